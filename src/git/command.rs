@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::repo::Repo;
+use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 
 /// How much of git's stderr an error carries.
@@ -115,35 +116,12 @@ impl<'a> Git<'a> {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new("git");
-        command.env_clear();
-        for (name, value) in self.repo.env().vars() {
-            let name_text = name.to_string_lossy();
-            if !(name_text.starts_with("GIT_") || name_text.starts_with("LC_")) {
-                command.env(name, value);
-            }
-        }
-        command
-            .env("LC_ALL", "C")
-            .env_remove("LANGUAGE")
-            // Nothing that is only asked may take the index's lock, as `git status` does to write fresh stat data.
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_EDITOR", "false")
-            // Objects are meant as they are stored, which is also how libgit2 reads them.
-            .env("GIT_NO_REPLACE_OBJECTS", "1");
+        let mut command = scrubbed(self.repo.env(), self.repo.git_dir());
         if let Some(index) = &self.index {
             command.env("GIT_INDEX_FILE", index);
         }
         command
-            .arg(option("--git-dir=", self.repo.git_dir()))
             .arg(option("--work-tree=", self.repo.worktree_root()))
-            .arg("--no-pager");
-        for setting in SETTINGS {
-            command.args(["-c", setting]);
-        }
-        command
             .args(&self.args)
             .current_dir(self.repo.worktree_root())
             .stdin(if self.stdin.is_empty() {
@@ -155,6 +133,34 @@ impl<'a> Git<'a> {
             .stderr(Stdio::piped());
         command
     }
+}
+
+/// git in a git directory, with the scrubbed environment and the settings of every run, without a subcommand yet.
+pub(super) fn scrubbed(env: &Env, git_dir: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.env_clear();
+    for (name, value) in env.vars() {
+        let name_text = name.to_string_lossy();
+        if !(name_text.starts_with("GIT_") || name_text.starts_with("LC_")) {
+            command.env(name, value);
+        }
+    }
+    command
+        .env("LC_ALL", "C")
+        .env_remove("LANGUAGE")
+        // Nothing that is only asked may take the index's lock, as `git status` does to write fresh stat data.
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_EDITOR", "false")
+        // Objects are meant as they are stored, which is also how libgit2 reads them.
+        .env("GIT_NO_REPLACE_OBJECTS", "1")
+        .arg(option("--git-dir=", git_dir))
+        .arg("--no-pager");
+    for setting in SETTINGS {
+        command.args(["-c", setting]);
+    }
+    command
 }
 
 /// Runs a command of git's to its end. `name` is that of the subcommand, for errors.

@@ -7,6 +7,7 @@ pub mod blame;
 pub mod command;
 pub mod commit;
 pub mod create;
+pub mod depot;
 pub mod durable;
 pub mod fs;
 pub mod gc;

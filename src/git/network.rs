@@ -1,16 +1,18 @@
 //! The user's own git on the network: one ref fetched, one ref pushed. Nothing else of `tw` talks to a remote.
 //!
-//! Runs with the user's environment, configuration, credentials, transports and hooks: where these lead is theirs. What of them would have
-//! more transferred, or more changed here, than the one ref is turned off for the run: tags, submodules, pruning, remote-tracking branches,
-//! `FETCH_HEAD`, background maintenance, mirrors. Promises to write no other ref than the one named, not to tell the remote what else
-//! this repository has, to write no file of more than 256 MiB in a fetch, and never to force.
+//! Runs in a [`Depot`], with the user's environment, configuration, credentials and transports: where these lead is theirs. What of them would
+//! have more transferred, or more changed, than the one ref is turned off for the run: tags, submodules, pruning, `FETCH_HEAD`, filters of
+//! partial clones, mirrors. No hook is started. Promises to change nothing in the user's repository, to tell the remote of nothing that is not
+//! in the depot, to write no file of more than 256 MiB in a fetch, and never to force.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::Oid;
 use super::command::{Output, run_child, said_by};
+use super::depot::Depot;
 use super::repo::Repo;
 use crate::error::{Code, Error, Result};
 
@@ -32,13 +34,16 @@ const NAMES_A_REPOSITORY: [&str; 11] = [
     "GIT_QUARANTINE_PATH",
 ];
 
-/// Settings for every run. What comes stays in the one pack that it came in, of which the size is bounded.
-const SETTINGS: [&str; 9] = [
-    "gc.auto=0",
-    "maintenance.auto=false",
+/// Settings for every run. What comes stays in the one pack that it came in, of which the size is bounded; nobody else tidies the depot up.
+const SETTINGS: [&str; 12] = [
+    "core.hooksPath=/dev/null",
+    "gc.auto=6700",
+    "gc.autoPackLimit=50",
+    "gc.autoDetach=false",
+    "maintenance.auto=true",
+    "maintenance.autoDetach=false",
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",
-    "fetch.pruneTags=false",
     "fetch.writeCommitGraph=false",
     "fetch.fsckObjects=true",
     "fetch.unpackLimit=1",
@@ -50,15 +55,54 @@ const SETTINGS: [&str; 9] = [
 pub enum Pushed {
     /// The remote has it.
     Done,
-    /// The remote's ref is not where it was, or the remote does not want it: what it said.
-    Refused(String),
+    /// The remote's ref is not where it was, or the remote does not want it.
+    Refused(Refusal),
 }
 
-/// Fetches the ref `from` of a remote into our ref `to`, whatever that was. False: the remote has no such ref.
+/// Why a remote did not take a ref.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What git says of the ref.
+    reason: String,
+    /// What the remote said beside it.
+    said: String,
+}
+
+impl Refusal {
+    /// Whether somebody else had the ref at that moment.
+    pub fn is_race(&self) -> bool {
+        const WORDS: [&str; 3] = ["cannot lock ref", "failed to update ref", "fetch first"];
+        WORDS.iter().any(|words| self.reason.contains(words))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)?;
+        match self.said.as_str() {
+            "" => Ok(()),
+            said => write!(f, ": {said}"),
+        }
+    }
+}
+
+/// A remote of the user's repository, and the depot that is exchanged through.
+#[derive(Clone, Copy)]
+pub struct Line<'a> {
+    /// The user's repository, whose configuration counts.
+    pub repo: &'a Repo,
+    /// Where objects and refs are.
+    pub depot: &'a Depot,
+    /// The remote, as git's configuration names it.
+    pub remote: &'a str,
+}
+
+/// Fetches the ref `from` of a remote into the depot's ref `to`, whatever that was. False: the remote has no such ref.
 ///
 /// # Errors
 /// `IO` with what git said.
-pub fn fetch(repo: &Repo, remote: &str, from: &str, to: &str, has_been_seen: bool) -> Result<bool> {
+pub fn fetch(line: Line<'_>, from: &str, to: &str) -> Result<bool> {
+    let Line { repo, remote, .. } = line;
     let mut args = vec!["fetch".to_owned()];
     let flags = [
         "--quiet",
@@ -66,33 +110,20 @@ pub fn fetch(repo: &Repo, remote: &str, from: &str, to: &str, has_been_seen: boo
         "--no-prune",
         "--no-recurse-submodules",
         "--no-write-fetch-head",
-        "--no-auto-maintenance",
         "--no-show-forced-updates",
         "--refmap=",
         "--no-filter",
     ];
     args.extend(flags.map(str::to_owned));
-    // Ids of private commits would stand among what git says that it has.
-    if has_been_seen {
-        args.push(format!("--negotiation-tip={to}"));
-    } else {
-        args.splice(
-            0..0,
-            [
-                "-c".to_owned(),
-                "fetch.negotiationAlgorithm=noop".to_owned(),
-            ],
-        );
-    }
     args.extend(["--".to_owned(), remote.to_owned(), format!("+{from}:{to}")]);
     let largest = largest_file(repo);
-    let before = unfinished(repo);
-    let output = run(repo, &args, Some(largest))?;
+    let before = unfinished(line.depot);
+    let output = run(line, &args, Some(largest))?;
     if output.status.success() {
         return Ok(true);
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    if remove_cut_off(repo, &before, largest) {
+    if remove_cut_off(line.depot, &before, largest) {
         let message = format!("'{remote}' sends more than {} MiB at once", largest / 2048);
         return Err(Error::new(Code::Io, message)
             .hint("nothing of it was kept; ask who may write to the remote"));
@@ -114,8 +145,8 @@ fn largest_file(repo: &Repo) -> u32 {
 }
 
 /// The packs that somebody is writing, or died writing, with their sizes.
-fn unfinished(repo: &Repo) -> Vec<(PathBuf, u64)> {
-    let entries = std::fs::read_dir(repo.objects_dir().join("pack"));
+fn unfinished(depot: &Depot) -> Vec<(PathBuf, u64)> {
+    let entries = std::fs::read_dir(depot.dir().join("objects/pack"));
     let entries = entries.into_iter().flatten().flatten();
     let temporary = entries.filter(|entry| {
         let name = entry.file_name();
@@ -127,10 +158,10 @@ fn unfinished(repo: &Repo) -> Vec<(PathBuf, u64)> {
 
 /// Removes the pack that a fetch was cut off in, which git would leave for weeks: new since then, and of exactly as many bytes as the limit
 /// lets it have, in blocks of either size. Tells whether there was one.
-fn remove_cut_off(repo: &Repo, before: &[(PathBuf, u64)], largest: u32) -> bool {
+fn remove_cut_off(depot: &Depot, before: &[(PathBuf, u64)], largest: u32) -> bool {
     let limits = [512, 1024].map(|block| u64::from(largest) * block);
     let mut found = false;
-    for (path, size) in unfinished(repo) {
+    for (path, size) in unfinished(depot) {
         let is_new = before.iter().all(|(known, _)| *known != path);
         if is_new && limits.contains(&size) {
             found |= super::fs::remove_optional(&path).is_ok();
@@ -139,11 +170,12 @@ fn remove_cut_off(repo: &Repo, before: &[(PathBuf, u64)], largest: u32) -> bool 
     found
 }
 
-/// Pushes a commit to the ref `to` of a remote, without force.
+/// Pushes a commit of the depot to the ref `to` of a remote, without force.
 ///
 /// # Errors
 /// `IO` with what git said, when it did not come so far that the ref could be refused.
-pub fn push(repo: &Repo, remote: &str, commit: Oid, to: &str) -> Result<Pushed> {
+pub fn push(line: Line<'_>, commit: Oid, to: &str) -> Result<Pushed> {
+    let Line { repo, remote, .. } = line;
     let mut args = vec!["push".to_owned()];
     let flags = [
         "--porcelain",
@@ -153,7 +185,7 @@ pub fn push(repo: &Repo, remote: &str, commit: Oid, to: &str) -> Result<Pushed> 
     ];
     args.extend(flags.map(str::to_owned));
     args.extend(["--".to_owned(), remote.to_owned(), format!("{commit}:{to}")]);
-    let output = run(repo, &args, None)?;
+    let output = run(line, &args, None)?;
     if output.status.success() {
         return Ok(Pushed::Done);
     }
@@ -161,21 +193,22 @@ pub fn push(repo: &Repo, remote: &str, commit: Oid, to: &str) -> Result<Pushed> 
     let refused = status.lines().find(|line| line.starts_with("!\t"));
     match refused {
         Some(line) => {
-            let why = line.rsplit('\t').next().unwrap_or_default();
-            let said = said_by(&output);
-            Ok(Pushed::Refused(
-                if said.is_empty() || why.contains("fetch first") {
-                    why.to_owned()
+            let reason = line.rsplit('\t').next().unwrap_or_default().to_owned();
+            Ok(Pushed::Refused(Refusal {
+                said: if reason.contains("fetch first") {
+                    String::new()
                 } else {
-                    format!("{why}: {said}")
+                    said_by(&output)
                 },
-            ))
+                reason,
+            }))
         }
         None => Err(failed(repo, "push to", remote, &output)),
     }
 }
 
-fn run(repo: &Repo, args: &[String], largest: Option<u32>) -> Result<Output> {
+fn run(line: Line<'_>, args: &[String], largest: Option<u32>) -> Result<Output> {
+    let Line { repo, remote, .. } = line;
     let mut command = match largest {
         None => Command::new("git"),
         // The limit is inherited by whatever unpacks what comes.
@@ -196,10 +229,28 @@ fn run(repo: &Repo, args: &[String], largest: Option<u32>) -> Result<Output> {
     command.env("LC_ALL", "C").env_remove("LANGUAGE");
     command
         .arg("--git-dir")
-        .arg(repo.git_dir())
+        .arg(line.depot.dir())
         .arg("--no-pager");
+    // The user's own first: of two, the later one counts.
+    let mut theirs = vec![repo.common_dir().join("config")];
+    if repo.config("extensions.worktreeConfig")?.is_some() {
+        theirs.push(repo.git_dir().join("config.worktree"));
+    }
+    for file in theirs {
+        let mut include = OsString::from("include.path=");
+        include.push(file);
+        command.arg("-c").arg(include);
+    }
     for setting in SETTINGS {
         command.args(["-c", setting]);
+    }
+    for setting in [
+        "mirror=false",
+        "promisor=false",
+        "prune=false",
+        "pruneTags=false",
+    ] {
+        command.args(["-c".to_owned(), format!("remote.{remote}.{setting}")]);
     }
     command
         .args(args)

@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::Context;
 use super::request::DryRun;
-use super::sharing::exchange::{Plan, Received, fetch, lock, take_in};
+use super::sharing::exchange::{Plan, Received, fetch, take_in};
 use super::sharing::own::Own;
 use super::sharing::snapshots;
-use super::sharing::{Changed, Conflict, Refused, required};
+use super::sharing::{Changed, Conflict, Refused, depot_for_exchange, lock, required};
 use crate::error::Result;
 
 /// Answer of `pull`.
@@ -43,22 +43,23 @@ pub fn pull(ctx: &Context<'_>, dry_run: DryRun) -> Result<PulledRecords> {
     let store = ctx.store()?;
     let mut setup = required(ctx, store)?;
     let _lock = lock(ctx, store)?;
-    let mut own = Own::look(ctx, store, &setup)?;
-    let theirs = fetch(ctx, store, &setup)?;
-    let plan = Plan::make(ctx, store, &mut own, theirs)?;
+    let depot = depot_for_exchange(store)?;
+    let mut own = Own::look(ctx, (store, Some(&depot)), &setup)?;
+    let theirs = fetch(ctx, &depot, &setup)?;
+    let plan = Plan::make(ctx, Some(&depot), &mut own, theirs)?;
     let Received { plan, taken } = match dry_run {
         DryRun::Yes => {
             let taken = plan.incoming(&own);
             Received { plan, taken }
         }
         DryRun::No => {
-            let received = take_in(ctx, store, &mut own, plan)?;
+            let received = take_in(ctx, (store, &depot), &mut own, plan)?;
             setup.pulled_at = Some(ctx.env.now().rfc3339());
             setup.write(store)?;
             received
         }
     };
-    let snapshots = snapshots::pull(ctx, store, &setup, dry_run == DryRun::Yes)?;
+    let snapshots = snapshots::pull(ctx, (store, &depot), &setup, dry_run == DryRun::Yes)?;
     Ok(PulledRecords {
         dry_run: dry_run == DryRun::Yes,
         remote: setup.remote,

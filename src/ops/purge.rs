@@ -2,7 +2,7 @@
 //!
 //! Snapshots, backups and experiments are written anew without the paths: their trees, index commits, conflict stages and
 //! lists. Refs, labels and notes move from old to new in one transaction, and undo levels and states that name the old commits
-//! follow. It ends with what it cannot reach. The old bytes are git's to delete: the outcome names the command. In a private repository they go
+//! follow. What was exchanged of snapshots with a remote goes whole. It ends with what it cannot reach. The old bytes are git's to delete: the outcome names the command. In a private repository they go
 //! at once.
 
 mod elsewhere;
@@ -18,6 +18,7 @@ use super::event_log::{self, RefEvent};
 use super::holders::record_tips;
 use super::outcome::{Purged, Rewritten};
 use super::request::DryRun;
+use super::sharing::{forget_sent_snapshots, sent_snapshots};
 use super::worktrees::{self, Worktree, unreadable};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
@@ -80,7 +81,8 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     if request.dry_run == DryRun::Yes {
         purging.refuse()?;
         // Computes the new ids without storing anything.
-        let found = purging.rewrite(&HashOnly(store.objects.format()))?;
+        let mut found = purging.rewrite(&HashOnly(store.objects.format()))?;
+        found.unreached.extend(sent_snapshots(store)?);
         return purging.answer(DryRun::Yes, found);
     }
     let mut locks = Vec::new();
@@ -97,7 +99,8 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     purging.refuse()?;
     // The refusals were asked again under the locks: before them a swap could still begin.
     purging.settle()?;
-    let found = purging.carry_out()?;
+    let mut found = purging.carry_out()?;
+    found.unreached.extend(forget_sent_snapshots(ctx, store)?);
     let is_deleted = super::reclaim::run(ctx, &worktrees, Thoroughness::Everything)?.is_some();
     let mut answer = purging.answer(DryRun::No, found)?;
     if is_deleted {

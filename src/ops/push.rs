@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::Context;
 use super::request::DryRun;
-use super::sharing::exchange::{self, Plan, fetch, lock};
+use super::sharing::exchange::{self, Plan, fetch};
 use super::sharing::own::Own;
 use super::sharing::snapshots;
-use super::sharing::{Changed, Conflict, Refused, required, scan};
+use super::sharing::{Changed, Conflict, Refused, depot_for_exchange, lock, required, scan};
 use crate::error::Result;
 
 /// Answer of `push`.
@@ -57,30 +57,31 @@ pub fn push(ctx: &Context<'_>, request: &Request) -> Result<PushedRecords> {
     let store = ctx.store()?;
     let mut setup = required(ctx, store)?;
     let _lock = lock(ctx, store)?;
-    let mut own = Own::look(ctx, store, &setup)?;
+    let depot = depot_for_exchange(store)?;
+    let mut own = Own::look(ctx, (store, Some(&depot)), &setup)?;
     let going = snapshots::named(ctx, store, &setup, &own, &request.snapshots)?;
     // Before anything goes: what stops one of them stops all.
     let found = snapshots::findings(ctx, store, &going, &request.allowed)?;
     scan::refuse(&found)?;
     let (plan, commit, tries, sent) = match request.dry_run {
         DryRun::Yes => {
-            let theirs = fetch(ctx, store, &setup)?;
-            let plan = Plan::make(ctx, store, &mut own, theirs)?;
+            let theirs = fetch(ctx, &depot, &setup)?;
+            let plan = Plan::make(ctx, Some(&depot), &mut own, theirs)?;
             scan::refuse(&plan.findings(ctx, &request.allowed))?;
             let sent = if going.is_empty() {
                 Vec::new()
             } else {
-                let (_, missing) = snapshots::missing(ctx, store, &setup, &going)?;
+                let (_, missing) = snapshots::missing(ctx, &depot, &setup, &going)?;
                 snapshots::changed(&missing)
             };
             (plan, theirs, 0, sent)
         }
         DryRun::No => {
-            let sent = exchange::push(ctx, store, &setup, &mut own, &request.allowed)?;
+            let sent = exchange::push(ctx, (store, &depot), &setup, &mut own, &request.allowed)?;
             let snapshots = if going.is_empty() {
                 Vec::new()
             } else {
-                snapshots::push(ctx, store, &setup, &going)?
+                snapshots::push(ctx, (store, &depot), &setup, &going)?
             };
             setup.pushed_at = Some(ctx.env.now().rfc3339());
             setup.write(store)?;

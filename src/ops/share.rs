@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
-use super::sharing::exchange::{Plan, lock};
+use super::sharing::exchange::Plan;
 use super::sharing::own::Own;
 use super::sharing::scan;
-use super::sharing::{Changed, Prompts, Setup, check_remote};
+use super::sharing::{Changed, Prompts, Setup, check_remote, depot, forget_exchanged, lock};
 use crate::error::Result;
-use crate::store::names::{
-    SHARED_BRANCH, SHARED_REF, SHARED_SEEN, SHARED_SNAPSHOTS_SEEN, SHARED_SNAPSHOTS_TAKEN,
-};
+use crate::git::Oid;
+use crate::git::depot::Depot;
+use crate::store::names::{SHARED_BRANCH, SHARED_REF, SHARED_SEEN};
 
 /// What is asked of `share init`.
 #[derive(Debug, Clone)]
@@ -62,14 +62,8 @@ pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Named> {
     let place = before.as_ref().filter(same);
     let changed = place.is_none_or(|before| before.prompts != wanted.prompts);
     if place.is_none() {
-        // These were another remote's.
-        let mut transaction = store.refs.transaction();
-        for name in [SHARED_SEEN, SHARED_SNAPSHOTS_SEEN, SHARED_SNAPSHOTS_TAKEN] {
-            if let Some(seen) = store.refs.read(name)? {
-                transaction.delete(name, Some(seen));
-            }
-        }
-        transaction.commit()?;
+        // It was another remote's.
+        forget_exchanged(store)?;
     }
     if changed {
         let wanted = match place {
@@ -136,8 +130,10 @@ pub fn status(ctx: &Context<'_>) -> Result<Standing> {
             notices: Vec::new(),
         });
     };
-    let mut own = Own::look(ctx, store, &setup)?;
-    let plan = Plan::make(ctx, store, &mut own, store.refs.read(SHARED_SEEN)?)?;
+    let depot = depot(store)?;
+    let depot = depot.as_ref();
+    let mut own = Own::look(ctx, (store, depot), &setup)?;
+    let plan = Plan::make(ctx, depot, &mut own, seen(depot)?)?;
     Ok(Standing {
         on: true,
         remote: Some(setup.remote),
@@ -148,6 +144,14 @@ pub fn status(ctx: &Context<'_>) -> Result<Standing> {
         to_push: plan.outgoing(),
         notices: own.notices,
     })
+}
+
+/// What the remote had when it was looked at last.
+fn seen(depot: Option<&Depot>) -> Result<Option<Oid>> {
+    match depot {
+        Some(depot) => depot.refs.read(SHARED_SEEN),
+        None => Ok(None),
+    }
 }
 
 /// Answer of `share off`.
@@ -189,14 +193,15 @@ pub struct Scanned {
 pub fn search(ctx: &Context<'_>, prompts: Option<Prompts>, allowed: &[String]) -> Result<Scanned> {
     let store = ctx.store()?;
     let setup = Setup::read(store)?;
-    let seen = match setup {
-        Some(_) => store.refs.read(SHARED_SEEN)?,
+    let depot = match setup {
+        Some(_) => depot(store)?,
         None => None,
     };
+    let depot = depot.as_ref();
     let mut setup = setup.unwrap_or_else(|| Setup::new("", SHARED_REF, Prompts::None));
     setup.prompts = prompts.unwrap_or(setup.prompts);
-    let mut own = Own::look(ctx, store, &setup)?;
-    let plan = Plan::make(ctx, store, &mut own, seen)?;
+    let mut own = Own::look(ctx, (store, depot), &setup)?;
+    let plan = Plan::make(ctx, depot, &mut own, seen(depot)?)?;
     let findings = plan.findings(ctx, allowed);
     scan::refuse(&findings)?;
     Ok(Scanned {

@@ -338,6 +338,12 @@ pub const EXPERIMENT_FILE: &str = "experiment.md";
 pub const ISSUE_FILE: &str = "issue.json";
 
 impl Issue {
+    /// Decides for what these fields say: values of others that lost against them are not kept any longer.
+    pub fn settle(&mut self, fields: &[&str]) {
+        self.conflicts
+            .retain(|lost| !fields.contains(&lost.field.as_str()));
+    }
+
     /// An open issue that says nothing yet.
     pub fn new(id: IssueId, snapshot_id: SnapshotId, at: String) -> Self {
         Self {

@@ -35,18 +35,20 @@ pub const SHARED_BRANCH: &str = "refs/heads/timewarp-shared";
 pub const SHARED_SNAPSHOTS_REF: &str = "refs/timewarp-shared/snapshots-v1";
 /// The same for a service that takes branches only.
 pub const SHARED_SNAPSHOTS_BRANCH: &str = "refs/heads/timewarp-shared-snapshots";
-/// The remote's chain of snapshots as it was seen last.
-pub const SHARED_SNAPSHOTS_SEEN: &str = "refs/timewarp/shared/snapshots-seen";
-/// How much of it was taken in.
-pub const SHARED_SNAPSHOTS_TAKEN: &str = "refs/timewarp/shared/snapshots-taken";
-/// What of our snapshots is being pushed.
-pub const SHARED_SNAPSHOTS_OUTGOING: &str = "refs/timewarp/shared/snapshots-outgoing";
-/// Our side of what is shared, as our records were when they were merged last.
-pub const SHARED_OWN: &str = "refs/timewarp/shared/own";
-/// The remote's side as it was seen last.
-pub const SHARED_SEEN: &str = "refs/timewarp/shared/seen";
-/// What is being pushed.
-pub const SHARED_OUTGOING: &str = "refs/timewarp/shared/outgoing";
+/// In the depot: the remote's chain of snapshots as it was seen last.
+pub const SHARED_SNAPSHOTS_SEEN: &str = "refs/snapshots/seen";
+/// In the depot: how much of it was taken in.
+pub const SHARED_SNAPSHOTS_TAKEN: &str = "refs/snapshots/taken";
+/// In the depot: what of our snapshots is being pushed.
+pub const SHARED_SNAPSHOTS_OUTGOING: &str = "refs/snapshots/outgoing";
+/// In the depot: our side of what is shared, as our records were when they were merged last.
+pub const SHARED_OWN: &str = "refs/records/own";
+/// In the depot: the remote's side as it was seen last.
+pub const SHARED_SEEN: &str = "refs/records/seen";
+/// In the depot: what is being pushed.
+pub const SHARED_OUTGOING: &str = "refs/records/outgoing";
+/// Where these were in our own repository once.
+pub const SHARED_BEFORE_DEPOT: &str = "refs/timewarp/shared/";
 /// The notes refs of issues.
 pub const ISSUE_NOTES: &str = "refs/notes/timewarp/issues/";
 /// The notes refs of chats.

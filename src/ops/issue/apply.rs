@@ -15,6 +15,7 @@ use crate::ops::swap::recover;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{Issue, Run};
+use crate::store::names::snapshot_ref;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 
@@ -40,7 +41,7 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
         Some(lock)
     };
     refuse_past(&store.dir.state()?)?;
-    let run = choose(id, &loaded.issue, request.run)?;
+    let run = choose(store, id, &loaded.issue, request.run)?;
     let sides = sides(store, &loaded.issue, run)?;
     let ids = (sides.0.id, sides.1.id);
     let both = (&sides.0, &sides.1);
@@ -89,16 +90,28 @@ fn refuse_past(state: &State) -> Result<()> {
     }
 }
 
-/// The run that is meant, which has an experiment.
-fn choose(id: IssueId, issue: &Issue, number: Option<u64>) -> Result<&Run> {
+/// The run that is meant, which has an experiment: without a number the last of which it is here, since others' need not be.
+fn choose<'i>(
+    store: &Store,
+    id: IssueId,
+    issue: &'i Issue,
+    number: Option<u64>,
+) -> Result<&'i Run> {
     let usage = |message: String| {
         Error::new(Code::Usage, message).hint(format!("'tw issue get {id}' shows the runs"))
     };
     let run = if let Some(number) = number {
         issue.runs.iter().find(|run| run.run == number)
     } else {
+        let is_here = |run: &&Run| {
+            let experiment = run.experiment_id.as_deref().and_then(SnapshotId::parse);
+            experiment.is_some_and(|id| matches!(store.refs.read(&snapshot_ref(&id)), Ok(Some(_))))
+        };
         let with_experiment = |run: &&Run| run.experiment_id.is_some();
-        issue.runs.iter().rev().find(with_experiment)
+        let mut runs = issue.runs.iter().rev();
+        runs.clone()
+            .find(is_here)
+            .or_else(|| runs.find(with_experiment))
     };
     let run = run.ok_or_else(|| match number {
         Some(number) => usage(format!("issue {id} has no run {number}")),

@@ -37,6 +37,18 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
     ];
     let [suspected_cause, chat_summary, verify_command] =
         optional.map(|text| redacting.optional(text.as_deref()));
+    let named = [
+        ("task_context", task_context.is_some()),
+        ("symptom", symptom.is_some()),
+        ("success_criteria", success_criteria.is_some()),
+        ("suspected_cause", suspected_cause.is_some()),
+        ("chat_summary", chat_summary.is_some()),
+        ("verify_command", verify_command.is_some()),
+        ("kind", kind.is_some()),
+        ("severity", fields.severity.is_some()),
+    ];
+    let given = named.into_iter().filter(|(_, is_given)| *is_given);
+    let given: Vec<&str> = given.map(|(name, _)| name).collect();
     let mut notices = desk::take_in(ctx, store, id)?;
     let ((), issue) = update(ctx, store, id, "edit", |issue| {
         let put = |slot: &mut String, text: &Option<String>| {
@@ -59,6 +71,7 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
         if let Some(severity) = fields.severity {
             issue.severity = severity;
         }
+        issue.settle(&given);
         Ok(())
     })?;
     if request.trusted
@@ -98,16 +111,23 @@ pub fn experiment(ctx: &Context<'_>, request: &Experiment) -> Result<ExperimentS
         let ((), issue) = update(ctx, store, id, "experiment", |issue| {
             let experiment = &mut issue.experiment;
             let slots = [
-                (&mut experiment.repro, &repro),
-                (&mut experiment.changes, &changes),
-                (&mut experiment.validation, &validation),
-                (&mut experiment.result, &result),
+                (&mut experiment.repro, &repro, "experiment/repro"),
+                (&mut experiment.changes, &changes, "experiment/changes"),
+                (
+                    &mut experiment.validation,
+                    &validation,
+                    "experiment/validation",
+                ),
+                (&mut experiment.result, &result, "experiment/result"),
             ];
-            for (slot, text) in slots {
+            let mut given = Vec::new();
+            for (slot, text, name) in slots {
                 if let Some(text) = text {
                     text.trim_end().clone_into(slot);
+                    given.push(name);
                 }
             }
+            issue.settle(&given);
             Ok(())
         })?;
         issue

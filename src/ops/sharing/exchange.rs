@@ -1,34 +1,37 @@
 //! Fetch, merge, push: our side and the remote's, and what either has that the other does not.
 //!
-//! The remote's ref is fetched into a ref of our own, and nothing is believed of it. A push makes a commit with both sides as parents and
-//! is never forced: who comes second fetches again, merges again and tries again, up to five times, after a pause of random length that
-//! may grow. Of our side only what a push has looked through for secrets is ever a parent of something that is pushed: a commit of it is made
-//! anew each time, on top of what was pulled last.
+//! All of it is in the depot: what the remote's ref names is fetched there, and nothing is believed of it. A push makes a commit with both sides
+//! as parents and is never forced: who comes second fetches again, merges again and tries again, up to five times, after a pause of random
+//! length that may grow. Of our side only what a push has looked through for secrets is ever a parent of something that is pushed: a commit
+//! of it is made anew each time, on top of what was pulled last, as long as the remote still has that. Where its history was written anew,
+//! the old one is not brought back.
 
-use std::collections::BTreeSet;
-use std::fs::File;
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::time::Duration;
 
 use super::fields::Kind;
-use super::own::{self, Own};
-use super::record::Shared;
+use super::own::Own;
+use super::record::{Author, Edit, Shared};
 use super::scan::{self, Finding};
 use super::setup::Setup;
+use super::taken;
 use super::tree::{self, Key, SharedTree};
 use super::{Change, Changed, Conflict, Refused};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::network::{self, Pushed};
+use crate::git::depot::Depot;
+use crate::git::network::{self, Line, Pushed, Refusal};
 use crate::git::objects::NewObjects;
 use crate::ops::Context;
 use crate::store::Store;
-use crate::store::lock::hold_file_within;
 use crate::store::names::{SHARED_OUTGOING, SHARED_OWN, SHARED_SEEN};
 
 /// How often a push is tried.
 pub const TRIES: u32 = 5;
 /// The longest pause after the first try, in milliseconds; three times as long after each further one.
 const PAUSE: u64 = 150;
+/// No more of a history is looked at.
+const LONGEST_HISTORY: usize = 100_000;
 
 /// One record of which the sides differ.
 #[derive(Debug)]
@@ -60,45 +63,57 @@ pub struct Plan {
     pub refused: Vec<Refused>,
 }
 
-/// Keeps two commands of this repository from sharing at once.
-///
-/// # Errors
-/// `BUSY`.
-pub fn lock(ctx: &Context<'_>, store: &Store) -> Result<File> {
-    crate::git::create::private_dir(&store.common(""))?;
-    hold_file_within(&store.common("share.lock"), ctx.settings.lock_timeout)
-}
-
 /// Fetches the remote's ref of records.
 ///
 /// # Errors
 /// `IO` with what git said, without secrets.
-pub fn fetch(ctx: &Context<'_>, store: &Store, setup: &Setup) -> Result<Option<Oid>> {
-    fetch_ref(ctx, store, setup, &setup.shared_ref, SHARED_SEEN)
+pub fn fetch(ctx: &Context<'_>, depot: &Depot, setup: &Setup) -> Result<Option<Oid>> {
+    fetch_ref(ctx, depot, setup, &setup.shared_ref, SHARED_SEEN)
 }
 
-/// Fetches a ref of the remote into one of ours. None: the remote does not have it.
+/// Fetches a ref of the remote into one of the depot. None: the remote does not have it.
 pub(super) fn fetch_ref(
     ctx: &Context<'_>,
-    store: &Store,
+    depot: &Depot,
     setup: &Setup,
     from: &str,
     to: &str,
 ) -> Result<Option<Oid>> {
     ctx.progress.begin("fetching", None);
-    let seen = store.refs.read(to)?.is_some();
-    let fetched = network::fetch(&ctx.repo, &setup.remote, from, to, seen);
+    let fetched = network::fetch(line(ctx, depot, setup), from, to);
     ctx.progress.end();
     // What came is in a pack of its own.
-    store.objects.refresh();
+    depot.objects.refresh();
     if fetched.map_err(|error| cleaned(ctx, &error))? {
-        return store.refs.read(to);
+        return depot.refs.read(to);
     }
     Ok(None)
 }
 
+/// Pushes a commit of the depot to a ref of the remote.
+pub(super) fn push_ref(
+    ctx: &Context<'_>,
+    depot: &Depot,
+    setup: &Setup,
+    commit: Oid,
+    to: &str,
+) -> Result<Pushed> {
+    ctx.progress.begin("pushing", None);
+    let pushed = network::push(line(ctx, depot, setup), commit, to);
+    ctx.progress.end();
+    pushed.map_err(|error| cleaned(ctx, &error))
+}
+
+fn line<'a>(ctx: &'a Context<'_>, depot: &'a Depot, setup: &'a Setup) -> Line<'a> {
+    Line {
+        repo: &ctx.repo,
+        depot,
+        remote: &setup.remote,
+    }
+}
+
 /// An error without what git may have said of an address's user and password.
-pub(super) fn cleaned(ctx: &Context<'_>, error: &Error) -> Error {
+fn cleaned(ctx: &Context<'_>, error: &Error) -> Error {
     let message = ctx.redactor().text(error.message()).text;
     let hints = error.hints().iter();
     hints.fold(Error::new(error.code(), message), |error, hint| {
@@ -113,14 +128,12 @@ impl Plan {
     /// `CORRUPT_RECORD` or `NEWER_RECORD` when what the remote has cannot be used at all.
     pub fn make(
         ctx: &Context<'_>,
-        store: &Store,
+        depot: Option<&Depot>,
         own: &mut Own,
         theirs: Option<Oid>,
     ) -> Result<Self> {
-        let mut there = match theirs {
-            Some(commit) => tree::read(&store.objects, commit)?,
-            None => SharedTree::default(),
-        };
+        let mut there = SharedTree::of(depot, theirs)?;
+        own.leave_elsewhere(&there);
         let keys: BTreeSet<Key> = own
             .tree
             .records
@@ -137,13 +150,19 @@ impl Plan {
             if ours == remote.as_ref() && !own.edited.contains_key(&key) {
                 continue;
             }
-            let theirs = there.record(&store.objects, &key)?;
+            let theirs = there.record(depot, &key)?;
             // What is there and cannot be read is not written over.
             if theirs.is_none() && there.records.contains_key(&key) {
                 continue;
             }
-            let ours = own.record(store, &key)?;
-            differences.extend(Difference::between(key, ours, theirs));
+            let ours = own.record(depot, &key)?;
+            let mut difference = Difference::between(key, ours, theirs);
+            if let Some(one) = &mut difference
+                && own.withholds(&one.key)
+            {
+                one.outgoing = None;
+            }
+            differences.extend(difference.filter(|one| one.outgoing.is_some() || one.is_incoming));
         }
         ctx.progress.end();
         Ok(Self {
@@ -177,7 +196,7 @@ impl Plan {
                 kind: one.key.0.into(),
                 id: one.key.1.clone(),
                 change: change(one.own.as_ref(), &one.merged),
-                claimed_by: one.merged.claimed_by(&own.author),
+                claimed_by: one.claimed_by(&own.author),
             })
             .collect()
     }
@@ -218,6 +237,14 @@ fn change(before: Option<&Shared>, after: &Shared) -> Change {
 }
 
 impl Difference {
+    /// Who is said to have made it, when that was not here: what was not here before came from elsewhere, whoever it says.
+    fn claimed_by(&self, author: &Author) -> Option<String> {
+        match self.own {
+            Some(_) => self.merged.claimed_by(author),
+            None => self.merged.origin().map(Edit::claimant),
+        }
+    }
+
     fn between(key: Key, own: Option<Shared>, theirs: Option<Shared>) -> Option<Self> {
         let merged = match (&own, &theirs) {
             (Some(own), Some(theirs)) => own.merge(theirs),
@@ -238,30 +265,50 @@ impl Difference {
     }
 }
 
-/// Makes the commit of our side, and has our ref name it: on top of what was pulled last, or of `parents`.
+/// Makes the commit of our side.
 fn commit_own(
     ctx: &Context<'_>,
-    store: &Store,
+    depot: &Depot,
     new: &mut NewObjects,
     (own, parents): (&Own, &[Oid]),
     changes: &[(Key, Option<Vec<u8>>)],
     message: &str,
 ) -> Result<Oid> {
-    let tree = tree::write((&store.objects, new), own.tree.tree, changes)?;
+    let tree = tree::write((&depot.objects, new), own.tree.tree, changes)?;
     tree::commit(new, tree, parents, message, ctx.env.now())
 }
 
-/// Moves refs of ours to these commits, whatever they named.
-pub(super) fn set_refs(store: &Store, new: &NewObjects, refs: &[(&str, Oid)]) -> Result<()> {
-    let mut transaction = store.refs.transaction();
-    for (name, commit) in refs {
-        match store.refs.read(name)? {
-            Some(old) if old == *commit => transaction.verify(name, old),
-            Some(old) => transaction.update(name, *commit, old),
-            None => transaction.create(name, *commit),
+/// What our side was made on top of, where the remote has that still.
+fn base(depot: &Depot, own: &Own, theirs: Option<Oid>) -> Result<Vec<Oid>> {
+    let (Some(commit), Some(theirs)) = (own.commit, theirs) else {
+        return Ok(Vec::new());
+    };
+    let parents = depot.objects.commit(commit)?.parents;
+    match parents.first() {
+        Some(base) if is_behind(depot, *base, theirs)? => Ok(parents),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Whether a commit is the tip of a history, or in it.
+fn is_behind(depot: &Depot, commit: Oid, tip: Oid) -> Result<bool> {
+    let mut known = HashSet::from([tip]);
+    let mut open = VecDeque::from([tip]);
+    while let Some(at) = open.pop_front() {
+        if at == commit {
+            return Ok(true);
+        }
+        // Whoever made it that long: not bringing it back is no harm.
+        if known.len() > LONGEST_HISTORY {
+            return Ok(false);
+        }
+        for parent in depot.objects.commit(at)?.parents {
+            if known.insert(parent) {
+                open.push_back(parent);
+            }
         }
     }
-    Ok(transaction.commit_with(&store.objects, new)?)
+    Ok(false)
 }
 
 fn edits(own: &Own) -> Vec<(Key, Option<Vec<u8>>)> {
@@ -274,7 +321,7 @@ fn edits(own: &Own) -> Vec<(Key, Option<Vec<u8>>)> {
 /// Brings what our records say of conflicts and deletions up to what was edited here: who sets a field again has decided.
 fn mark(ctx: &Context<'_>, store: &Store, own: &Own) -> Result<()> {
     for (key, shared) in &own.edited {
-        own::put(ctx, store, key, shared, (own.now.get(key), &own.author))?;
+        taken::put(ctx, store, key, shared, (own.now.get(key), &own.author))?;
     }
     Ok(())
 }
@@ -296,25 +343,21 @@ pub struct Sent {
 /// `SECRET_FOUND`; `BUSY` when others were first each time; `IO` when the remote does not take it.
 pub fn push(
     ctx: &Context<'_>,
-    store: &Store,
+    (store, depot): (&Store, &Depot),
     setup: &Setup,
     own: &mut Own,
     allowed: &[String],
 ) -> Result<Sent> {
-    let base = match own.commit {
-        Some(commit) => store.objects.commit(commit)?.parents,
-        None => Vec::new(),
-    };
-    let mut last: Option<(Option<Oid>, String)> = None;
+    let mut last: Option<(Option<Oid>, Refusal)> = None;
     for tries in 1..=TRIES {
-        let theirs = fetch(ctx, store, setup)?;
+        let theirs = fetch(ctx, depot, setup)?;
         if let Some((before, why)) = &last
             && *before == theirs
-            && !why.contains("lock")
+            && !why.is_race()
         {
             return Err(not_taken(ctx, setup, &setup.shared_ref, why));
         }
-        let plan = Plan::make(ctx, store, own, theirs)?;
+        let plan = Plan::make(ctx, Some(depot), own, theirs)?;
         scan::refuse(&plan.findings(ctx, allowed))?;
         let changes: Vec<(Key, Option<Vec<u8>>)> = plan
             .differences
@@ -330,18 +373,16 @@ pub fn push(
             });
         }
         let mut new = NewObjects::new(store.objects.format());
-        let ours = commit_own(
-            ctx,
-            store,
-            &mut new,
-            (own, &base),
-            &edits(own),
-            "tw: records of one repository",
-        )?;
+        let base = base(depot, own, theirs)?;
+        let message = "tw: records of one repository";
+        let mut sides = edits(own);
+        let kept = commit_own(ctx, depot, &mut new, (own, &base), &sides, message)?;
+        sides.extend(own.withheld().map(|key| (key.clone(), None)));
+        let ours = commit_own(ctx, depot, &mut new, (own, &base), &sides, message)?;
         let commit = match plan.theirs {
             None => ours,
             Some(theirs) => {
-                let tree = tree::write((&store.objects, &mut new), plan.tree, &changes)?;
+                let tree = tree::write((&depot.objects, &mut new), plan.tree, &changes)?;
                 tree::commit(
                     &mut new,
                     tree,
@@ -351,19 +392,12 @@ pub fn push(
                 )?
             }
         };
-        set_refs(
-            store,
-            &new,
-            &[(SHARED_OUTGOING, commit), (SHARED_OWN, ours)],
-        )?;
+        depot.set_refs(&new, &[(SHARED_OUTGOING, commit), (SHARED_OWN, kept)])?;
         mark(ctx, store, own)?;
-        ctx.progress.begin("pushing", None);
-        let pushed = network::push(&ctx.repo, &setup.remote, commit, &setup.shared_ref);
-        ctx.progress.end();
-        match pushed.map_err(|error| cleaned(ctx, &error))? {
+        match push_ref(ctx, depot, setup, commit, &setup.shared_ref)? {
             Pushed::Done => {
                 let none = NewObjects::new(store.objects.format());
-                set_refs(store, &none, &[(SHARED_SEEN, commit)])?;
+                depot.set_refs(&none, &[(SHARED_SEEN, commit)])?;
                 return Ok(Sent {
                     plan,
                     commit: Some(commit),
@@ -379,8 +413,8 @@ pub fn push(
     Err(others_first(setup))
 }
 
-pub(super) fn not_taken(ctx: &Context<'_>, setup: &Setup, to: &str, why: &str) -> Error {
-    let why = ctx.redactor().text(why).text;
+pub(super) fn not_taken(ctx: &Context<'_>, setup: &Setup, to: &str, why: &Refusal) -> Error {
+    let why = ctx.redactor().text(&why.to_string()).text;
     let message = format!("'{}' does not take '{to}': {why}", setup.remote);
     Error::new(Code::Io, message)
         .hint("some services take branches only: 'tw share init REMOTE --as-branch'")
@@ -420,7 +454,7 @@ pub struct Received {
 /// What was fetched cannot be used; our refs cannot be written. A single record that cannot be taken is refused by name.
 pub fn take_in(
     ctx: &Context<'_>,
-    store: &Store,
+    (store, depot): (&Store, &Depot),
     own: &mut Own,
     mut plan: Plan,
 ) -> Result<Received> {
@@ -437,7 +471,7 @@ pub fn take_in(
                 continue;
             }
             let now = own.now.get(&one.key);
-            match own::put(ctx, store, &one.key, &one.merged, (now, &own.author)) {
+            match taken::put(ctx, store, &one.key, &one.merged, (now, &own.author)) {
                 Ok(()) => {
                     changes.retain(|(key, _)| *key != one.key);
                     let bytes = one.merged.encode(one.key.0, &one.key.1);
@@ -461,13 +495,13 @@ pub fn take_in(
         let mut new = NewObjects::new(store.objects.format());
         let ours = commit_own(
             ctx,
-            store,
+            depot,
             &mut new,
             (own, &[theirs]),
             &changes,
             "tw: records of one repository",
         )?;
-        set_refs(store, &new, &[(SHARED_OWN, ours)])?;
+        depot.set_refs(&new, &[(SHARED_OWN, ours)])?;
     }
     Ok(Received { plan, taken })
 }

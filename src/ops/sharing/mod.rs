@@ -8,14 +8,15 @@
 //! - [`tree`]: such records as a git tree. What is read may be hostile: everything is bounded before it is read;
 //! - [`others`]: records of others that are kept nowhere else;
 //! - [`sessions`], [`experiments`]: what of them goes, and those of others;
-//! - [`own`]: what our own records say now, and what is put into them;
+//! - [`own`]: what our own records say now; [`taken`]: what is put into them;
 //! - [`scan`]: secrets in what would go;
 //! - [`exchange`]: fetch, merge, push;
 //! - [`snapshots`]: those that were named, in a chain of their own.
 //!
 //! Promises: nothing is sent unless a remote was named, and nothing in which a secret was found; merging the same edits in any order
-//! gives the same bytes; no edit of ours is lost, nor a record of ours removed, whatever a remote says. The user's own git is the only
-//! one that talks to the network (`git::network`). Leaves out approving: a command that came with a record does not run here.
+//! gives the same bytes; no edit of ours is lost, nor a record of ours removed, whatever a remote says; of our repository's objects the remote
+//! gets none that was not put into the depot for it (`git::depot`). The user's own git is the only one that talks to the network
+//! (`git::network`). Leaves out approving: a command that came with a record does not run here.
 
 pub mod exchange;
 pub mod experiments;
@@ -27,12 +28,16 @@ pub mod scan;
 pub mod sessions;
 mod setup;
 pub mod snapshots;
+pub mod taken;
 pub mod tree;
 
 #[cfg(test)]
 mod tests;
 
-pub use setup::{Prompts, Setup, author, check_remote, required};
+pub use setup::{
+    Prompts, Setup, author, check_remote, depot, depot_for_exchange, forget_exchanged,
+    forget_sent_snapshots, lock, required, sent_snapshots,
+};
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::fields::{Kind, put_together};
 use super::record::{Author, Shared};
-use super::setup::author;
+use super::setup::{author, depot};
 use super::tree;
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
@@ -34,15 +34,18 @@ pub fn of_others(
     store: &Store,
     kind: Kind,
 ) -> Result<Option<(Author, Vec<OfOthers>)>> {
-    let Some(commit) = store.refs.read(SHARED_OWN)? else {
+    let Some(depot) = depot(store)? else {
         return Ok(None);
     };
-    let mut shared = tree::read(&store.objects, commit)?;
+    let Some(commit) = depot.refs.read(SHARED_OWN)? else {
+        return Ok(None);
+    };
+    let mut shared = tree::read(&depot.objects, commit)?;
     let keys: Vec<tree::Key> = shared.records.keys().cloned().collect();
     let author = author(ctx, store)?;
     let mut found = Vec::new();
     for key in keys.into_iter().filter(|key| key.0 == kind) {
-        if let Some(record) = shared.record(&store.objects, &key)?
+        if let Some(record) = shared.record(Some(&depot), &key)?
             && record.claimed_by(&author).is_some()
             && record.deletion().is_none()
         {

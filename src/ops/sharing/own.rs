@@ -1,38 +1,31 @@
-//! What our own records say now, as edits of what is shared; and what others made of them, put into our own.
+//! What our own records say now, as edits of what is shared.
 //!
-//! An issue that came from elsewhere becomes a record like any other, with `claimed_by` and, where values lost, `conflicts`: both are
-//! written here alone and never taken from what came. It annotates its snapshot where that is here, else an object that does not exist.
-//! What others deleted stays here, and says so. What would not be a record of ours is refused. Sessions and experiments of others are in the
-//! tree of our side alone.
+//! Sessions and experiments of others are in the tree of our side alone. What came from elsewhere goes back to where it came from, and to no
+//! other remote.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::experiments;
-use super::fields::{
-    Fields, Kind, PRIVATE_OF_RUN, PROOF_RUN, name_in_list, proofs_of, put_together, run_id,
-    take_apart,
-};
+use super::fields::{Fields, Kind, take_apart};
 use super::record::{Author, LONGEST_NAME, Shared};
-use super::sessions::{self, SharedSession};
+use super::sessions;
 use super::setup::{Prompts, Setup, author};
-use super::tree::{self, Key, LARGEST_RECORD, SharedTree};
+use super::tree::{Key, LARGEST_RECORD, SharedTree};
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
-use crate::git::objects::ObjectKind;
+use crate::git::depot::Depot;
 use crate::ops::Context;
 use crate::ops::issues::desk;
 use crate::ops::kept;
 use crate::ops::tries::Try;
 use crate::store::Store;
-use crate::store::chat::Chat;
 use crate::store::checkpoint;
-use crate::store::id::{IdKind, IssueId, SnapshotId};
-use crate::store::issue::{CHAT_FILE, Issue};
+use crate::store::id::IdKind;
 use crate::store::names::{self, Record, RecordKind, session_component};
-use crate::store::records::{Json, VERSION};
+use crate::store::records::Json;
 
 /// Our side of what is shared.
 pub struct Own {
@@ -46,6 +39,10 @@ pub struct Own {
     pub edited: BTreeMap<Key, Shared>,
     /// What each of our records says now.
     pub now: BTreeMap<Key, Fields>,
+    /// Whether conversations go along.
+    prompts: Prompts,
+    /// Records of others that our side does not hold: they came from elsewhere.
+    elsewhere: BTreeSet<Key>,
     /// What stays here, and why.
     pub notices: Vec<String>,
 }
@@ -55,32 +52,44 @@ impl Own {
     ///
     /// # Errors
     /// What is shared, or the refs, cannot be read.
-    pub fn look(ctx: &Context<'_>, store: &Store, setup: &Setup) -> Result<Self> {
-        let commit = store.refs.read(names::SHARED_OWN)?;
-        let tree = match commit {
-            Some(commit) => tree::read(&store.objects, commit)?,
-            None => SharedTree::default(),
+    pub fn look(
+        ctx: &Context<'_>,
+        (store, depot): (&Store, Option<&Depot>),
+        setup: &Setup,
+    ) -> Result<Self> {
+        let commit = match depot {
+            Some(depot) => depot.refs.read(names::SHARED_OWN)?,
+            None => None,
         };
+        let tree = SharedTree::of(depot, commit)?;
         let mut own = Self {
             author: author(ctx, store)?,
             commit,
             tree,
             edited: BTreeMap::new(),
             now: BTreeMap::new(),
+            prompts: setup.prompts,
+            elsewhere: BTreeSet::new(),
             notices: Vec::new(),
         };
-        own.look_at(ctx, store, Kind::Issue)?;
+        let of = (store, depot);
+        own.look_at(ctx, of, Kind::Issue)?;
         if setup.prompts == Prompts::Redacted {
-            own.look_at(ctx, store, Kind::Chat)?;
+            own.look_at(ctx, of, Kind::Chat)?;
         }
-        own.look_at_sessions(ctx, store, setup)?;
-        own.look_at_left(ctx, store)?;
-        own.look_at_tries(ctx, store, setup)?;
+        own.look_at_sessions(ctx, of, setup)?;
+        own.look_at_left(ctx, of)?;
+        own.look_at_tries(ctx, depot, setup)?;
         Ok(own)
     }
 
     /// One that is gone here stays as it was shared: retention tells nobody else what to forget.
-    fn look_at_sessions(&mut self, ctx: &Context<'_>, store: &Store, setup: &Setup) -> Result<()> {
+    fn look_at_sessions(
+        &mut self,
+        ctx: &Context<'_>,
+        (store, depot): (&Store, Option<&Depot>),
+        setup: &Setup,
+    ) -> Result<()> {
         let (register, invalid) = ctx.sessions().list()?;
         for (name, why) in invalid {
             let notice = format!("session {name} stays here: {why}");
@@ -98,13 +107,17 @@ impl Own {
             };
             let json = sessions::record(&session, &notes, setup.prompts, ctx.redactor());
             let key = (Kind::Session, session_component(&session.session_id));
-            self.take(ctx, store, key, json)?;
+            self.take(ctx, depot, key, json)?;
         }
         Ok(())
     }
 
     /// What stays in the past and scratches left. What came from elsewhere is not ours to share; one that is gone here stays as it was shared.
-    fn look_at_left(&mut self, ctx: &Context<'_>, store: &Store) -> Result<()> {
+    fn look_at_left(
+        &mut self,
+        ctx: &Context<'_>,
+        (store, depot): (&Store, Option<&Depot>),
+    ) -> Result<()> {
         let all = store.summaries(&[IdKind::Experiment])?;
         for (id, error) in all.invalid {
             let notice = format!("experiment {id} stays here: {}", error.message());
@@ -115,13 +128,18 @@ impl Own {
         for one in ours.filter(|one| repository.as_ref() == Some(&one.repository_id)) {
             let document = serde_json::from_str(&one.document).unwrap_or_default();
             let key = (Kind::Experiment, one.id.to_string());
-            self.take(ctx, store, key, experiments::left(&document))?;
+            self.take(ctx, depot, key, experiments::left(&document))?;
         }
         Ok(())
     }
 
     /// Those that have ended. One of ours that was dropped is deleted: only somebody's hand drops one.
-    fn look_at_tries(&mut self, ctx: &Context<'_>, store: &Store, setup: &Setup) -> Result<()> {
+    fn look_at_tries(
+        &mut self,
+        ctx: &Context<'_>,
+        depot: Option<&Depot>,
+        setup: &Setup,
+    ) -> Result<()> {
         let tries = match kept::all::<Try>(ctx) {
             Ok(tries) => tries,
             Err(error) => {
@@ -135,7 +153,7 @@ impl Own {
             here.insert(one.try_id.clone());
             if one.ended_at.is_some() && experiments::is_try(&one.try_id) {
                 let json = experiments::tried(&one, setup.prompts, ctx.redactor());
-                self.take(ctx, store, (Kind::Experiment, one.try_id), json)?;
+                self.take(ctx, depot, (Kind::Experiment, one.try_id), json)?;
             }
         }
         let known: Vec<Key> = self.tree.records.keys().cloned().collect();
@@ -143,16 +161,21 @@ impl Own {
             let is_gone =
                 key.0 == Kind::Experiment && experiments::is_try(&key.1) && !here.contains(&key.1);
             if is_gone
-                && let Some(record) = self.tree.record(&store.objects, &key)?
+                && let Some(record) = self.tree.record(depot, &key)?
                 && record.claimed_by(&self.author).is_none()
             {
-                self.notice_deletion(ctx, store, key)?;
+                self.notice_deletion(ctx, depot, key)?;
             }
         }
         Ok(())
     }
 
-    fn look_at(&mut self, ctx: &Context<'_>, store: &Store, kind: Kind) -> Result<()> {
+    fn look_at(
+        &mut self,
+        ctx: &Context<'_>,
+        (store, depot): (&Store, Option<&Depot>),
+        kind: Kind,
+    ) -> Result<()> {
         let records = match kind {
             Kind::Issue => RecordKind::Issues,
             Kind::Chat => RecordKind::Chats,
@@ -179,7 +202,7 @@ impl Own {
             here.insert(id.clone());
             self.notices.extend(held.notices.iter().cloned());
             match held.into_only(&name) {
-                Ok(note) => self.take(ctx, store, (kind, id), note.json)?,
+                Ok(note) => self.take(ctx, depot, (kind, id), note.json)?,
                 Err(error) => self
                     .notices
                     .push(format!("{name} stays here: {}", error.message())),
@@ -188,14 +211,21 @@ impl Own {
         let known: Vec<Key> = self.tree.records.keys().cloned().collect();
         for key in known {
             if key.0 == kind && !here.contains(&key.1) {
-                self.notice_deletion(ctx, store, key)?;
+                self.notice_deletion(ctx, depot, key)?;
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, ctx: &Context<'_>, store: &Store, key: Key, json: Json) -> Result<()> {
+    fn take(
+        &mut self,
+        ctx: &Context<'_>,
+        depot: Option<&Depot>,
+        key: Key,
+        json: Json,
+    ) -> Result<()> {
         let (kind, id) = &key;
+        self.notice_elsewhere(&key, &json);
         let mut json = Value::Object(json);
         if *kind == Kind::Chat {
             ctx.redactor().json(&mut json);
@@ -216,11 +246,16 @@ impl Own {
         };
         let at = times.iter().find_map(|name| json.get(*name)?.as_str());
         let at = at.and_then(Moment::parse_rfc3339);
-        let mut shared = self.tree.record(&store.objects, &key)?.unwrap_or_default();
-        if shared.edit(&now, at.unwrap_or_else(|| ctx.env.now()), &self.author) {
-            let size = shared.encode(*kind, id).len();
-            if u64::try_from(size).unwrap_or(u64::MAX) > LARGEST_RECORD {
-                let what = format!("{} {id} stays here: it has {size} bytes", kind.as_str());
+        let mut shared = self.tree.record(depot, &key)?.unwrap_or_default();
+        let at = at.unwrap_or_else(|| ctx.env.now());
+        let is_edited = shared.edit(&now, at, &self.author);
+        let settled = settled(&shared, &json);
+        if !settled.is_empty() {
+            shared.settle(&settled, at, &self.author);
+        }
+        if is_edited || !settled.is_empty() {
+            if let Some(why) = unfit(*kind, id, &shared) {
+                let what = format!("{} {id} stays here: {why}", kind.as_str());
                 self.notices.push(what);
                 return Ok(());
             }
@@ -230,8 +265,57 @@ impl Own {
         Ok(())
     }
 
-    fn notice_deletion(&mut self, ctx: &Context<'_>, store: &Store, key: Key) -> Result<()> {
-        if let Some(mut shared) = self.tree.record(&store.objects, &key)?
+    /// Of an issue that came from elsewhere, and of its conversation: whether that was where our side was made.
+    fn notice_elsewhere(&mut self, key: &Key, json: &Json) {
+        let (kind, id) = key;
+        let is_of_others = match kind {
+            Kind::Issue => json.get("claimed_by").is_some_and(Value::is_string),
+            Kind::Chat => self.elsewhere.contains(&(Kind::Issue, id.clone())),
+            Kind::Session | Kind::Experiment => false,
+        };
+        if is_of_others && !self.tree.records.contains_key(key) {
+            self.elsewhere.insert(key.clone());
+        }
+    }
+
+    /// Whether a record that our side holds stays here all the same: it has what was said, maybe, from when that was to go, and none of our records
+    /// says what of it may go now.
+    pub fn withholds(&self, key: &Key) -> bool {
+        let is_looked_at = self.now.contains_key(key) || self.edited.contains_key(key);
+        self.prompts == Prompts::None && key.0 != Kind::Issue && !is_looked_at
+    }
+
+    /// Those of them that our side holds.
+    pub fn withheld(&self) -> impl Iterator<Item = &Key> {
+        self.tree.records.keys().filter(|key| self.withholds(key))
+    }
+
+    /// Leaves out what came from elsewhere than from where this is.
+    pub fn leave_elsewhere(&mut self, there: &SharedTree) {
+        for key in std::mem::take(&mut self.elsewhere) {
+            if there.records.contains_key(&key) {
+                continue;
+            }
+            self.edited.remove(&key);
+            let (kind, id) = &key;
+            self.notices.push(format!(
+                "{} {id} stays here: it came from another remote",
+                kind.as_str()
+            ));
+        }
+        // What is deleted here and never was there is nobody's business, nor what was said in it.
+        let is_known = |key: &Key| there.records.contains_key(key);
+        self.edited
+            .retain(|key, shared| shared.deletion().is_none() || is_known(key));
+    }
+
+    fn notice_deletion(
+        &mut self,
+        ctx: &Context<'_>,
+        depot: Option<&Depot>,
+        key: Key,
+    ) -> Result<()> {
+        if let Some(mut shared) = self.tree.record(depot, &key)?
             && shared.deletion().is_none()
         {
             shared.delete(ctx.env.now(), &self.author);
@@ -244,235 +328,41 @@ impl Own {
     ///
     /// # Errors
     /// Its object cannot be read.
-    pub fn record(&mut self, store: &Store, key: &Key) -> Result<Option<Shared>> {
+    pub fn record(&mut self, depot: Option<&Depot>, key: &Key) -> Result<Option<Shared>> {
         match self.edited.get(key) {
             Some(shared) => Ok(Some(shared.clone())),
-            None => self.tree.record(&store.objects, key),
+            None => self.tree.record(depot, key),
         }
     }
+}
+
+/// The fields of which our record has no lost value any more: somebody here has decided.
+fn settled(shared: &Shared, json: &Json) -> BTreeSet<String> {
+    let lost = json.get("conflicts").and_then(Value::as_array);
+    let is_open = |field: &str| {
+        let mut lost = lost.into_iter().flatten();
+        lost.any(|one| one.get("field").and_then(Value::as_str) == Some(field))
+    };
+    let fields = shared.conflicts().into_iter().map(|lost| lost.field);
+    fields
+        .filter(|field| !is_open(field))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Why a record cannot go: nobody could read it.
+fn unfit(kind: Kind, id: &str, shared: &Shared) -> Option<String> {
+    let bytes = shared.encode(kind, id);
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST_RECORD {
+        return Some(format!("it has {} bytes", bytes.len()));
+    }
+    let read = Shared::decode(kind, id, &bytes);
+    read.err().map(|why| why.to_string())
 }
 
 fn id_of(name: &Record) -> Option<String> {
     match name {
         Record::Issue(id) | Record::Chat(id) => Some(id.to_string()),
         Record::Session(_) | Record::Label(_) => None,
-    }
-}
-
-/// Puts a record as it was merged into our own. `now` is what ours said when it was merged: what was edited since stays.
-///
-/// # Errors
-/// It would be no record; ours cannot be written.
-pub fn put(
-    ctx: &Context<'_>,
-    store: &Store,
-    (kind, id): &Key,
-    shared: &Shared,
-    (now, author): (Option<&Fields>, &Author),
-) -> Result<()> {
-    // Ours is where such are kept, whatever others say of it.
-    match kind {
-        Kind::Issue | Kind::Chat => {}
-        Kind::Session | Kind::Experiment if now.is_some() => return Ok(()),
-        Kind::Session => return SharedSession::read(id, shared, author).map(drop),
-        Kind::Experiment => return experiments::verify(id, shared, author),
-    }
-    let Some(issue) = IssueId::parse(id) else {
-        return Ok(());
-    };
-    let name = match kind {
-        Kind::Chat => Record::Chat(issue),
-        _ => Record::Issue(issue),
-    };
-    if shared.deletion().is_some() && now.is_none() {
-        return Ok(());
-    }
-    let annotated = annotated_by(store, shared)?;
-    let has_chat = store.has_record(&Record::Chat(issue))?;
-    let message = format!("{}: as others have it", kind.as_str());
-    let written = store.change_record(&name, &message, ctx.env.now(), |draft| {
-        let refusal = draft.refusal(&name);
-        let is_new = draft.notes().next().is_none();
-        let before = draft.only().cloned();
-        if before.is_none() && !is_new {
-            return Err(refusal);
-        }
-        let mut fields = shared.view();
-        if let (Some(before), Some(then)) = (&before, now) {
-            keep_edits(
-                &mut fields,
-                then,
-                &take_apart(*kind, id, &author.by, before),
-            );
-        }
-        let mut json = put_together(*kind, &fields);
-        let of = Local {
-            id,
-            before: before.as_ref(),
-            shared,
-            author,
-        };
-        match kind {
-            Kind::Issue | Kind::Session | Kind::Experiment => {
-                of.complete(&mut json, has_chat);
-                let read = Issue::from_json(&json)?;
-                if before.as_ref().and_then(|json| Issue::from_json(json).ok()) == Some(read) {
-                    return Ok(());
-                }
-            }
-            Kind::Chat => {
-                json.insert("version".to_owned(), VERSION.into());
-                let read = Chat::from_json(&json)?;
-                if before.as_ref().and_then(|json| Chat::from_json(json).ok()) == Some(read) {
-                    return Ok(());
-                }
-            }
-        }
-        match draft.only() {
-            Some(there) => *there = json,
-            None => draft.put(annotated, json)?,
-        }
-        Ok(())
-    });
-    written.map(drop)
-}
-
-/// What was edited here after it was looked at.
-fn keep_edits(fields: &mut Fields, then: &Fields, now: &Fields) {
-    let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
-    for name in names
-        .into_iter()
-        .filter(|name| then.get(*name) != now.get(*name))
-    {
-        match now.get(name) {
-            Some(value) => drop(fields.insert(name.clone(), value.clone())),
-            None => drop(fields.remove(name)),
-        }
-    }
-}
-
-/// The commit of a record's snapshot where that is here; else an object that is not, so that no note stands on anything else.
-fn annotated_by(store: &Store, shared: &Shared) -> Result<Oid> {
-    let snapshot = shared.view().remove("snapshot_id");
-    let snapshot = snapshot.and_then(|id| SnapshotId::parse(id.as_str()?));
-    if let Some(id) = snapshot
-        && let Some(commit) = store.refs.read(&names::snapshot_ref(&id))?
-    {
-        return Ok(commit);
-    }
-    let text = snapshot.map_or_else(|| "a snapshot".to_owned(), |id| id.to_string());
-    let text = format!("{text} is in another repository\n");
-    store.objects.hash(ObjectKind::Blob, text.as_bytes())
-}
-
-/// What is not shared of an issue.
-struct Local<'a> {
-    id: &'a str,
-    before: Option<&'a Json>,
-    shared: &'a Shared,
-    author: &'a Author,
-}
-
-impl Local<'_> {
-    fn complete(&self, json: &mut Json, has_chat: bool) {
-        for private in Kind::Issue.private() {
-            json.shift_remove(*private);
-            if let Some(value) = self.before.and_then(|before| before.get(*private)) {
-                json.insert((*private).to_owned(), value.clone());
-            }
-        }
-        self.number_runs(json);
-        self.name_senders(json);
-        json.insert("version".to_owned(), VERSION.into());
-        json.insert("issue_id".to_owned(), self.id.into());
-        if has_chat {
-            json.insert("chat_file".to_owned(), CHAT_FILE.into());
-            json.shift_remove("chat_unavailable");
-        } else if self.before.is_none() {
-            json.insert("chat_unavailable".to_owned(), "it was not shared".into());
-        }
-        let mut put = |name: &str, value: Option<Value>| match value {
-            Some(value) => drop(json.insert(name.to_owned(), value)),
-            None => drop(json.shift_remove(name)),
-        };
-        let claimed = self.shared.claimed_by(self.author);
-        put("claimed_by", claimed.map(Value::from));
-        let lost = self.shared.conflicts();
-        let lost: Vec<Value> = lost.iter().map(|lost| {
-            json!({"field": lost.field, "value": lost.value, "at": lost.edit.at, "claimed_by": lost.edit.claimant()})
-        }).collect();
-        put("conflicts", (!lost.is_empty()).then(|| lost.into()));
-        let deleted = self.shared.deletion();
-        let deleted = deleted.map(|edit| json!({"claimed_by": edit.claimant(), "at": edit.at}));
-        put("deleted_by", deleted);
-    }
-
-    /// Says of each run and comment that came from elsewhere who is said to have sent it.
-    fn name_senders(&self, json: &mut Json) {
-        for list in ["runs", "comments"] {
-            let items = json.get_mut(list).and_then(Value::as_array_mut);
-            for item in items.into_iter().flatten().filter_map(Value::as_object_mut) {
-                let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
-                let sender = self.shared.setter(&name_in_list(list, id));
-                match sender.filter(|edit| edit.by != self.author.by) {
-                    Some(edit) => item.insert("claimed_by".to_owned(), edit.claimant().into()),
-                    None => item.shift_remove("claimed_by"),
-                };
-            }
-        }
-    }
-
-    /// Gives runs their numbers here, with what of them stays here; the one that goes on comes last.
-    fn number_runs(&self, json: &mut Json) {
-        let before = self
-            .before
-            .and_then(|before| before.get("runs")?.as_array());
-        let before: Vec<&Json> = before
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_object)
-            .collect();
-        let id = |run: &Json| match run.get("id").and_then(Value::as_str) {
-            Some(id) => Some(id.to_owned()),
-            None => run_id(self.id, &self.author.by, run),
-        };
-        let mut numbers = BTreeMap::new();
-        let mut count = 0u64;
-        let mut runs: Vec<Value> = Vec::new();
-        let shared = json.get("runs").and_then(Value::as_array).cloned();
-        let ended = shared.unwrap_or_default();
-        let open = before
-            .iter()
-            .filter(|run| run.get("ended_at").is_none_or(Value::is_null));
-        let open = open.map(|run| Value::Object((*run).clone()));
-        for mut run in ended.into_iter().chain(open) {
-            let Some(fields) = run.as_object_mut() else {
-                continue;
-            };
-            let own = id(fields);
-            let ours = before.iter().find(|run| own.is_some() && id(run) == own);
-            for private in PRIVATE_OF_RUN {
-                if let Some(value) = ours.and_then(|ours| ours.get(*private)) {
-                    fields.insert((*private).to_owned(), value.clone());
-                }
-            }
-            count += 1;
-            if let Some(own) = own {
-                fields.insert("id".to_owned(), own.clone().into());
-                numbers.insert(own, count);
-            }
-            fields.insert("run".to_owned(), count.into());
-            runs.push(run);
-        }
-        if !runs.is_empty() {
-            json.insert("runs".to_owned(), runs.into());
-        }
-        for proof in proofs_of(json) {
-            let run = proof.shift_remove(PROOF_RUN);
-            let run = run.as_ref().and_then(Value::as_str);
-            if let Some(number) = run.and_then(|run| numbers.get(run)) {
-                proof.insert("issue_run".to_owned(), (*number).into());
-            }
-        }
     }
 }

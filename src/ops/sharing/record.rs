@@ -169,6 +169,20 @@ impl Shared {
         true
     }
 
+    /// Decides for the values that count, of fields that have lost ones, too.
+    pub fn settle(&mut self, names: &BTreeSet<String>, at: Moment, author: &Author) {
+        let view = self.view();
+        let mut changes = Map::new();
+        for name in names {
+            changes.extend(view.get(name).map(|value| (name.clone(), value.clone())));
+        }
+        let id = self.add_edit(&changes, at, author);
+        for (name, value) in changes {
+            self.values
+                .insert(name, Siblings::from([(id.clone(), value)]));
+        }
+    }
+
     /// Deletes the record, as far as it is known here.
     pub fn delete(&mut self, at: Moment, author: &Author) {
         let known = self.edits.keys().cloned().collect();

@@ -82,6 +82,10 @@ pub fn findings(redactor: &Redactor, texts: &[Texts<'_>], allowed: &[String]) ->
         }
     }
     found.retain(|finding| !allowed.contains(&finding.fingerprint));
+    for finding in &mut found {
+        // A session's id may be any text.
+        finding.id = redactor.text(&finding.id).text;
+    }
     found.sort();
     found.dedup();
     found

@@ -1,6 +1,9 @@
 //! What was asked for with `tw share init`: a private file beside the repository's other state. Neither a clone nor a fetch brings one
 //! along, and the team's settings cannot turn sharing on.
 
+use std::fs::File;
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -8,13 +11,18 @@ use sha2::{Digest, Sha256};
 use super::record::Author;
 use crate::error::{Code, Error, Result};
 use crate::git::create::private_dir;
+use crate::git::depot::Depot;
 use crate::git::fs::{self, Durable};
 use crate::git::hex::hex;
 use crate::json;
 use crate::ops::Context;
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::store::names::{SHARED_BRANCH, SHARED_SNAPSHOTS_BRANCH, SHARED_SNAPSHOTS_REF};
+use crate::store::lock::hold_file_within;
+use crate::store::names::{
+    SHARED_BEFORE_DEPOT, SHARED_BRANCH, SHARED_SNAPSHOTS_BRANCH, SHARED_SNAPSHOTS_OUTGOING,
+    SHARED_SNAPSHOTS_REF, SHARED_SNAPSHOTS_SEEN,
+};
 use crate::store::state::parse_versioned;
 
 const VERSION: u32 = 1;
@@ -121,6 +129,86 @@ impl Setup {
     pub fn remove(store: &Store) -> Result<()> {
         fs::remove_optional(&store.common(FILE))
     }
+}
+
+/// Keeps two commands of this repository from sharing at once.
+///
+/// # Errors
+/// `BUSY`.
+pub fn lock(ctx: &Context<'_>, store: &Store) -> Result<File> {
+    private_dir(&store.common(""))?;
+    hold_file_within(&store.common("share.lock"), ctx.settings.lock_timeout)
+}
+
+/// The repository that is exchanged through, beside the other state that all worktrees share.
+fn depot_dir(store: &Store) -> PathBuf {
+    store.common("share.git")
+}
+
+/// The depot. None: nothing was exchanged yet.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn depot(store: &Store) -> Result<Option<Depot>> {
+    Depot::open(&depot_dir(store), store.objects.format())
+}
+
+/// The depot, made where there is none; under the lock of sharing.
+///
+/// # Errors
+/// The disk refuses.
+pub fn depot_for_exchange(store: &Store) -> Result<Depot> {
+    let depot = Depot::open_or_make(&store.repo, &depot_dir(store))?;
+    let mut transaction = store.refs.transaction();
+    for (name, commit) in store.refs.list(SHARED_BEFORE_DEPOT)? {
+        transaction.delete(&name, Some(commit));
+    }
+    transaction.commit()?;
+    Ok(depot)
+}
+
+/// Forgets what was exchanged: what the remote sent, and what of ours it was told. Records and snapshots that came stay.
+///
+/// # Errors
+/// The disk refuses.
+pub fn forget_exchanged(store: &Store) -> Result<()> {
+    Depot::remove(&depot_dir(store))
+}
+
+/// Says of snapshots that went to the remote or came from it that they are there still.
+///
+/// # Errors
+/// The depot cannot be read.
+pub fn sent_snapshots(store: &Store) -> Result<Option<String>> {
+    let Some(depot) = depot(store)? else {
+        return Ok(None);
+    };
+    let refs = [SHARED_SNAPSHOTS_SEEN, SHARED_SNAPSHOTS_OUTGOING];
+    let any = refs.iter().map(|name| depot.refs.read(name));
+    let any = any.collect::<Result<Vec<_>>>()?;
+    if any.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let remote = Setup::read(store)?.map_or_else(
+        || "the remote".to_owned(),
+        |setup| format!("'{}'", setup.remote),
+    );
+    Ok(Some(format!(
+        "snapshots that were exchanged with {remote}, and whoever pulled them; 'tw pull' brings here again what is there"
+    )))
+}
+
+/// Deletes what was exchanged where snapshots are in it, and says where they are still.
+///
+/// # Errors
+/// `BUSY`; the disk refuses.
+pub fn forget_sent_snapshots(ctx: &Context<'_>, store: &Store) -> Result<Option<String>> {
+    let said = sent_snapshots(store)?;
+    if said.is_some() {
+        let _lock = lock(ctx, store)?;
+        forget_exchanged(store)?;
+    }
+    Ok(said)
 }
 
 /// What was named.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::exchange::{TRIES, cleaned, fetch_ref, not_taken, others_first, pause, set_refs};
+use super::exchange::{TRIES, fetch_ref, not_taken, others_first, pause, push_ref};
 use super::others::wrong;
 use super::own::Own;
 use super::scan::Finding;
@@ -20,7 +20,8 @@ use super::{Change, Changed, Refused, Subject};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::network::{self, Pushed};
+use crate::git::depot::Depot;
+use crate::git::network::{Pushed, Refusal};
 use crate::git::objects::{NewObjects, ObjectKind, ObjectStore};
 use crate::git::path::display;
 use crate::git::tree;
@@ -213,8 +214,15 @@ fn fingerprint(rule: &str, what: &[u8]) -> String {
     crate::git::hex::hex(digest.get(..6).unwrap_or_default())
 }
 
-/// The snapshots of a chain with their commits, the oldest first, down to `until`; an id that comes twice counts once.
-fn chain(objects: &ObjectStore, tip: Oid, until: Option<Oid>) -> Result<Vec<(String, Oid)>> {
+/// One commit of a chain.
+struct Link {
+    /// The snapshot's id, or why it has none.
+    id: Result<String>,
+    commit: Oid,
+}
+
+/// The snapshots of a chain, the oldest first, down to `until`; an id that comes twice counts once.
+fn chain(objects: &ObjectStore, tip: Oid, until: Option<Oid>) -> Result<Vec<Link>> {
     let mut found = Vec::new();
     let mut at = Some(tip);
     while let Some(commit) = at.filter(|commit| Some(*commit) != until) {
@@ -231,13 +239,16 @@ fn chain(objects: &ObjectStore, tip: Oid, until: Option<Oid>) -> Result<Vec<(Str
         }
         let raw = objects.commit(commit)?;
         let record = SnapshotRecord::from_message(&raw.message, "a shared snapshot");
-        let id = record.map_or_else(|_| String::new(), |(_, record)| record.snapshot_id);
-        found.push((id, commit));
+        let id = record.map(|(_, record)| record.snapshot_id);
+        found.push(Link { id, commit });
         at = raw.parents.first().copied();
     }
     found.reverse();
     let mut known = BTreeSet::new();
-    found.retain(|(id, _)| id.is_empty() || known.insert(id.clone()));
+    found.retain(|link| match &link.id {
+        Ok(id) => known.insert(id.clone()),
+        Err(_) => true,
+    });
     Ok(found)
 }
 
@@ -246,10 +257,10 @@ fn unusable(why: &str) -> Error {
     Error::new(Code::CorruptRecord, message).hint("ask who may write to the remote")
 }
 
-fn fetch_chain(ctx: &Context<'_>, store: &Store, setup: &Setup) -> Result<Option<Oid>> {
+fn fetch_chain(ctx: &Context<'_>, depot: &Depot, setup: &Setup) -> Result<Option<Oid>> {
     fetch_ref(
         ctx,
-        store,
+        depot,
         setup,
         setup.snapshots_ref(),
         SHARED_SNAPSHOTS_SEEN,
@@ -262,15 +273,15 @@ fn fetch_chain(ctx: &Context<'_>, store: &Store, setup: &Setup) -> Result<Option
 /// Those of fetching; `CORRUPT_RECORD`.
 pub fn missing<'a>(
     ctx: &Context<'_>,
-    store: &Store,
+    depot: &Depot,
     setup: &Setup,
     going: &'a [Going],
 ) -> Result<(Option<Oid>, Vec<&'a Going>)> {
-    let tip = fetch_chain(ctx, store, setup)?;
+    let tip = fetch_chain(ctx, depot, setup)?;
     let there: BTreeSet<String> = match tip {
-        Some(tip) => chain(&store.objects, tip, None)?
+        Some(tip) => chain(&depot.objects, tip, None)?
             .into_iter()
-            .map(|(id, _)| id)
+            .filter_map(|link| link.id.ok())
             .collect(),
         None => BTreeSet::new(),
     };
@@ -297,22 +308,24 @@ pub fn changed(going: &[&Going]) -> Vec<Changed> {
 /// As of pushing records.
 pub fn push(
     ctx: &Context<'_>,
-    store: &Store,
+    (store, depot): (&Store, &Depot),
     setup: &Setup,
     going: &[Going],
 ) -> Result<Vec<Changed>> {
-    let mut last: Option<(Option<Oid>, String)> = None;
+    let mut last: Option<(Option<Oid>, Refusal)> = None;
     for tries in 1..=TRIES {
-        let (tip, missing) = missing(ctx, store, setup, going)?;
+        let (tip, missing) = missing(ctx, depot, setup, going)?;
         if missing.is_empty() {
             return Ok(Vec::new());
         }
         if let Some((before, why)) = &last
             && *before == tip
-            && !why.contains("lock")
+            && !why.is_race()
         {
             return Err(not_taken(ctx, setup, setup.snapshots_ref(), why));
         }
+        let trees: Vec<Oid> = missing.iter().map(|one| one.tree).collect();
+        depot.take_from(&store.repo, &trees)?;
         let mut new = NewObjects::new(store.objects.format());
         let mut parent = tip;
         for one in &missing {
@@ -322,11 +335,8 @@ pub fn push(
             parent = Some(new.put(ObjectKind::Commit, &bytes)?);
         }
         let Some(commit) = parent else { break };
-        set_refs(store, &new, &[(SHARED_SNAPSHOTS_OUTGOING, commit)])?;
-        ctx.progress.begin("pushing", None);
-        let pushed = network::push(&ctx.repo, &setup.remote, commit, setup.snapshots_ref());
-        ctx.progress.end();
-        match pushed.map_err(|error| cleaned(ctx, &error))? {
+        depot.set_refs(&new, &[(SHARED_SNAPSHOTS_OUTGOING, commit)])?;
+        match push_ref(ctx, depot, setup, commit, setup.snapshots_ref())? {
             Pushed::Done => return Ok(changed(&missing)),
             Pushed::Refused(why) => last = Some((tip, why)),
         }
@@ -346,18 +356,31 @@ pub struct Taken {
     pub refused: Vec<Refused>,
 }
 
-/// Takes in the snapshots that were added to the remote's chain since the last time.
+/// Takes in the snapshots that were added to the remote's chain since the last time. From the first that a newer `tw` wrote they are looked at
+/// again the next time: that may be a newer one.
 ///
 /// # Errors
 /// Those of fetching; `CORRUPT_RECORD` when it is no such chain; our refs cannot be written.
-pub fn pull(ctx: &Context<'_>, store: &Store, setup: &Setup, is_dry: bool) -> Result<Taken> {
+pub fn pull(
+    ctx: &Context<'_>,
+    (store, depot): (&Store, &Depot),
+    setup: &Setup,
+    is_dry: bool,
+) -> Result<Taken> {
     let mut done = Taken::default();
-    let Some(tip) = fetch_chain(ctx, store, setup)? else {
+    let Some(tip) = fetch_chain(ctx, depot, setup)? else {
         return Ok(done);
     };
-    let before = store.refs.read(SHARED_SNAPSHOTS_TAKEN)?;
-    for (id, commit) in chain(&store.objects, tip, before)? {
-        match take(store, &id, commit, is_dry) {
+    let before = depot.refs.read(SHARED_SNAPSHOTS_TAKEN)?;
+    let mut until = before;
+    let mut is_newer = false;
+    for Link { id, commit } in chain(&depot.objects, tip, before)? {
+        let taken = id.and_then(|id| take((store, depot), &id, commit, is_dry));
+        is_newer |= matches!(&taken, Err(error) if error.code() == Code::NewerRecord);
+        if !is_newer {
+            until = Some(commit);
+        }
+        match taken {
             Ok(Some(taken)) => done.taken.push(taken),
             Ok(None) => {}
             Err(error) if matches!(error.code(), Code::Io | Code::NoSpace | Code::Busy) => {
@@ -369,29 +392,31 @@ pub fn pull(ctx: &Context<'_>, store: &Store, setup: &Setup, is_dry: bool) -> Re
             }),
         }
     }
-    if !is_dry {
-        set_refs(
-            store,
-            &NewObjects::new(store.objects.format()),
-            &[(SHARED_SNAPSHOTS_TAKEN, tip)],
-        )?;
+    if let Some(until) = until.filter(|_| !is_dry) {
+        let none = NewObjects::new(store.objects.format());
+        depot.set_refs(&none, &[(SHARED_SNAPSHOTS_TAKEN, until)])?;
     }
     Ok(done)
 }
 
 /// Makes a snapshot of ours of one of a chain. None: it is here.
-fn take(store: &Store, id: &str, commit: Oid, is_dry: bool) -> Result<Option<Changed>> {
+fn take(
+    (store, depot): (&Store, &Depot),
+    id: &str,
+    commit: Oid,
+    is_dry: bool,
+) -> Result<Option<Changed>> {
     let parsed = SnapshotId::parse(id).filter(|parsed| parsed.kind() != IdKind::Backup);
     let parsed = parsed.ok_or_else(|| wrong("it has no id of a snapshot"))?;
     if store.refs.read(&snapshot_ref(&parsed))?.is_some() {
         return Ok(None);
     }
-    let raw = store.objects.commit(commit)?;
+    let raw = depot.objects.commit(commit)?;
     let (title, theirs) = SnapshotRecord::from_message(&raw.message, id)?;
     if theirs.kind != parsed.kind().word() {
         return Err(wrong("its id is of another kind"));
     }
-    count_paths(&store.objects, raw.tree, 0, &mut BTreeMap::new())?;
+    count_paths(&depot.objects, raw.tree, 0, &mut BTreeMap::new())?;
     let mut record = shared_part(&theirs);
     // Lists that would be read from elsewhere are not shared.
     record.lists(&|_| Err(wrong("a list of it is missing")))?;
@@ -431,6 +456,8 @@ fn take(store: &Store, id: &str, commit: Oid, is_dry: bool) -> Result<Option<Cha
         Some(head) => store.objects.commit(head)?.tree,
         None => raw.tree,
     };
+    depot.give_to(&store.repo, &[raw.tree])?;
+    store.objects.refresh();
     let mut new = NewObjects::new(store.objects.format());
     let index = encode_commit(index, head.as_slice(), FIXED_TIME, "index\n");
     let index = new.put(ObjectKind::Commit, &index)?;

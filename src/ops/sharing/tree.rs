@@ -18,6 +18,7 @@ use super::record::Shared;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::commit::commit_text;
+use crate::git::depot::Depot;
 use crate::git::hex::hex;
 use crate::git::objects::{NewObjects, ObjectKind, ObjectStore};
 use crate::git::tree::{self, Node};
@@ -137,16 +138,27 @@ impl SharedTree {
         }
     }
 
+    /// What a commit in the depot holds; None: nothing.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn of(depot: Option<&Depot>, commit: Option<Oid>) -> Result<Self> {
+        match (depot, commit) {
+            (Some(depot), Some(commit)) => read(&depot.objects, commit),
+            _ => Ok(Self::default()),
+        }
+    }
+
     /// Reads one of its records. None: it is refused, which is noted.
     ///
     /// # Errors
     /// The object cannot be read.
-    pub fn record(&mut self, objects: &ObjectStore, key: &Key) -> Result<Option<Shared>> {
-        let Some(oid) = self.records.get(key) else {
+    pub fn record(&mut self, depot: Option<&Depot>, key: &Key) -> Result<Option<Shared>> {
+        let (Some(depot), Some(oid)) = (depot, self.records.get(key)) else {
             return Ok(None);
         };
         let (kind, id) = key;
-        let bytes = small_blob(objects, *oid)?;
+        let bytes = small_blob(&depot.objects, *oid)?;
         let read = match &bytes {
             Some(bytes) => Shared::decode(*kind, id, bytes).map_err(|why| why.to_string()),
             None => Err("it is too large".to_owned()),

@@ -14,7 +14,7 @@ pub enum Content<'a> {
 }
 
 impl Hub {
-    fn feed(&self, args: &[&str], input: &[u8]) -> String {
+    pub fn feed(&self, args: &[&str], input: &[u8]) -> String {
         let mut command = std::process::Command::new("git");
         command
             .current_dir(self.dir())
@@ -102,7 +102,7 @@ impl Hub {
 }
 
 /// The path of an issue's file.
-fn path(id: &str) -> String {
+pub fn path(id: &str) -> String {
     timewarp::ops::sharing::tree::path(timewarp::ops::sharing::fields::Kind::Issue, id)
 }
 
@@ -126,7 +126,7 @@ pub fn file_of(kind: &str, id: &str, fields: &Value) -> Value {
     })
 }
 
-fn issue(id: &str, symptom: &str) -> Value {
+pub fn issue(id: &str, symptom: &str) -> Value {
     file(
         id,
         &json!({"symptom": symptom, "status": "open", "snapshot_id": "s_20260101_000000_aaaaaa", "created_at": "2026-01-01T00:00:00Z",
@@ -136,10 +136,8 @@ fn issue(id: &str, symptom: &str) -> Value {
 
 /// What a pull must not touch.
 fn everything_else(clone: &Clone_) -> (String, String, String) {
-    let refs = clone.git(["for-each-ref", "--format=%(refname) %(objectname)"]);
-    let others = |line: &&str| !line.contains("refs/timewarp/shared/");
     (
-        refs.lines().filter(others).collect::<Vec<_>>().join("\n"),
+        clone.git(["for-each-ref", "--format=%(refname) %(objectname)"]),
         clone.git(["status", "--porcelain"]),
         clone.git(["config", "--list", "--local"]),
     )

@@ -149,7 +149,7 @@ impl Hub {
         let tree = |text: String| text.trim().to_owned();
         let here = tree(self.git(["rev-parse", &format!("{REF}^{{tree}}")]));
         for clone in clones {
-            let own = tree(clone.git(["rev-parse", "refs/timewarp/shared/own^{tree}"]));
+            let own = tree(clone.in_depot(&["rev-parse", "refs/records/own^{tree}"]));
             assert_eq!(own, here, "{}", clone.dir.display());
         }
     }
@@ -220,6 +220,17 @@ impl Clone_<'_> {
         self.sandbox.git_in(&self.dir, args)
     }
 
+    /// Where what it exchanges is.
+    pub fn depot(&self) -> PathBuf {
+        self.dir.join(".git/timewarp/share.git")
+    }
+
+    /// Runs git there.
+    pub fn in_depot(&self, args: &[&str]) -> String {
+        let depot = format!("--git-dir={}", self.depot().display());
+        self.git([&[depot.as_str()], args].concat())
+    }
+
     /// Writes a file of its working tree.
     pub fn write(&self, path: &str, text: &str) {
         std::fs::write(self.dir.join(path), text).unwrap();
@@ -246,7 +257,8 @@ impl Clone_<'_> {
         self.report_by(&["--symptom", symptom, "--transcript", path.to_str().unwrap()])
     }
 
-    fn report_by(&self, more: &[&str]) -> String {
+    /// Reports one with these words.
+    pub fn report_by(&self, more: &[&str]) -> String {
         let words = [
             "issue",
             "report",
@@ -307,9 +319,14 @@ impl Clone_<'_> {
         }
         for list in ["runs", "comments"] {
             for item in issue[list].as_array_mut().into_iter().flatten() {
-                item.as_object_mut().unwrap().remove("claimed_by");
-                item.as_object_mut().unwrap().remove("backup_id");
+                for own in ["claimed_by", "backup_id", "run"] {
+                    item.as_object_mut().unwrap().remove(own);
+                }
             }
+        }
+        // Everybody counts runs as they came here.
+        if let Some(runs) = issue["runs"].as_array_mut() {
+            runs.sort_by_key(|run| run["id"].to_string());
         }
         issue
     }

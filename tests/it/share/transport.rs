@@ -396,7 +396,7 @@ fn a_remote_that_sends_without_end_is_cut_off_and_leaves_nothing() {
         .collect();
     hub.add_large(&noise);
     let packs = |clone: &Clone_<'_>| {
-        let entries = std::fs::read_dir(clone.dir.join(".git/objects/pack")).unwrap();
+        let entries = std::fs::read_dir(clone.depot().join("objects/pack")).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         names
@@ -410,7 +410,7 @@ fn a_remote_that_sends_without_end_is_cut_off_and_leaves_nothing() {
     let message = said["error"]["message"].as_str().unwrap();
     assert_eq!(message, "'origin' sends more than 2 MiB at once");
     assert_eq!(packs(&b), before);
-    b.git(["fsck"]);
+    b.in_depot(&["fsck"]);
     assert_eq!(b.json(["issue", "list"])["count"], 1);
     // It is only too much for that limit.
     assert_eq!(b.json(["pull"])["refused"].as_array().unwrap().len(), 1);

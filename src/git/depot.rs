@@ -1,0 +1,197 @@
+//! The depot: a repository of its own, beside ours, for what is exchanged with a remote.
+//!
+//! It holds what the remote sent and what is to go to it, and nothing else, and has no alternates. So a commit, tree or file that the
+//! remote names and did not send is missing here, whatever objects our own repository has, and the fetch fails; and nothing that was
+//! not put here can be sent, whatever the remote says that it has. Removing the directory forgets all of it, and touches nothing of ours.
+//!
+//! Leaves out the network (`network`), which runs git here, and what the refs mean.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::command::scrubbed;
+use super::create;
+use super::fs::{Durable, write_atomic};
+use super::objects::{NewObjects, ObjectStore};
+use super::refs::{RefFormat, Refs};
+use super::repo::Repo;
+use super::{ObjectFormat, Oid};
+use crate::error::{Code, Error, Result, ResultExt};
+
+const DIRS: [&str; 6] = [
+    "",
+    "objects",
+    "objects/info",
+    "objects/pack",
+    "refs",
+    "refs/heads",
+];
+
+/// The branch that HEAD names, which never exists.
+const HEAD: &str = "ref: refs/heads/none\n";
+
+/// One depot.
+pub struct Depot {
+    dir: PathBuf,
+    /// Its refs.
+    pub refs: Refs,
+    /// Its objects.
+    pub objects: ObjectStore,
+}
+
+impl Depot {
+    /// Opens the depot in a directory. None: there is none.
+    ///
+    /// # Errors
+    /// Its objects cannot be opened.
+    pub fn open(dir: &Path, format: ObjectFormat) -> Result<Option<Self>> {
+        // Written last.
+        if !dir.join("HEAD").is_file() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            dir: dir.to_owned(),
+            refs: Refs::new(dir, dir, RefFormat::Files),
+            objects: ObjectStore::open(dir, format)?,
+        }))
+    }
+
+    /// Opens it, or makes it for this repository. The caller keeps others from doing the same.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn open_or_make(repo: &Repo, dir: &Path) -> Result<Self> {
+        let format = repo.object_format();
+        if let Some(there) = Self::open(dir, format)? {
+            return Ok(there);
+        }
+        // Somebody died while making it.
+        Self::remove(dir)?;
+        for name in DIRS {
+            let part = dir.join(name);
+            create::new_dir(&part, 0o700)
+                .context(|| format!("cannot create '{}'", part.display()))?;
+        }
+        let write =
+            |name: &str, text: &str| write_atomic(&dir.join(name), text.as_bytes(), Durable::No);
+        write("config", &config(repo)?)?;
+        write("HEAD", HEAD)?;
+        Self::open(dir, format)?
+            .ok_or_else(|| Error::new(Code::Io, format!("'{}' was removed", dir.display())))
+    }
+
+    /// Removes the depot in a directory; none is as good.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn remove(dir: &Path) -> Result<()> {
+        match std::fs::remove_dir_all(dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).context(|| format!("cannot remove '{}'", dir.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where it is: a git directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Has these refs name these commits, whatever they named; `new` goes before them.
+    ///
+    /// # Errors
+    /// The refs or objects cannot be written.
+    pub fn set_refs(&self, new: &NewObjects, refs: &[(&str, Oid)]) -> Result<()> {
+        let mut transaction = self.refs.transaction();
+        for (name, commit) in refs {
+            match self.refs.read(name)? {
+                Some(old) if old == *commit => transaction.verify(name, old),
+                Some(old) => transaction.update(name, *commit, old),
+                None => transaction.create(name, *commit),
+            }
+        }
+        Ok(transaction.commit_with(&self.objects, new)?)
+    }
+
+    /// Copies trees of ours here, with all that they hold.
+    ///
+    /// # Errors
+    /// `IO` with what git said; one of them is not whole.
+    pub fn take_from(&self, repo: &Repo, trees: &[Oid]) -> Result<()> {
+        copy(repo, (repo.common_dir(), &self.dir), trees)?;
+        self.objects.refresh();
+        Ok(())
+    }
+
+    /// Copies trees from here to ours, with all that they hold.
+    ///
+    /// # Errors
+    /// As [`Self::take_from`].
+    pub fn give_to(&self, repo: &Repo, trees: &[Oid]) -> Result<()> {
+        copy(repo, (&self.dir, repo.common_dir()), trees)
+    }
+}
+
+/// Its own settings: those of the user are given to each run.
+fn config(repo: &Repo) -> Result<String> {
+    let (version, extensions) = match repo.object_format() {
+        ObjectFormat::Sha1 => (0, ""),
+        ObjectFormat::Sha256 => (1, "[extensions]\n\tobjectFormat = sha256\n"),
+    };
+    let shared = match repo.config("core.sharedRepository")? {
+        Some(shared) if shared.chars().all(|char| char.is_ascii_alphanumeric()) => {
+            format!("\tsharedRepository = {shared}\n")
+        }
+        _ => String::new(),
+    };
+    Ok(format!(
+        "[core]\n\trepositoryformatversion = {version}\n\tbare = true\n\tlogAllRefUpdates = false\n{shared}{extensions}"
+    ))
+}
+
+/// Has git pack these trees in one git directory and unpack them in another, without a file in between.
+fn copy(repo: &Repo, (from, to): (&Path, &Path), trees: &[Oid]) -> Result<()> {
+    if trees.is_empty() {
+        return Ok(());
+    }
+    let mut pack = scrubbed(repo.env(), from);
+    pack.args(["pack-objects", "--revs", "--stdout", "--quiet"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut packing = start(&mut pack)?;
+    let ids: String = trees.iter().map(|tree| format!("{tree}\n")).collect();
+    if let Some(mut stdin) = packing.stdin.take() {
+        // What it could not read it says itself.
+        let _ = io::Write::write_all(&mut stdin, ids.as_bytes());
+    }
+    let packed = packing.stdout.take().map_or_else(Stdio::null, Stdio::from);
+    let mut index = scrubbed(repo.env(), to);
+    index
+        .args(["index-pack", "--stdin"])
+        .stdin(packed)
+        .stdout(Stdio::null());
+    let indexing = start(&mut index);
+    let packed = ended(packing, "pack-objects");
+    let indexed = indexing.and_then(|child| ended(child, "index-pack"));
+    packed.and(indexed)
+}
+
+fn start(command: &mut Command) -> Result<Child> {
+    command
+        .stderr(Stdio::piped())
+        .spawn()
+        .context(|| "run 'git'")
+}
+
+fn ended(child: Child, name: &str) -> Result<()> {
+    let output = child
+        .wait_with_output()
+        .context(|| format!("run 'git {name}'"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(Error::new(Code::Io, format!("'git {name}' failed: {said}")))
+}

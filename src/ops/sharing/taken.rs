@@ -1,0 +1,274 @@
+//! A record as it was merged, put into our own.
+//!
+//! An issue that came from elsewhere becomes a record like any other, with `claimed_by` and, where values lost, `conflicts`: both are
+//! written here alone and never taken from what came. It annotates its snapshot where that is here, else an object that does not exist.
+//! What others deleted stays here, and says so. What would not be a record of ours is refused. That something is ours is known by what
+//! is here: a name that came along proves nothing. A run keeps the number that it has here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::experiments;
+use super::fields::{
+    Fields, Kind, PRIVATE_OF_RUN, PROOF_RUN, name_in_list, proofs_of, put_together, run_id,
+    take_apart,
+};
+use super::record::{Author, Shared};
+use super::sessions::SharedSession;
+use super::tree::Key;
+use crate::error::Result;
+use crate::git::Oid;
+use crate::git::objects::ObjectKind;
+use crate::ops::Context;
+use crate::store::Store;
+use crate::store::chat::Chat;
+use crate::store::id::{IssueId, SnapshotId};
+use crate::store::issue::{CHAT_FILE, Issue};
+use crate::store::names::{self, Record};
+use crate::store::records::{Json, VERSION};
+
+/// Puts a record as it was merged into our own. `now` is what ours said when it was merged: what was edited since stays.
+///
+/// # Errors
+/// It would be no record; ours cannot be written.
+pub fn put(
+    ctx: &Context<'_>,
+    store: &Store,
+    (kind, id): &Key,
+    shared: &Shared,
+    (now, author): (Option<&Fields>, &Author),
+) -> Result<()> {
+    // Ours is where such are kept, whatever others say of it.
+    match kind {
+        Kind::Issue | Kind::Chat => {}
+        Kind::Session | Kind::Experiment if now.is_some() => return Ok(()),
+        Kind::Session => return SharedSession::read(id, shared, author).map(drop),
+        Kind::Experiment => return experiments::verify(id, shared, author),
+    }
+    let Some(issue) = IssueId::parse(id) else {
+        return Ok(());
+    };
+    let name = match kind {
+        Kind::Chat => Record::Chat(issue),
+        _ => Record::Issue(issue),
+    };
+    if shared.deletion().is_some() && now.is_none() {
+        return Ok(());
+    }
+    let annotated = annotated_by(store, shared)?;
+    let has_chat = store.has_record(&Record::Chat(issue))?;
+    let message = format!("{}: as others have it", kind.as_str());
+    let written = store.change_record(&name, &message, ctx.env.now(), |draft| {
+        let refusal = draft.refusal(&name);
+        let is_new = draft.notes().next().is_none();
+        let before = draft.only().cloned();
+        if before.is_none() && !is_new {
+            return Err(refusal);
+        }
+        let mut fields = shared.view();
+        if let (Some(before), Some(then)) = (&before, now) {
+            keep_edits(
+                &mut fields,
+                then,
+                &take_apart(*kind, id, &author.by, before),
+            );
+        }
+        let mut json = put_together(*kind, &fields);
+        let of = Local {
+            id,
+            before: before.as_ref(),
+            shared,
+            author,
+        };
+        match kind {
+            Kind::Issue | Kind::Session | Kind::Experiment => {
+                of.complete(&mut json, has_chat);
+                let read = Issue::from_json(&json)?;
+                if before.as_ref().and_then(|json| Issue::from_json(json).ok()) == Some(read) {
+                    return Ok(());
+                }
+            }
+            Kind::Chat => {
+                json.insert("version".to_owned(), VERSION.into());
+                let read = Chat::from_json(&json)?;
+                if before.as_ref().and_then(|json| Chat::from_json(json).ok()) == Some(read) {
+                    return Ok(());
+                }
+            }
+        }
+        match draft.only() {
+            Some(there) => *there = json,
+            None => draft.put(annotated, json)?,
+        }
+        Ok(())
+    });
+    written.map(drop)
+}
+
+/// What was edited here after it was looked at.
+fn keep_edits(fields: &mut Fields, then: &Fields, now: &Fields) {
+    let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+    for name in names
+        .into_iter()
+        .filter(|name| then.get(*name) != now.get(*name))
+    {
+        match now.get(name) {
+            Some(value) => drop(fields.insert(name.clone(), value.clone())),
+            None => drop(fields.remove(name)),
+        }
+    }
+}
+
+/// The commit of a record's snapshot where that is here; else an object that is not, so that no note stands on anything else.
+fn annotated_by(store: &Store, shared: &Shared) -> Result<Oid> {
+    let snapshot = shared.view().remove("snapshot_id");
+    let snapshot = snapshot.and_then(|id| SnapshotId::parse(id.as_str()?));
+    if let Some(id) = snapshot
+        && let Some(commit) = store.refs.read(&names::snapshot_ref(&id))?
+    {
+        return Ok(commit);
+    }
+    let text = snapshot.map_or_else(|| "a snapshot".to_owned(), |id| id.to_string());
+    let text = format!("{text} is in another repository\n");
+    store.objects.hash(ObjectKind::Blob, text.as_bytes())
+}
+
+/// What is not shared of an issue.
+struct Local<'a> {
+    id: &'a str,
+    before: Option<&'a Json>,
+    shared: &'a Shared,
+    author: &'a Author,
+}
+
+impl Local<'_> {
+    fn complete(&self, json: &mut Json, has_chat: bool) {
+        for private in Kind::Issue.private() {
+            json.shift_remove(*private);
+            if let Some(value) = self.before.and_then(|before| before.get(*private)) {
+                json.insert((*private).to_owned(), value.clone());
+            }
+        }
+        self.number_runs(json);
+        self.name_senders(json);
+        json.insert("version".to_owned(), VERSION.into());
+        json.insert("issue_id".to_owned(), self.id.into());
+        if has_chat {
+            json.insert("chat_file".to_owned(), CHAT_FILE.into());
+            json.shift_remove("chat_unavailable");
+        } else if self.before.is_none() {
+            json.insert("chat_unavailable".to_owned(), "it was not shared".into());
+        }
+        let mut put = |name: &str, value: Option<Value>| match value {
+            Some(value) => drop(json.insert(name.to_owned(), value)),
+            None => drop(json.shift_remove(name)),
+        };
+        put("claimed_by", self.claimed_by());
+        let lost = self.shared.conflicts();
+        let lost: Vec<Value> = lost.iter().map(|lost| {
+            json!({"field": lost.field, "value": lost.value, "at": lost.edit.at, "claimed_by": lost.edit.claimant()})
+        }).collect();
+        put("conflicts", (!lost.is_empty()).then(|| lost.into()));
+        let deleted = self.shared.deletion();
+        let deleted = deleted.map(|edit| json!({"claimed_by": edit.claimant(), "at": edit.at}));
+        put("deleted_by", deleted);
+    }
+
+    /// Who is said to have made it. One that was not here before is not ours, whoever it says.
+    fn claimed_by(&self) -> Option<Value> {
+        let Some(before) = self.before else {
+            return self.shared.origin().map(|edit| edit.claimant().into());
+        };
+        let claimed = self.shared.claimed_by(self.author).map(Value::from);
+        claimed.or_else(|| before.get("claimed_by").cloned())
+    }
+
+    /// The things of a list that were here before, by their ids.
+    fn known(&self, list: &str) -> BTreeMap<String, &Json> {
+        let before = self
+            .before
+            .and_then(|before| before.get(list)?.as_array())
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object);
+        before
+            .filter_map(|item| {
+                let id = item.get("id").and_then(Value::as_str).map(str::to_owned);
+                let id = id.or_else(|| run_id(self.id, &self.author.by, item))?;
+                Some((id, item))
+            })
+            .collect()
+    }
+
+    /// Says of each run and comment that came from elsewhere who is said to have sent it.
+    fn name_senders(&self, json: &mut Json) {
+        for list in ["runs", "comments"] {
+            let known = self.known(list);
+            let items = json.get_mut(list).and_then(Value::as_array_mut);
+            for item in items.into_iter().flatten().filter_map(Value::as_object_mut) {
+                let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
+                let before = known.get(id);
+                let is_ours = before.is_some_and(|before| !before.contains_key("claimed_by"));
+                let sender = self.shared.setter(&name_in_list(list, id));
+                match sender.filter(|edit| edit.by != self.author.by || !is_ours) {
+                    Some(edit) => item.insert("claimed_by".to_owned(), edit.claimant().into()),
+                    None => item.shift_remove("claimed_by"),
+                };
+            }
+        }
+    }
+
+    /// Gives runs their numbers here, with what of them stays here. Whoever has one keeps it: tries, checks and people name it. What comes
+    /// gets the next ones, in the order in which they began.
+    fn number_runs(&self, json: &mut Json) {
+        let known = self.known("runs");
+        let shared = json.get("runs").and_then(Value::as_array).cloned();
+        let is_open = |run: &&&Json| run.get("ended_at").is_none_or(Value::is_null);
+        let open = known.values().filter(is_open);
+        let open = open.map(|run| Value::Object((*run).clone()));
+        let mut highest = known.values().filter_map(|run| number(run)).max();
+        let mut numbers = BTreeMap::new();
+        let mut runs: Vec<(u64, Value)> = Vec::new();
+        for mut run in shared.unwrap_or_default().into_iter().chain(open) {
+            let Some(fields) = run.as_object_mut() else {
+                continue;
+            };
+            let own = fields.get("id").and_then(Value::as_str).map(str::to_owned);
+            let own = own.or_else(|| run_id(self.id, &self.author.by, fields));
+            let before = own.as_ref().and_then(|own| known.get(own));
+            for private in PRIVATE_OF_RUN {
+                if let Some(value) = before.and_then(|before| before.get(*private)) {
+                    fields.insert((*private).to_owned(), value.clone());
+                }
+            }
+            let number = before.and_then(|run| number(run)).unwrap_or_else(|| {
+                let next = highest.unwrap_or(0) + 1;
+                highest = Some(next);
+                next
+            });
+            if let Some(own) = own {
+                fields.insert("id".to_owned(), own.clone().into());
+                numbers.insert(own, number);
+            }
+            fields.insert("run".to_owned(), number.into());
+            runs.push((number, run));
+        }
+        runs.sort_by_key(|(number, _)| *number);
+        if !runs.is_empty() {
+            let runs: Vec<Value> = runs.into_iter().map(|(_, run)| run).collect();
+            json.insert("runs".to_owned(), runs.into());
+        }
+        for proof in proofs_of(json) {
+            let run = proof.shift_remove(PROOF_RUN);
+            let run = run.as_ref().and_then(Value::as_str);
+            if let Some(number) = run.and_then(|run| numbers.get(run)) {
+                proof.insert("issue_run".to_owned(), (*number).into());
+            }
+        }
+    }
+}
+
+fn number(run: &Json) -> Option<u64> {
+    run.get("run")?.as_u64()
+}
