@@ -84,6 +84,7 @@ pub mod travel;
 pub mod tries;
 pub mod try_;
 pub mod undo;
+pub mod unsaved;
 pub mod upkeep;
 pub mod versions;
 pub mod watch;

@@ -5,7 +5,7 @@
 //! whoever walks with [`DirRules`] does by not entering it. Reads no files: callers bring the bytes, read no-follow,
 //! because git takes a symlink named `.gitignore` for no file. Whether a path is tracked is not known here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::pattern::{Pattern, Subject};
@@ -111,6 +111,17 @@ pub struct Globals {
     pub excludes_file: PatternFile,
     /// `core.ignoreCase`.
     pub ignore_case: bool,
+    /// What no pattern decides on: no rule of git's.
+    pub left_alone: LeftAlone,
+}
+
+/// Whole paths that are ignored with all that is beneath them, but for some.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftAlone {
+    /// These.
+    pub roots: BTreeSet<Vec<u8>>,
+    /// But for these, with the directories over them.
+    pub written: BTreeSet<Vec<u8>>,
 }
 
 /// The patterns that hold in one directory. Cheap to clone and to extend while descending; shared across threads.
@@ -148,6 +159,16 @@ impl DirRules {
             }));
         }
         rules
+    }
+
+    /// Whether what is at this path and beneath it is left alone.
+    pub fn is_left_alone(&self, path: &[u8]) -> bool {
+        self.globals.left_alone.roots.contains(path)
+    }
+
+    /// Whether it is none of that.
+    pub fn is_written(&self, path: &[u8]) -> bool {
+        self.globals.left_alone.written.contains(path)
     }
 
     /// What git says of an entry directly in this directory, given by its whole path, when no directory above it is
@@ -259,6 +280,7 @@ mod tests {
             info_exclude: PatternFile::parse(b"!c\nd", b""),
             excludes_file: PatternFile::parse(b"c\n!d\ne", b""),
             ignore_case: false,
+            ..Globals::default()
         };
         let root = DirRules::root(Arc::new(globals)).descend(b"", Some(b"a\nb\n!b\n/sub/f"));
         let sub = root.descend(b"sub", Some(b"!a\n/g"));

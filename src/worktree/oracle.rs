@@ -75,6 +75,7 @@ fn ignore_rules_agree_with_git() {
             info_exclude: PatternFile::parse(&info, b""),
             excludes_file: PatternFile::parse(&global, b""),
             ignore_case,
+            ..Globals::default()
         };
         let mut rules = PathRules::new(Arc::new(globals), |dir: &[u8]| Ok(files.get(dir).cloned()));
         for ((path, &is_dir), answer) in lab.paths.iter().zip(fields.chunks(4)) {

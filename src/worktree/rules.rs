@@ -4,7 +4,8 @@
 //! Puts git's rules ([`DirRules`]) and our globs ([`Globs`]) together. What git tracks is taken unless the user's own
 //! `exclude` hides it; an `include` wins over git's rules and every weaker glob; then git's rules speak, then the globs
 //! that leave out. A directory that is left out is entered all the same when tracked files lie beneath it or an
-//! `include` leads in; there everything else stays left out, whatever a `.gitignore` in it says.
+//! `include` leads in; there everything else stays left out, whatever a `.gitignore` in it says. What is to be left alone is left out
+//! before all of that, unless git tracks it.
 //!
 //! Leaves to the caller: which names are safe, `.git` and `.timewarp`, nested repositories, sizes and file types.
 
@@ -39,6 +40,7 @@ pub struct Inside {
     excluded: Option<ExcludedBy>,
     included: Option<Source>,
     nested_repository: bool,
+    left_alone: bool,
 }
 
 impl Inside {
@@ -103,6 +105,9 @@ impl RulesDir {
     pub fn judge(&self, path: &[u8], is_dir: bool, tracked: bool) -> Decision {
         // git tracks files: that some lie beneath does not keep a rule from hiding the rest of the directory.
         let holds = self.what_holds(path, is_dir, tracked && !is_dir);
+        if holds.left_alone && !tracked && !self.ignore.is_written(path) {
+            return Decision::Ignored;
+        }
         if is_dir {
             self.judge_dir(path, holds, tracked)
         } else {
@@ -146,6 +151,7 @@ impl RulesDir {
             excluded: above.excluded.max(exclude),
             included: inherited.max(include),
             nested_repository: above.nested_repository,
+            left_alone: above.left_alone || self.ignore.is_left_alone(path),
         }
     }
 }

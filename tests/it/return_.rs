@@ -4,6 +4,7 @@ mod head;
 mod ignored;
 mod operations;
 mod unchanged;
+mod unsaved;
 mod ways_home;
 
 use serde_json::Value;

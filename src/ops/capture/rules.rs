@@ -1,10 +1,11 @@
-//! The rules that hold everywhere, as capture and plans ask them.
+//! The rules that hold everywhere, as capture and plans ask them. In the past, what the present had and did not save is left alone.
 
 use super::Context;
 use crate::error::Result;
 use crate::git::objects::ObjectStore;
 use crate::git::regular::read_rules;
 use crate::git::{Oid, tree};
+use crate::ops::unsaved::Unsaved;
 use crate::worktree::globs::{GlobSettings, Globs, Source};
 use crate::worktree::ignore::{Globals, PatternFile};
 use std::sync::Arc;
@@ -51,7 +52,16 @@ pub fn rule_parts(
     }
     text.extend_from_slice(&settings.max_file_size.to_le_bytes());
     text.extend_from_slice(&[u8::from(ignore_case), u8::from(repo.file_mode()?)]);
+    let left_alone = Unsaved::of_stay(&ctx.state_dir())?.0;
+    for paths in [&left_alone.roots, &left_alone.written] {
+        for path in paths {
+            text.extend_from_slice(path);
+            text.push(0);
+        }
+        text.push(0);
+    }
     let globals = Globals {
+        left_alone,
         info_exclude: PatternFile::parse(&info, b""),
         excludes_file: PatternFile::parse(&global, b""),
         ignore_case,

@@ -230,6 +230,7 @@ impl Present<'_> {
             info_exclude: PatternFile::parse(&lines, b""),
             excludes_file: PatternFile::default(),
             ignore_case: globals.ignore_case,
+            ..Globals::default()
         };
         let root = Root::open(repo.worktree_root())?;
         let mut ignored = PathRules::new(globals, |dir| read_ignore_file(&root, dir));

@@ -49,10 +49,11 @@ use crate::git::Oid;
 use crate::git::durable::sync_file_system;
 use crate::git::path::RepoPath;
 use crate::ops::stages::Stage;
+use crate::ops::unsaved;
 use crate::store::Store;
 use crate::store::id::Tail;
 use crate::store::lock::{GitLocks, Owner, remove_dead_locks};
-use crate::store::state::{Journal, State};
+use crate::store::state::{Journal, Mode, State};
 use crate::worktree::apply::Applied;
 use crate::worktree::plan::Plan;
 
@@ -210,6 +211,9 @@ pub fn finish(store: &Store, journal: &Journal) -> Result<()> {
     // The journal goes last: who dies in here is followed by a recovery that does all of it again.
     undo_log::add(store, journal)?;
     made::forget(store, journal)?;
+    if journal.state_after.mode == Mode::Present {
+        unsaved::forget(&store.dir)?;
+    }
     fail_point("swap-logged");
     store.dir.end_journal()
 }

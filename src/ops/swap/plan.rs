@@ -12,6 +12,7 @@ use super::treerules::TreeRules;
 use crate::error::Result;
 use crate::git::access::may_change;
 use crate::git::access_list::AccessList;
+use crate::git::fs::Root;
 use crate::git::path;
 use crate::git::tree::{self, Node};
 use crate::store::Store;
@@ -81,7 +82,10 @@ fn towards(
         Ok(!ours && hides(path) && !tracks(store, aim.stored, path)?)
     };
     let after_node = |path: &[u8]| tree::find(&read, target, path);
-    let leaves_dir_out = |dir: &[u8]| !aim.made_before.contains(dir) && rules.leaves_dir_out(dir);
+    let leaves_dir_out = |dir: &[u8]| {
+        let is_present_s = own.is_some_and(|own| own.has_dir(dir));
+        is_present_s || !aim.made_before.contains(dir) && rules.leaves_dir_out(dir)
+    };
     let leaves = |oid| {
         let leaves = tree::flatten(&read, oid)?.into_iter();
         Ok(leaves.map(|(path, _)| path).collect())
@@ -102,7 +106,48 @@ fn towards(
     })?;
     // Permissions and access differ where the trees are alike.
     plan.entries.retain(|entry| !is_kept(&entry.path));
+    let hidden = made_dirs_unseen(ctx, aim, (&capture.manifest, own), &after_node)?;
+    if !hidden.is_empty() {
+        plan.dirs.extend(hidden);
+        plan.dirs.sort_by(|a, b| a.path.cmp(&b.path));
+    }
     Ok(plan)
+}
+
+/// Directories that the stay made, that the rules hide from a look, and that the target does not have: they go when nothing is left in them.
+fn made_dirs_unseen(
+    ctx: &Context<'_>,
+    aim: &SnapshotAim<'_>,
+    (manifest, own): (&Manifest, Option<&PresentOwn<'_>>),
+    after_node: &dyn Fn(&[u8]) -> Result<Option<Node>>,
+) -> Result<Vec<DirChange>> {
+    let mut found = Vec::new();
+    let is_unseen =
+        |path: &&Vec<u8>| manifest.find_dir(path).is_none() && manifest.file(path).is_none();
+    let mut unseen = aim.made_before.iter().filter(is_unseen).peekable();
+    if unseen.peek().is_none() {
+        return Ok(found);
+    }
+    let root = Root::open(ctx.repo.worktree_root())?;
+    for path in unseen {
+        let is_within = |dir: &Vec<u8>| path::is_within(dir, path);
+        let stays = after_node(path)?.is_some_and(Node::is_dir)
+            || aim.extras.empty_dirs.iter().any(is_within)
+            || own.is_some_and(|own| own.has_dir(path));
+        if stays {
+            continue;
+        }
+        if let Ok(Some(stamp)) = root.stamp(path)
+            && stamp.is_dir()
+        {
+            found.push(DirChange {
+                path: path.clone(),
+                before: Some(stamp.permissions()),
+                after: None,
+            });
+        }
+    }
+    Ok(found)
 }
 
 /// Whether git tracked the path on the side that a swap leads to: no ignore rule leaves such a path out, so that it was

@@ -1,9 +1,10 @@
-//! What a swap inside the past must leave alone: files of the present that its rules ignore, and that no backup has.
+//! What a swap that begins in the past must leave alone: files of the present that it left out, and that no backup has.
 //!
 //! Such a file stays where it is while the working tree is in the past, and is there untouched after the return. In the past other
-//! rules may take it for a file like any other: a restore, a rewind or a hop would save it with the past and remove or replace it, and
-//! the present, whose backup has nothing of it, would come back without it. A file that the stay itself made is no file of the
-//! present. One that somebody made there by hand, and that the present ignores, cannot be told from one, and stays as well.
+//! rules may take it for a file like any other: a swap would save it with the past and remove or replace it, and the present, whose
+//! backup has nothing of it, would come back without it. What was there when the stay began is noted (`ops::unsaved`). A file that the stay
+//! itself made is no file of the present. One that somebody made there by hand, and that the present's rules ignore, is no different to a
+//! swap inside the past, and stays as well; the return takes it along.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +16,7 @@ use crate::error::Result;
 use crate::git::tree;
 use crate::ops::Context;
 use crate::ops::capture::rule_parts;
+use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
@@ -24,30 +26,42 @@ use crate::store::stored::Stored;
 pub(super) struct PresentOwn<'a> {
     store: &'a Store,
     backup: Stored,
-    rules: TreeRules<'a>,
+    /// Of a swap that does not end the stay: there the target's rules are others.
+    rules: Option<TreeRules<'a>>,
+    unsaved: Unsaved,
     made: BTreeSet<Vec<u8>>,
 }
 
 impl<'a> PresentOwn<'a> {
-    /// None in the present, and for a swap that ends the stay: its own rules are the present's.
+    /// None in the present.
     ///
     /// # Errors
     /// The state, or the present's backup, cannot be read.
     pub fn of(ctx: &Context<'_>, store: &'a Store, goal: &Goal<'_>) -> Result<Option<Self>> {
         let state = store.dir.state()?;
         let id = state.backup_id.as_deref().and_then(SnapshotId::parse);
-        let (Mode::Past, Some(id), false) = (state.mode, id, goal.ends_stay()) else {
+        let (Mode::Past, Some(id)) = (state.mode, id) else {
             return Ok(None);
         };
         let backup = store.read_noted(&id, state.backup_commit.as_deref())?;
-        let (globals, globs, _) = rule_parts(ctx, &[], &[])?;
-        let rules = TreeRules::new(&store.objects, backup.tree, globals, globs);
+        let rules = if goal.ends_stay() {
+            None
+        } else {
+            let (globals, globs, _) = rule_parts(ctx, &[], &[])?;
+            Some(TreeRules::new(&store.objects, backup.tree, globals, globs))
+        };
         Ok(Some(Self {
             store,
             backup,
             rules,
+            unsaved: Unsaved::of_stay(&store.dir)?,
             made: made::made_here(store)?,
         }))
+    }
+
+    /// Whether a directory that is at this path was there, unsaved.
+    pub fn has_dir(&self, path: &[u8]) -> bool {
+        self.unsaved.is_one(path) || !self.made.contains(path) && self.unsaved.has(path)
     }
 
     /// Whether a file that is at this path may be the present's.
@@ -55,7 +69,14 @@ impl<'a> PresentOwn<'a> {
     /// # Errors
     /// The present's trees cannot be read.
     pub fn has(&self, path: &[u8]) -> Result<bool> {
-        if self.made.contains(path) || !self.rules.leaves_out(path) {
+        let is_ignored = || {
+            self.rules
+                .as_ref()
+                .is_some_and(|rules| rules.leaves_out(path))
+        };
+        let may_be = self.unsaved.is_one(path)
+            || !self.made.contains(path) && (self.unsaved.has(path) || is_ignored());
+        if !may_be {
             return Ok(false);
         }
         let read = |oid| self.store.objects.read_tree(oid);

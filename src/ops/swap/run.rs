@@ -16,14 +16,16 @@ use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last, wait_fo
 use super::{index_file, journal, pathindex, taken_back, undo_log};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
+use crate::git::fs::Root;
 use crate::git::objects::KeptPack;
 use crate::git::operation;
 use crate::ops::capture::Capture;
 use crate::ops::stages::Stage;
+use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::lock::Owner;
-use crate::store::state::{Journal, State};
+use crate::store::state::{Journal, Mode, State};
 use crate::store::workspace::Covered;
 use crate::worktree::apply::Applied;
 use crate::worktree::plan::Plan;
@@ -44,6 +46,26 @@ pub(super) struct SwapRun<'a, 'g, 's> {
     pub(super) state_after: StateAfter<'a>,
 }
 
+/// The paths that a plan writes.
+fn written(plan: &Plan) -> impl Iterator<Item = &[u8]> {
+    let files = plan.entries.iter().filter(|entry| entry.after.is_some());
+    let dirs = plan.dirs.iter().filter(|dir| dir.after.is_some());
+    let files = files.map(|entry| entry.path.as_slice());
+    files.chain(dirs.map(|dir| dir.path.as_slice()))
+}
+
+/// Before the journal: from then on it may be needed. In the present nothing is.
+fn note_unsaved(store: &Store, journal: &Journal, unsaved: Option<Unsaved>) -> Result<()> {
+    match (
+        &journal.state_after.mode,
+        &journal.state_after.backup_id,
+        unsaved,
+    ) {
+        (Mode::Past, Some(backup), Some(unsaved)) => unsaved.note(&store.dir, backup),
+        _ => Ok(()),
+    }
+}
+
 /// The swap has ended: what it kept is held by refs.
 fn release(kept: Vec<KeptPack>) -> Result<()> {
     kept.into_iter().try_for_each(KeptPack::release)
@@ -60,6 +82,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         } = prepared;
         // The journal of the swap before this one is what a power cut would be repaired from, and there is room for one.
         settle_last(self.ctx, self.store)?;
+        let unsaved = self.unsaved(&capture, &plan)?;
         let Some(mut saved) = self.save(capture, &plan)? else {
             return Ok(None);
         };
@@ -69,7 +92,9 @@ impl<'s> SwapRun<'_, '_, 's> {
         fail_point("swap-backup");
         let mut journal = self.journal(&saved, &plan, raw_head.clone())?;
         let mut kept: Vec<KeptPack> = saved.kept.take().into_iter().collect();
-        if let Err(error) = self.write_journal(&mut journal) {
+        let written = note_unsaved(self.store, &journal, unsaved)
+            .and_then(|()| self.write_journal(&mut journal));
+        if let Err(error) = written {
             // Nothing was touched. What cannot be taken back now is cleared away by the next command.
             let _ = self
                 .store
@@ -142,6 +167,22 @@ impl<'s> SwapRun<'_, '_, 's> {
         }
         fail_point("swap-linked");
         self.store.dir.write_journal(journal)
+    }
+
+    /// What the present has and no backup will have, as it is before this swap writes; None where that is noted already.
+    fn unsaved(&self, capture: &Capture<'_>, plan: &Plan) -> Result<Option<Unsaved>> {
+        let mut unsaved = if self.store.dir.state()?.mode == Mode::Present {
+            let root = Root::open(self.ctx.repo.worktree_root())?;
+            Unsaved::of_present(&root, &capture.manifest)?
+        } else {
+            let mut known = Unsaved::of_stay(&self.store.dir)?;
+            if !known.write(written(plan)) {
+                return Ok(None);
+            }
+            known
+        };
+        unsaved.write(written(plan));
+        Ok(Some(unsaved))
     }
 
     /// Saves what is there now, as a backup or an experiment.

@@ -1,0 +1,161 @@
+//! What the present had when it was left for the past, and what its backup does not have: what rules left out, nested repositories, files over
+//! the limit.
+//!
+//! The rules that left it out cannot be asked again at the return. An ignore file that ignores itself is in no tree, the team's settings
+//! and git's are those of the past by then, a nested repository may be none any more. So the names are noted when the stay begins, each
+//! with all that is beneath it, and count whatever the rules say later: a look at the past leaves them alone, and no swap takes them for
+//! something that was made in the past. What a swap of the stay writes beneath one of them is the past's all the same.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, ResultExt};
+use crate::git::fs::{self, Durable, Root, each_name};
+use crate::git::path;
+use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
+use crate::worktree::ignore::LeftAlone;
+use crate::worktree::manifest::{Kind, Manifest};
+
+const VERSION: u32 = 1;
+
+/// The file in the worktree's `timewarp` directory.
+#[derive(Debug, Serialize, Deserialize)]
+struct Noted {
+    version: u32,
+    /// The backup of the present that has none of it.
+    backup_id: String,
+    /// The names.
+    roots: Vec<String>,
+    /// What swaps of the stay wrote beneath them, with the directories over it.
+    written: Vec<String>,
+}
+
+/// The names, and what is none of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unsaved(pub LeftAlone);
+
+fn file(dir: &StateDir) -> PathBuf {
+    dir.file("unsaved.json")
+}
+
+impl Unsaved {
+    /// What the present has of it that is here, by its capture.
+    ///
+    /// # Errors
+    /// A directory cannot be read.
+    pub fn of_present(root: &Root, manifest: &Manifest) -> Result<Self> {
+        let mut found = Self::default();
+        for dir in &manifest.dirs {
+            let at = manifest.dir_path(dir);
+            for file in manifest.files_of(dir).iter() {
+                if !file.kind.in_tree() && file.kind != Kind::Gone || file.kind == Kind::Gitlink {
+                    found.0.roots.insert(manifest.path_of(dir, &file));
+                }
+            }
+            if dir.ignored.entries > 0 {
+                found.add_unknown(root, manifest, at)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Names of a directory that its capture does not have.
+    fn add_unknown(&mut self, root: &Root, manifest: &Manifest, dir: &[u8]) -> Result<()> {
+        let what = || format!("cannot read '{}'", path::display(dir));
+        let fd = root.open_dir_for_reading(dir).context(what)?;
+        let mut add = |name: &[u8]| {
+            let full = path::join(dir, name);
+            let is_known = manifest.file(&full).is_some() || manifest.find_dir(&full).is_some();
+            if !is_known && name != b".git" {
+                self.0.roots.insert(full);
+            }
+        };
+        let mut buffer = Vec::new();
+        each_name(std::os::fd::AsFd::as_fd(&fd), &mut buffer, |name, _| {
+            add(name)
+        })
+        .context(what)
+    }
+
+    /// Of the present that this stay left; nothing in the present.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` or `NEWER_RECORD`.
+    pub fn of_stay(dir: &StateDir) -> Result<Self> {
+        let Some(noted) = read_json::<Noted>(&file(dir))? else {
+            return Ok(Self::default());
+        };
+        let state = dir.state()?;
+        if state.mode != Mode::Past || state.backup_id.as_ref() != Some(&noted.backup_id) {
+            // Of a stay that ended, or never began.
+            return Ok(Self::default());
+        }
+        let paths = |stored: &[String]| {
+            let paths = stored.iter();
+            paths.filter_map(|path| path_from_stored(path)).collect()
+        };
+        Ok(Self(LeftAlone {
+            roots: paths(&noted.roots),
+            written: paths(&noted.written),
+        }))
+    }
+
+    /// Whether there is nothing of it.
+    pub fn is_empty(&self) -> bool {
+        self.0.roots.is_empty()
+    }
+
+    /// Whether a path is one of them: it was there before anything was written.
+    pub fn is_one(&self, path: &[u8]) -> bool {
+        self.0.roots.contains(path)
+    }
+
+    /// Whether a path is one of them, or beneath one.
+    pub fn has(&self, path: &[u8]) -> bool {
+        !self.is_empty() && path::with_parents(path).any(|at| self.is_one(at))
+    }
+
+    /// Takes note of what a swap is about to write. Whether any of it is beneath one of them.
+    pub fn write<'p>(&mut self, paths: impl Iterator<Item = &'p [u8]>) -> bool {
+        let mut is_beneath = false;
+        for path in paths {
+            if !self.has(path) {
+                continue;
+            }
+            is_beneath = true;
+            let written = path::with_parents(path).map(<[u8]>::to_vec);
+            self.0.written.extend(written);
+        }
+        is_beneath
+    }
+
+    /// Notes it for the stay that has this backup; before the stay begins, or a swap of it.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn note(&self, dir: &StateDir, backup_id: &str) -> Result<()> {
+        if self.is_empty() {
+            return forget(dir);
+        }
+        let stored =
+            |paths: &BTreeSet<Vec<u8>>| paths.iter().map(|path| stored_path(path)).collect();
+        let noted = Noted {
+            version: VERSION,
+            backup_id: backup_id.to_owned(),
+            roots: stored(&self.0.roots),
+            written: stored(&self.0.written),
+        };
+        let bytes = serde_json::to_vec(&noted).expect("plain data serialises");
+        fs::write_atomic(&file(dir), &bytes, Durable::Yes)
+    }
+}
+
+/// Forgets it: the stay has ended.
+///
+/// # Errors
+/// The disk refuses.
+pub fn forget(dir: &StateDir) -> Result<()> {
+    fs::remove_optional(&file(dir))
+}

@@ -1,0 +1,175 @@
+//! What the present had and left out of its backup is there after the return as it was, whatever the rules of the past say of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::trip::snapshot;
+
+/// A present that leaves something out, and the past that it is left for.
+struct Case {
+    name: &'static str,
+    /// Before the snapshot that is travelled to.
+    past: &'static str,
+    /// After it: what the present has.
+    present: &'static str,
+    /// In the past.
+    meanwhile: &'static str,
+    /// In the present again: what was done to things of the present by hand.
+    afterwards: &'static str,
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "an ignore file that ignores itself",
+        past: "",
+        present: r"mkdir -p env/lib; printf '*\n' >env/.gitignore; echo c >env/lib/m.py; echo '*.o' >.gitignore",
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
+        name: "the same, in use",
+        past: "",
+        present: r"mkdir -p env/lib/__pycache__; printf '*\n' >env/.gitignore; echo c >env/lib/m.py
+            echo c >env/lib/__pycache__/m.pyc; echo '*.o' >.gitignore",
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
+        name: "the team's exclude",
+        past: "",
+        present: r#"mkdir .timewarp data; echo 'exclude = ["data/"]' >.timewarp/config.toml; git add -f .timewarp
+            git commit -qm cfg; echo big >data/set.csv; echo 2 >a.txt"#,
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
+        name: "a submodule that lost its repository",
+        past: "",
+        present: r"git init -q --template= lib; echo code >lib/code.c; git -C lib add .; git -C lib commit -qm l
+            git add lib; git commit -qm lib; rm -rf lib/.git; echo more >lib/more.c",
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
+        name: "a rule of this repository alone, gone in the past",
+        past: "",
+        present: "mkdir -p .git/info; echo prod.env >>.git/info/exclude; echo KEY >prod.env; echo 2 >a.txt",
+        meanwhile: ": >.git/info/exclude",
+        afterwards: "",
+    },
+    Case {
+        name: "the user's exclude, gone in the past",
+        past: "",
+        present: "git config timewarp.exclude 'raw/'; mkdir raw; echo r >raw/r; echo 2 >a.txt",
+        meanwhile: "git config --unset timewarp.exclude",
+        afterwards: "",
+    },
+    Case {
+        name: "an include that came in the past",
+        past: "",
+        present: "echo '*.env' >.gitignore; echo KEY >prod.env; mkdir node_modules; echo n >node_modules/n",
+        meanwhile: "git config timewarp.include 'prod.env'; git config timewarp.defaultExcludes false",
+        afterwards: "",
+    },
+    Case {
+        name: "a nested repository, none in the past any more",
+        past: "",
+        present: "git init -q --template= n; echo n >n/f; echo 2 >a.txt",
+        meanwhile: "mv n/.git ../elsewhere.git",
+        afterwards: "mv ../elsewhere.git n/.git",
+    },
+    Case {
+        name: "an empty directory that is ignored",
+        past: "mkdir tmp",
+        present: "echo 'tmp/' >.gitignore",
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
+        name: "an ignored directory that the past has files in",
+        past: "mkdir -p out/deep; echo then >out/deep/x",
+        present: "rm -r out; mkdir out; echo mine >out/own; echo 'out/' >.gitignore",
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
+        name: "empty directories of the past in what the present ignores",
+        past: "mkdir -p p/q/build2/empty; echo x >p/q/build2/x",
+        present: "rm -r p/q; mkdir p/build2; echo o >p/build2/o; mkdir -p .git/info; echo 'build2/' >>.git/info/exclude",
+        // The rule hides them from a look at the past, too: that differs from what was travelled to.
+        meanwhile: ":",
+        afterwards: "",
+    },
+];
+
+fn sh(sandbox: &Sandbox, script: &str) {
+    let output = sandbox
+        .command("sh")
+        .current_dir(sandbox.repo())
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_NAME"), "n")))
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "n@n")))
+        .args(["-ec", script])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{script}: {output:?}");
+}
+
+/// Bytes and permissions of everything in a working tree, the repository's own directory left out.
+fn files(root: &Path) -> BTreeMap<String, String> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut found = BTreeMap::new();
+    let mut pending = vec![root.to_owned()];
+    while let Some(at) = pending.pop() {
+        for entry in std::fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            if path == root.join(".git") {
+                continue;
+            }
+            let meta = path.symlink_metadata().unwrap();
+            let bytes = if meta.is_dir() {
+                pending.push(path.clone());
+                Vec::new()
+            } else {
+                std::fs::read(&path).unwrap()
+            };
+            let fact = format!("{:o} {}", meta.permissions().mode(), bytes.escape_ascii());
+            found.insert(path.strip_prefix(root).unwrap().display().to_string(), fact);
+        }
+    }
+    found
+}
+
+#[test]
+fn it_is_there_as_it_was() {
+    for case in CASES {
+        for way in ["return", "hop", "undo"] {
+            let sandbox = Sandbox::new();
+            sh(&sandbox, case.past);
+            let past = snapshot(&sandbox);
+            sh(&sandbox, case.present);
+            let before = files(&sandbox.repo());
+            sandbox.json(["travel", &past]);
+            sh(&sandbox, case.meanwhile);
+            let answer = match way {
+                "undo" => sandbox.json(["undo"]),
+                "hop" => {
+                    sandbox.json(["travel", "--hop", &past]);
+                    sandbox.json(["return"])
+                }
+                _ => sandbox.json(["return"]),
+            };
+            let what = format!("{}, {way}", case.name);
+            if case.meanwhile.is_empty() && way == "return" {
+                assert_eq!(answer["experiment_id"], Value::Null, "{what}: {answer}");
+            }
+            // What the case itself did to files that no snapshot has.
+            sh(&sandbox, case.afterwards);
+            let after = files(&sandbox.repo());
+            assert_eq!(before, after, "{what}");
+            assert!(!sandbox.exists(".git/timewarp/unsaved.json"), "{what}");
+        }
+    }
+}
