@@ -157,9 +157,9 @@ fn at_time(ctx: &Context<'_>, store: &Store, text: &str, moment: Moment) -> Resu
     })
 }
 
-/// Whether an address means the working tree as it is.
-pub fn is_present(ctx: &Context<'_>, text: &str) -> Result<bool> {
-    Ok(matches!(parse(text, ctx.env.now())?, Address::Present))
+/// Whether an address means the working tree as it is. What is no address does not: it may still be a commit as git names it.
+pub fn is_present(ctx: &Context<'_>, text: &str) -> bool {
+    matches!(parse(text, ctx.env.now()), Ok(Address::Present))
 }
 
 fn by_part(store: &Store, part: &str) -> Result<Option<Stored>> {

@@ -87,7 +87,7 @@ fn is_no_address(error: &Error) -> bool {
 }
 
 fn side(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Side> {
-    if address::is_present(ctx, text)? {
+    if address::is_present(ctx, text) {
         return Ok(Side::Present);
     }
     Ok(Side::of(&address::resolve(ctx, store, text)?))

@@ -135,6 +135,50 @@ fn lines_are_followed_through_renames_amends_and_squashes() {
     assert_eq!(last(&["blame", first.as_str().unwrap(), "a.txt"]), ["0"]);
 }
 
+/// All that git takes for a commit, and not only what could be the name of a label.
+#[test]
+fn a_revision_is_read_as_git_reads_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "old\n");
+    let old = commit(&sandbox, "the beginning");
+    sandbox.write("a.txt", "new\n");
+    let new = commit(&sandbox, "the end");
+    for word in [
+        "HEAD~1",
+        "HEAD~",
+        "HEAD^",
+        "main~1",
+        "HEAD@{1}",
+        ":/the beginning",
+        "HEAD^{/beginning}",
+    ] {
+        let document = sandbox.json(["blame", word, "a.txt"]);
+        assert_eq!(document["revision"], json!(old), "{word}");
+        assert_eq!(document["lines"][0]["text"], "old", "{word}");
+    }
+    for word in ["HEAD", "main", "HEAD@{0}", &new[..9]] {
+        let document = sandbox.json(["blame", word, "a.txt"]);
+        assert_eq!(document["revision"], json!(new), "{word}");
+    }
+    assert_eq!(
+        sandbox.json(["blame", "present", "a.txt"])["revision"],
+        "present"
+    );
+    for word in ["HEAD~9", "nothing^", ":/nowhere", "a b"] {
+        let (error, code) = sandbox.json_error(["blame", word, "a.txt"]);
+        assert_eq!(
+            (&error["code"], code),
+            (&json!("INVALID_ADDRESS"), 3),
+            "{word}"
+        );
+        let hints = error["hints"].to_string();
+        assert!(
+            hints.contains("commits can be named, too"),
+            "{word}: {error}"
+        );
+    }
+}
+
 fn commit_three(sandbox: &Sandbox, talk: &Talk<'_>, text: &str) {
     turn(talk, "three", || {
         sandbox.write("b.txt", format!("{text}one\ntwo\nthree\n"));

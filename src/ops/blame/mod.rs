@@ -144,7 +144,7 @@ impl FileAsked {
         name: &[u8],
     ) -> Result<Self> {
         match &request.revision {
-            Some(word) if !address::is_present(ctx, word)? => {
+            Some(word) if !address::is_present(ctx, word) => {
                 let (commit, revision) = revision(ctx, store, word)?;
                 let text = content(store, commit, name)?;
                 let text = text.ok_or_else(|| not_in(name, word))?;
@@ -270,22 +270,32 @@ fn revision(ctx: &Context<'_>, store: &Store, word: &str) -> Result<(Oid, String
     if !matches!(error.code(), Code::SnapshotNotFound | Code::InvalidAddress) {
         return Err(error);
     }
-    match commit_named(ctx, word)? {
+    match commit_named(ctx, store, word)? {
         Some(commit) => Ok((commit, commit.to_string())),
         None => Err(error.hint("commits can be named, too, as git names them")),
     }
 }
 
-/// The commit that git has under a name.
-fn commit_named(ctx: &Context<'_>, word: &str) -> Result<Option<Oid>> {
-    let name = format!("{word}^{{commit}}");
+/// The commit that git has under a name, behind tags.
+fn commit_named(ctx: &Context<'_>, store: &Store, word: &str) -> Result<Option<Oid>> {
+    // As it stands first: whatever is written behind `:/text` belongs to the text.
+    match object_named(ctx, word)? {
+        Some(oid) if !store.objects.is_commit(oid) => {
+            object_named(ctx, &format!("{oid}^{{commit}}"))
+        }
+        found => Ok(found),
+    }
+}
+
+/// The object that git has under a name.
+fn object_named(ctx: &Context<'_>, name: &str) -> Result<Option<Oid>> {
     let found = Git::new(&ctx.repo)
         .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
         .arg(name)
         .output()?;
     let id = String::from_utf8_lossy(&found.stdout);
-    let commit = Oid::from_hex(id.trim()).ok();
-    Ok(commit.filter(|_| found.status.success()))
+    let oid = Oid::from_hex(id.trim()).ok();
+    Ok(oid.filter(|_| found.status.success()))
 }
 
 /// A file of a commit; None when it has not got it.
