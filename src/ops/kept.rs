@@ -5,8 +5,9 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::Context;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -34,6 +35,38 @@ pub trait Kept: Serialize + DeserializeOwned {
     fn created_at(&self) -> &str;
     /// Nanoseconds within that second; 0 in records of earlier versions.
     fn created_nanos(&self) -> u32;
+}
+
+/// The version of the form that records are kept in.
+const VERSION: u32 = 1;
+
+/// A record as it is kept.
+// Only there it has a version: a document that is made of a record has its own.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "{T}")]
+pub struct Versioned<T> {
+    /// The version of its stored form.
+    version: u32,
+    /// The record.
+    #[serde(flatten)]
+    record: T,
+}
+
+impl<T> From<T> for Versioned<T> {
+    fn from(record: T) -> Self {
+        Self {
+            version: VERSION,
+            record,
+        }
+    }
+}
+
+impl<T> std::ops::Deref for Versioned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.record
+    }
 }
 
 /// An id that nobody has yet.
@@ -65,7 +98,8 @@ fn dir<T: Kept>(ctx: &Context<'_>) -> PathBuf {
 pub fn save<T: Kept>(ctx: &Context<'_>, record: &T) -> Result<()> {
     let dir = dir_of::<T>(ctx, record.id());
     create::private_dir(&dir)?;
-    let bytes = serde_json::to_vec_pretty(record).map_err(std::io::Error::from)?;
+    let bytes =
+        serde_json::to_vec_pretty(&Versioned::from(record)).map_err(std::io::Error::from)?;
     write_atomic(&dir.join(T::FILE), &bytes, Durable::Yes)
 }
 
@@ -86,7 +120,8 @@ pub fn all<T: Kept>(ctx: &Context<'_>) -> Result<Vec<T>> {
     };
     let mut found: Vec<T> = Vec::new();
     for entry in entries {
-        found.extend(read_json(&entry?.path().join(T::FILE))?);
+        let read: Option<Versioned<T>> = read_json(&entry?.path().join(T::FILE))?;
+        found.extend(read.map(|kept| kept.record));
     }
     found.sort_by(|a, b| age(b).cmp(&age(a)));
     Ok(found)

@@ -35,8 +35,6 @@ pub struct Replayed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "replay")]
 pub struct Replay {
-    /// The version of its stored form.
-    pub version: u32,
     /// Its id.
     pub replay_id: String,
     /// RFC 3339, UTC.

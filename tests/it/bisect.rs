@@ -26,7 +26,7 @@ const JUDGE: &str = "case $(cat state) in g) exit 0;; s) exit 125;; *) exit 1;; 
 fn answer<const N: usize>(sandbox: &Sandbox, words: [&str; N], code: i32) -> Value {
     let ran = sandbox.tw(words);
     assert_eq!(ran.code, code, "{}{}", ran.out(), ran.err());
-    let document = serde_json::from_str(&ran.out()).unwrap();
+    let document = crate::schema::read(&ran.stdout).unwrap();
     crate::schema::check("bisect-run", &document);
     document
 }

@@ -42,8 +42,8 @@ fn solved() -> (Sandbox, String, String) {
 fn replayed(sandbox: &Sandbox, words: &[&str]) -> (Value, i32) {
     let words: Vec<&str> = ["--json"].iter().chain(words).copied().collect();
     let ran = sandbox.tw(&words);
-    let document: Value =
-        serde_json::from_str(&ran.out()).unwrap_or_else(|_| panic!("{}{}", ran.out(), ran.err()));
+    let document = crate::schema::read(&ran.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", ran.out(), ran.err()));
     crate::schema::check("replay", &document);
     (document, ran.code)
 }

@@ -396,7 +396,7 @@ impl Sandbox {
             .map(|arg| arg.as_ref().to_owned())
             .collect();
         let ran = run(self.tw_command().arg("--json").args(&args));
-        let document = serde_json::from_slice(&ran.stdout)
+        let document = schema::read(&ran.stdout)
             .unwrap_or_else(|error| panic!("tw {args:?}: {error}\n{}\n{}", ran.out(), ran.err()));
         let args = args
             .iter()

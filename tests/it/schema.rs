@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde_json::{Value, json};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value, json};
 
 /// Built once: the tests check thousands of documents.
 static SCHEMAS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(timewarp::cli::schemas);
@@ -16,6 +17,99 @@ pub fn check(name: &str, document: &Value) {
         .unwrap_or_else(|| panic!("no schema '{name}'"));
     let problems = problems(schema, document);
     assert!(problems.is_empty(), "{name}: {problems:#?}\n{document:#}");
+}
+
+/// Reads a document. A key that stands twice in one object is an error: readers take the first, the last or none.
+pub fn read(text: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice(text).map(|Strict(value)| value)
+}
+
+/// A value with each key once.
+struct Strict(Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Once).map(Self)
+    }
+}
+
+struct Once;
+
+impl<'de> Visitor<'de> for Once {
+    type Value = Value;
+
+    fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(Strict(item)) = items.next_element()? {
+            all.push(item);
+        }
+        Ok(all.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some((key, Strict(value))) = fields.next_entry::<String, _>()? {
+            if all.contains_key(&key) {
+                return Err(A::Error::custom(format!("the key '{key}' stands twice")));
+            }
+            all.insert(key, value);
+        }
+        Ok(all.into())
+    }
+}
+
+/// Lists of `required` in which a name stands twice, each with its place.
+fn required_twice(schema: &Value, at: &str, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(fields) => {
+            let required = fields.get("required").and_then(Value::as_array);
+            let mut names: Vec<&str> = required
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
+            names.sort_unstable();
+            let twice = names.windows(2).filter(|pair| pair[0] == pair[1]);
+            found.extend(twice.map(|pair| format!("{at}: '{}'", pair[0])));
+            for (name, value) in fields {
+                required_twice(value, &format!("{at}.{name}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                required_twice(item, at, found);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// What is wrong with the document, each with its place.
@@ -136,4 +230,38 @@ fn the_validator_finds_every_kind_of_fault() {
     ] {
         assert_eq!(problems(&schema, &bad), [fault]);
     }
+}
+
+#[test]
+fn a_key_that_stands_twice_is_found() {
+    let text = br#"{"a": [{"b": 1, "c": -1.5, "d": null}], "b": "x", "e": true}"#;
+    let plain: Value = serde_json::from_slice(text).unwrap();
+    assert_eq!(read(text).unwrap(), plain);
+    let error = read(br#"{"a": [{"b": 1, "b": 1}]}"#).unwrap_err();
+    assert!(error.to_string().contains("'b' stands twice"), "{error}");
+}
+
+/// Strict validators refuse a schema that asks for a name twice; such a document has the key twice.
+#[test]
+fn no_schema_asks_for_a_name_twice() {
+    let mut found = Vec::new();
+    for (name, schema) in SCHEMAS.iter() {
+        required_twice(schema, name, &mut found);
+    }
+    for dir in ["schemas", "tests/golden"] {
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(dir);
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let file = entry.unwrap().path();
+            if file.extension().is_some_and(|end| end == "json") {
+                let name = file.display().to_string();
+                let kept = read(&std::fs::read(&file).unwrap());
+                required_twice(
+                    &kept.unwrap_or_else(|error| panic!("{name}: {error}")),
+                    &name,
+                    &mut found,
+                );
+            }
+        }
+    }
+    assert_eq!(found, [""; 0]);
 }

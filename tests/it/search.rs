@@ -10,7 +10,7 @@ mod naive;
 
 fn hits(sandbox: &Sandbox, words: &[&str]) -> Vec<Value> {
     let ran = sandbox.tw([&["--json"], words].concat());
-    let document: Value = serde_json::from_str(&ran.out()).unwrap();
+    let document: Value = crate::schema::read(&ran.stdout).unwrap();
     let hits = document["hits"].as_array().unwrap().clone();
     schema::check("search", &document);
     assert_eq!(ran.code, i32::from(hits.is_empty()), "{document}");
@@ -491,7 +491,7 @@ fn what_is_not_there_is_told_and_hides_nothing() {
         sandbox.remove(format!(".git/objects/{dir}/{name}"));
     }
     let ran = sandbox.tw(["search", "needle", "--json"]);
-    let document: Value = serde_json::from_str(&ran.out()).unwrap();
+    let document: Value = crate::schema::read(&ran.stdout).unwrap();
     assert_eq!(ran.code, 0);
     assert_eq!(
         places(document["hits"].as_array().unwrap()),

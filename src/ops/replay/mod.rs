@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::attempts::{Plan, Subject, Told, Wanted, agent_words, approved_check, issue_run};
 use super::issues::{self, desk};
-use super::kept;
+use super::kept::{self, Versioned};
 use super::redaction::Redacting;
 use super::replays::{Replay, Replayed};
 use super::request::Take;
@@ -69,7 +69,7 @@ pub struct ReplayAnswer {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Replays {
     /// Newest first.
-    pub replays: Vec<Replay>,
+    pub replays: Vec<Versioned<Replay>>,
 }
 
 /// Replays issues.
@@ -106,7 +106,6 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Repl
     }
     let now = ctx.env.now();
     let mut record = Replay {
-        version: 1,
         replay_id: id,
         created_at: now.rfc3339(),
         created_nanos: now.nanos(),
@@ -321,7 +320,10 @@ fn into_issue(
 /// One cannot be read.
 pub fn list(ctx: &Context<'_>) -> Result<Replays> {
     Ok(Replays {
-        replays: kept::all(ctx)?,
+        replays: kept::all::<Replay>(ctx)?
+            .into_iter()
+            .map(Versioned::from)
+            .collect(),
     })
 }
 

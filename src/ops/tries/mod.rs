@@ -104,8 +104,6 @@ pub struct TryRun {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "try")]
 pub struct Try {
-    /// The version of its stored form.
-    pub version: u32,
     /// Its id.
     pub try_id: String,
     /// RFC 3339, UTC.

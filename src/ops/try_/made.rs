@@ -8,7 +8,7 @@ use crate::ops::Context;
 use crate::ops::applying::{Applying, OnConflict};
 use crate::ops::compare::{Beyond, Patches, Side, sides};
 use crate::ops::issues::{self, desk};
-use crate::ops::kept;
+use crate::ops::kept::{self, Versioned};
 use crate::ops::outcome::Diff;
 use crate::ops::pathspec::Pathspec;
 use crate::ops::request::DryRun;
@@ -31,7 +31,10 @@ pub fn list(ctx: &Context<'_>) -> Result<Tries> {
         Vec::new()
     });
     Ok(Tries {
-        tries: kept::all::<Try>(ctx)?,
+        tries: kept::all::<Try>(ctx)?
+            .into_iter()
+            .map(Versioned::from)
+            .collect(),
         shared,
         notices,
     })

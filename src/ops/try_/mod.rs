@@ -9,6 +9,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::kept::Versioned;
 use super::outcome::{Changes, Conflict};
 use super::request::DryRun;
 use super::sharing::experiments::SharedTry;
@@ -69,7 +70,7 @@ pub struct Tried {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Tries {
     /// Newest first.
-    pub tries: Vec<Try>,
+    pub tries: Vec<Versioned<Try>>,
     /// Those that others shared ('tw pull'), newest first.
     pub shared: Vec<SharedTry>,
     /// Sentences for people.

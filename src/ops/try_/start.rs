@@ -55,7 +55,6 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     create::private_dir(&logs)?;
     let now = ctx.env.now();
     let mut record = Try {
-        version: 1,
         try_id: id,
         created_at: now.rfc3339(),
         created_nanos: now.nanos(),

@@ -58,7 +58,7 @@ fn clone(sandbox: &Sandbox, name: &str) -> PathBuf {
 
 fn blamed(sandbox: &Sandbox, dir: &Path, path: &str) -> Vec<Value> {
     let ran = sandbox.tw_in(dir, ["blame", "--json", path]);
-    let document: Value = serde_json::from_str(&ran.out()).unwrap();
+    let document: Value = crate::schema::read(&ran.stdout).unwrap();
     assert_eq!(document["notices"], json!([]));
     let lines = document["lines"].as_array().unwrap();
     lines.iter().map(|line| line["origin"].clone()).collect()

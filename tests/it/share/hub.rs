@@ -183,7 +183,7 @@ impl Clone_<'_> {
             .output()
             .unwrap()
             .into();
-        let document = serde_json::from_slice(&ran.stdout)
+        let document = schema::read(&ran.stdout)
             .unwrap_or_else(|error| panic!("tw {args:?}: {error}\n{}\n{}", ran.out(), ran.err()));
         (args, ran, document)
     }

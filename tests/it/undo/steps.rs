@@ -78,7 +78,7 @@ fn a_dry_run_says_what_would_be_taken_back_and_writes_nothing() {
     loop {
         let before = everything(&sandbox.repo());
         let ran = sandbox.tw(["--json", "undo", "--dry-run"]);
-        let answer: Value = serde_json::from_str(&ran.out()).unwrap();
+        let answer: Value = crate::schema::read(&ran.stdout).unwrap();
         if ran.code != 0 {
             assert_eq!(answer["error"]["code"], "NOTHING_TO_UNDO");
             break;
