@@ -414,6 +414,16 @@ fn what_a_run_does_outside_of_its_scratch_is_told() {
 }
 
 #[test]
+fn what_a_run_does_to_ignored_files_and_the_git_directory_is_told() {
+    let (sandbox, _) = line("ggbb");
+    sandbox.write(".git/info/exclude", ".env\n");
+    sandbox.write(".env", "the only copy\n");
+    let escape = format!("echo x >$TW_SOURCE/.env; git config core.hooksPath .husky; {JUDGE}");
+    let found = sandbox.json(["bisect", "run", "-j", "1", "--", "sh", "-c", &escape]);
+    assert_eq!(found["escapes"], json!([".env", ".git/config"]));
+}
+
+#[test]
 fn what_a_run_did_outside_is_told_when_nothing_was_found_too() {
     let (sandbox, _) = line("gg");
     let escape = format!("echo x >\"$TW_SOURCE/a.txt\"; git branch -f side; {JUDGE}");

@@ -237,6 +237,135 @@ fn a_run_passes_by_changing_what_the_check_reads() {
     }
 }
 
+/// The escapes of one run that otherwise passes with no change.
+fn escapes(sandbox: &Sandbox, script: &str) -> Value {
+    let words = [
+        "try", "-n", "1", "--verify", "true", "--", "sh", "-c", script,
+    ];
+    let (document, code) = tried(sandbox, &words);
+    let run = &document["runs"][0];
+    assert_eq!((code, &run["status"]), (0, &json!("passed")), "{document}");
+    assert_eq!(run["uncertain"], false);
+    run["escapes"].clone()
+}
+
+/// Their only copy is in the present.
+#[test]
+fn ignored_files_of_the_present_that_a_run_changes_are_named() {
+    let sandbox = checked();
+    sandbox.write(".gitignore", ".env\n*.log\nbuild/\nnode_modules/\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-qm", "rules"]);
+    for file in [
+        ".env",
+        "gone.log",
+        "src/deep.log",
+        "build/kept",
+        "node_modules/a/b/c",
+    ] {
+        sandbox.write(file, "the only copy\n");
+    }
+    assert_eq!(escapes(&sandbox, "cat $TW_SOURCE/.env"), json!([]));
+    let script =
+        "echo overwritten >$TW_SOURCE/.env; rm $TW_SOURCE/gone.log; echo x >$TW_SOURCE/src/new.log";
+    assert_eq!(
+        escapes(&sandbox, script),
+        json!([".env", "gone.log", "src/new.log"])
+    );
+    let shown = sandbox.ok(["try", "show", "latest"]);
+    let said = "changed in the present: .env, gone.log, src/new.log";
+    assert!(shown.contains(said), "{shown}");
+    // By its mode alone, beneath what is ignored whole, and what came or went whole.
+    let script = "cd $TW_SOURCE; chmod 600 .env; echo x >node_modules/a/b/c; rm -r build; mkdir -p src/build/x; echo >src/build/x/y";
+    assert_eq!(
+        escapes(&sandbox, script),
+        json!([".env", "build/", "node_modules/a/b/c", "src/build/"])
+    );
+    // So many that the directory says it better.
+    let script = "cd $TW_SOURCE/node_modules; for n in $(seq 150); do echo >$n; done";
+    assert_eq!(escapes(&sandbox, script), json!(["node_modules/"]));
+    // A rule that changes moves files, and changes none but its own.
+    let script = "cd $TW_SOURCE; echo node_modules/ >.gitignore";
+    assert_eq!(escapes(&sandbox, script), json!([".gitignore"]));
+}
+
+/// Which of two that go on at once it was nobody can tell.
+#[test]
+fn an_ignored_file_that_changes_while_several_run_is_uncertain() {
+    let sandbox = checked();
+    sandbox.write(".git/info/exclude", ".env\n");
+    sandbox.write(".env", "the only copy\n");
+    let script = "cd $TW_SOURCE/..; touch at-$TW_SLOT; until [ -e at-1 ] && [ -e at-2 ]; do sleep 0.05; done; echo x >$TW_SOURCE/.env";
+    let (document, _) = tried(
+        &sandbox,
+        &["try", "-n", "2", "-j", "2", "--", "sh", "-c", script],
+    );
+    let runs = document["runs"].as_array().unwrap();
+    assert!(
+        runs.iter()
+            .any(|run| run["uncertain"] == true && run["escapes"] == json!([".env"])),
+        "{document}"
+    );
+}
+
+/// Beneath ignored directories so many entries are looked at, the highest first; nothing is told of what was not seen.
+#[test]
+fn a_huge_ignored_directory_is_looked_at_in_part() {
+    let sandbox = checked();
+    sandbox.write(".gitignore", "/big/\n/small/\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-qm", "rules"]);
+    let dir = sandbox.path("big/flat");
+    std::fs::create_dir_all(&dir).unwrap();
+    for number in 0..50_001 {
+        std::fs::File::create(dir.join(number.to_string())).unwrap();
+    }
+    sandbox.write("small/deep/file", "x\n");
+    let begun = Instant::now();
+    let script = "cd $TW_SOURCE; echo x >>big/flat/7; echo x >big/new; echo y >small/deep/file; rm big/flat/8";
+    assert_eq!(
+        escapes(&sandbox, script),
+        json!(["big/new", "small/deep/file"])
+    );
+    // By far less, unless every entry is looked at again and again.
+    assert!(
+        begun.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+/// The git directory of the present is that of the scratch, too.
+#[test]
+fn what_a_run_does_to_the_git_directory_is_named() {
+    let sandbox = checked();
+    sandbox.git(["config", "extensions.worktreeConfig", "true"]);
+    let settings = "git config core.hooksPath .husky; git -C $TW_SOURCE config --worktree a.b c";
+    assert_eq!(
+        escapes(&sandbox, settings),
+        json!([".git/config", ".git/config.worktree"])
+    );
+    sandbox.git(["config", "--unset", "core.hooksPath"]);
+    let hooks = "cd $TW_SOURCE/.git; mkdir -p hooks info; echo true >hooks/pre-commit; echo '*.o' >>info/exclude; echo '*.c text' >info/attributes";
+    let named = [
+        ".git/hooks/pre-commit",
+        ".git/info/attributes",
+        ".git/info/exclude",
+    ];
+    assert_eq!(escapes(&sandbox, hooks), json!(named));
+    // Its mode decides whether git runs it.
+    let mode = "chmod 755 $TW_SOURCE/.git/hooks/pre-commit";
+    assert_eq!(escapes(&sandbox, mode), json!([".git/hooks/pre-commit"]));
+    // When git looked at a file is no change of the index.
+    let looks = "touch -d 2001-01-01 $TW_SOURCE/a.txt; git -C $TW_SOURCE update-index --refresh";
+    assert_eq!(escapes(&sandbox, looks), json!([]));
+    let head = "cd $TW_SOURCE; git rm -q --cached a.txt; git symbolic-ref HEAD refs/heads/zz";
+    assert_eq!(escapes(&sandbox, head), json!([".git/HEAD", ".git/index"]));
+    sandbox.git(["symbolic-ref", "HEAD", "refs/heads/main"]);
+    let operation = "cd $TW_SOURCE; git rev-parse HEAD >.git/MERGE_HEAD";
+    assert_eq!(escapes(&sandbox, operation), json!([".git/MERGE_HEAD"]));
+}
+
 #[test]
 fn what_a_run_does_outside_is_named() {
     let sandbox = checked();

@@ -1,19 +1,16 @@
-//! What happens outside of the scratches while runs go on: in the present, and to the refs that all worktrees share.
+//! What happens outside of the scratches while runs go on: in the present and its git directory, and to the refs that all worktrees share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Result;
-use crate::git::Oid;
-use crate::git::path;
 use crate::ops::Context;
-use crate::ops::capture::{CaptureOptions, Storing, capture};
-use crate::ops::scratches::shared_refs::SharedRefs;
+use crate::ops::scratches::surroundings::Surroundings;
 
 /// What was seen while a run went on.
 #[derive(Debug, Default, Clone)]
 pub struct Outside {
-    /// Paths of the present.
+    /// Paths of the present and of its git directory.
     pub escapes: BTreeSet<String>,
     /// Names of refs.
     pub refs: BTreeSet<String>,
@@ -25,8 +22,7 @@ pub struct Outside {
 pub struct Watch(Mutex<Inner>);
 
 struct Inner {
-    files: BTreeMap<Vec<u8>, (u32, Oid)>,
-    refs: SharedRefs,
+    seen: Surroundings,
     running: BTreeMap<u64, Outside>,
 }
 
@@ -37,8 +33,7 @@ impl Watch {
     /// The present cannot be read.
     pub fn new(ctx: &Context<'_>) -> Result<Self> {
         Ok(Self(Mutex::new(Inner {
-            files: files(ctx)?,
-            refs: SharedRefs::look(&ctx.repo)?,
+            seen: Surroundings::look(ctx)?,
             running: BTreeMap::new(),
         })))
     }
@@ -69,32 +64,15 @@ impl Watch {
 impl Inner {
     /// Whatever changed is charged to all that run.
     fn look(&mut self, ctx: &Context<'_>) -> Result<()> {
-        let (files, refs) = (files(ctx)?, SharedRefs::look(&ctx.repo)?);
-        let paths = self.files.keys().chain(files.keys());
-        let changed = paths.filter(|full| self.files.get(*full) != files.get(*full));
-        let changed: BTreeSet<String> = changed.map(|full| path::display(full)).collect();
-        let names = self.refs.changed(&refs);
+        let now = Surroundings::look(ctx)?;
+        let changed = self.seen.changed(&now);
         let several = self.running.len() > 1;
         for seen in self.running.values_mut() {
-            seen.uncertain |= several && !(changed.is_empty() && names.is_empty());
-            seen.escapes.extend(changed.iter().cloned());
-            seen.refs.extend(names.iter().cloned());
+            seen.uncertain |= several && !changed.is_empty();
+            seen.escapes.extend(changed.escapes.iter().cloned());
+            seen.refs.extend(changed.refs.iter().cloned());
         }
-        (self.files, self.refs) = (files, refs);
+        self.seen = now;
         Ok(())
     }
-}
-
-fn files(ctx: &Context<'_>) -> Result<BTreeMap<Vec<u8>, (u32, Oid)>> {
-    let wanted = CaptureOptions {
-        storing: Storing::No,
-        ..CaptureOptions::default()
-    };
-    let seen = capture(ctx, ctx.store()?, &wanted)?.manifest;
-    let captured = seen.entries().filter(|(_, file)| file.kind.in_tree());
-    let each = captured.map(|(dir, file)| {
-        let full = seen.path_of(dir, &file);
-        (full, (file.git_mode, file.oid))
-    });
-    Ok(each.collect())
 }

@@ -29,14 +29,13 @@ use super::compare::{Beyond, Patches, Side, sides};
 use super::outcome::Diff;
 use super::pathspec::Pathspec;
 use super::scratches::present::Present;
-use super::scratches::shared_refs::SharedRefs;
+use super::scratches::surroundings::Surroundings;
 use super::scratches::with::With;
 use super::versions::{Scope, States};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::create::private_dir;
 use crate::git::hex::hex;
-use crate::git::path;
 use crate::interrupt::{self, Deferred};
 use crate::runner::line_or_words;
 use crate::store::Store;
@@ -147,13 +146,13 @@ pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
         outside: Outside::default(),
         snapshots,
     };
-    let refs = SharedRefs::look(&ctx.repo)?;
+    let before = Surroundings::look(ctx)?;
     let stop = interrupt::defer();
     ctx.progress.begin("probing", None);
     let found = search.search(&stop);
     ctx.progress.end();
     drop(stop);
-    let outside = search.look_around(&refs, &present);
+    let outside = search.look_around(&before);
     let found = found.map_err(|error| match &outside {
         Ok(outside) => outside.told_with(error),
         // Why the search ended says more than why nobody could look.
@@ -349,19 +348,11 @@ impl Bisecting<'_, '_> {
     }
 
     /// What the runs did outside of their scratches.
-    fn look_around(
-        &self,
-        refs: &SharedRefs,
-        present: &crate::store::stored::Stored,
-    ) -> Result<Outside> {
-        let everything = Pathspec::parse(self.ctx, &[])?;
-        let both = (&Side::of(present), &Side::Present);
-        let (patches, beyond) = (Patches::None, Beyond::LeftOut);
-        let diff = sides(self.ctx, self.store, both, &everything, patches, beyond)?;
-        let changed = diff.files.iter().map(|file| path::display(&file.path));
+    fn look_around(&self, before: &Surroundings) -> Result<Outside> {
+        let changed = before.changed(&Surroundings::look(self.ctx)?);
         Ok(Outside {
-            escapes: changed.collect(),
-            refs_made: refs.changed(&SharedRefs::look(&self.ctx.repo)?),
+            escapes: changed.escapes.into_iter().collect(),
+            refs_made: changed.refs.into_iter().collect(),
         })
     }
 

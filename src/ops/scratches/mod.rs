@@ -16,6 +16,7 @@ mod put;
 pub mod remove;
 mod scratch;
 pub mod shared_refs;
+pub mod surroundings;
 pub mod survey;
 pub mod trash;
 pub mod with;

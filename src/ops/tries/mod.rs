@@ -77,7 +77,8 @@ pub struct TryRun {
     pub group: Option<u64>,
     /// Paths that the check names and the run changed. What the check executes it saw as it was before.
     pub protected: Vec<String>,
-    /// Paths of the present that changed meanwhile.
+    /// Paths of the present that changed meanwhile, ignored ones among them, and files of its git directory as `.git/…`. A directory
+    /// that came or went whole ends in a slash.
     pub escapes: Vec<String>,
     /// Refs of the repository that were made or changed meanwhile.
     pub refs_made: Vec<String>,

@@ -214,7 +214,8 @@ impl Run<'_, '_, '_> {
     }
 }
 
-fn same_stamp(ctime: Ctime, old: &Stamp, new: &Stamp) -> bool {
+/// Whether a file with these two stamps is the same, as far as stamps tell.
+pub fn same_stamp(ctime: Ctime, old: &Stamp, new: &Stamp) -> bool {
     old.mtime == new.mtime
         && old.size == new.size
         && old.ino == new.ino

@@ -110,6 +110,14 @@ fn with_block(old: &[u8]) -> Vec<u8> {
     new
 }
 
+/// The file without our block.
+pub fn without_block(text: &[u8]) -> Vec<u8> {
+    match block(text) {
+        Some((start, end)) => [&text[..start], &text[end..]].concat(),
+        None => text.to_vec(),
+    }
+}
+
 /// Start and end of our block: from the last opening line before the first closing one.
 fn block(text: &[u8]) -> Option<(usize, usize)> {
     let (mut begin, mut at) = (None, 0);
@@ -158,6 +166,7 @@ mod tests {
             let made = with_block(old.as_bytes());
             assert_eq!(String::from_utf8_lossy(&made), new);
             assert_eq!(with_block(&made), made, "again");
+            assert_eq!(super::block(&without_block(&made)), None, "taken out");
         }
     }
 }
