@@ -63,7 +63,7 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
         .hint("it can be compared: tw diff latest present")),
         Address::Issue(part) => {
             let id = super::issues::find(store, &part)?;
-            store.read_id(&super::issues::load(store, id)?.issue.snapshot_id)
+            super::issues::snapshot_of(store, &super::issues::load(store, id)?.issue)
         }
         Address::Checkpoint { session, n } => {
             super::checkpoints::snapshot_of(ctx, store, session.as_deref(), n)

@@ -6,7 +6,8 @@ use crate::ops::issue::{self, Next};
 
 /// Show which issue to take next
 ///
-/// Ranks the issues that wait by severity, how often they were met, whether they have a verify command, and age.
+/// Ranks the issues that wait by severity, how often they were met, whether they have a verify command, and age. Those whose snapshot is
+/// not in this repository come last: of an issue of others it is shared only when they name it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,6 +31,11 @@ impl Human for Next {
         }
         page.notices(&self.notices);
         match self.ranked.first() {
+            Some(entry) if !entry.way_to_snapshot.is_empty() => {
+                for hint in &entry.way_to_snapshot {
+                    page.hint(hint.clone());
+                }
+            }
             Some(entry) if self.in_past => page.hint(format!(
                 "'tw return' first, then tw issue start {}",
                 entry.issue.issue_id

@@ -9,7 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::path::RepoPath;
 use crate::ops::Context;
 use crate::ops::applying::{Applying, OnConflict};
-use crate::ops::issues::{desk, find, load};
+use crate::ops::issues::{desk, find, load, snapshot_of};
 use crate::ops::request::DryRun;
 use crate::ops::swap::recover;
 use crate::store::Store;
@@ -76,7 +76,7 @@ fn sides(store: &Store, issue: &Issue, run: &Run) -> Result<(Stored, Stored)> {
         _ => error,
     };
     let experiment = store.read_id(&id).map_err(gone)?;
-    Ok((store.read_id(&issue.snapshot_id).map_err(gone)?, experiment))
+    Ok((snapshot_of(store, issue)?, experiment))
 }
 
 fn refuse_past(state: &State) -> Result<()> {

@@ -6,7 +6,7 @@ use super::{Entry, Filter, Filtered, InvalidIssue, IssueListing, Next, Ranked};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::issues::{All, all};
+use crate::ops::issues::{All, all, has_snapshot, way_to_snapshot};
 use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::issue::{Issue, Severity, Status};
@@ -95,7 +95,8 @@ fn in_chat(store: &Store, issue: &Issue, wanted: &str) -> bool {
     chat.is_some_and(|chat| chat.to_markdown().to_lowercase().contains(wanted))
 }
 
-/// Ranks the issues that wait: the open ones, and those whose experiment has ended without a resolution.
+/// Ranks the issues that wait: the open ones, and those whose experiment has ended without a resolution. Those whose snapshot is not in this
+/// repository come last: nobody can go there.
 ///
 /// # Errors
 /// Only when refs cannot be read at all.
@@ -104,8 +105,21 @@ pub fn next(ctx: &Context<'_>) -> Result<Next> {
     let all = all(store)?;
     let now = ctx.env.now();
     let waiting = all.issues.iter().filter(|issue| waits(issue));
-    let mut ranked: Vec<Ranked> = waiting.map(|issue| rank(issue, now)).collect();
-    ranked.sort_by_key(|entry| Reverse((entry.score, Reverse(entry.issue.issue_id))));
+    let mut ranked = Vec::new();
+    for issue in waiting {
+        let mut entry = rank(issue, now);
+        if !has_snapshot(store, issue)? {
+            entry
+                .reasons
+                .push("its snapshot is not in this repository".to_owned());
+            entry.way_to_snapshot = way_to_snapshot(issue).to_vec();
+        }
+        ranked.push(entry);
+    }
+    ranked.sort_by_key(|entry| {
+        let is_here = entry.way_to_snapshot.is_empty();
+        Reverse((is_here, entry.score, Reverse(entry.issue.issue_id)))
+    });
     let mut notices = all.notices;
     let invalid = all.invalid.len();
     if invalid > 0 {
@@ -155,5 +169,6 @@ fn rank(issue: &Issue, now: Moment) -> Ranked {
         issue: issue.into(),
         score,
         reasons,
+        way_to_snapshot: Vec::new(),
     }
 }

@@ -216,8 +216,11 @@ pub struct Ranked {
     pub issue: IssueSummary,
     /// Its rank; the highest is next.
     pub score: u64,
-    /// What speaks for it, in words.
+    /// What speaks for it, in words, and that its snapshot is not in this repository.
     pub reasons: Vec<String>,
+    /// How to come by its snapshot; none: it is here.
+    #[serde(skip)]
+    pub way_to_snapshot: Vec<String>,
 }
 
 /// Answer of `issue next`: best first.

@@ -3,7 +3,7 @@
 use super::Started;
 use crate::error::Result;
 use crate::ops::Context;
-use crate::ops::issues::{desk, find, load, update};
+use crate::ops::issues::{desk, find, load, snapshot_of, update};
 use crate::ops::request::Travel;
 use crate::ops::stay::enter::enter;
 use crate::store::issue::{Run, Status};
@@ -24,6 +24,8 @@ pub fn start(ctx: &Context<'_>, text: &str, request: &Travel) -> Result<Started>
             loaded.issue.status.as_str()
         ));
     }
+    // Said before anything is looked at: a trip knows snapshots, and not whose they are.
+    snapshot_of(store, &loaded.issue)?;
     let request = Travel {
         address: loaded.issue.snapshot_id.to_string(),
         issue_id: Some(id.to_string()),

@@ -19,8 +19,9 @@ use crate::json::{self, Text};
 use crate::store::Store;
 use crate::store::id::{IssueId, PartMatch, is_part, resolve_part};
 use crate::store::issue::{Issue, Status};
-use crate::store::names::{Record, RecordKind};
+use crate::store::names::{self, Record, RecordKind};
 use crate::store::records::Note;
+use crate::store::stored::Stored;
 
 /// Where an issue's desk files are.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -166,6 +167,55 @@ pub fn load(store: &Store, id: IssueId) -> Result<Loaded> {
         tip,
         notices,
     })
+}
+
+/// The snapshot that an issue was met at.
+///
+/// # Errors
+/// `SNAPSHOT_NOT_FOUND`, with the way to it, when it is not in this repository; `CORRUPT_RECORD` or `NEWER_RECORD`.
+pub fn snapshot_of(store: &Store, issue: &Issue) -> Result<Stored> {
+    let id = &issue.snapshot_id;
+    match store.refs.read(&names::snapshot_ref(id))? {
+        Some(commit) => store.read(id, commit),
+        None => Err(way_to_snapshot(issue).into_iter().fold(
+            Error::new(
+                Code::SnapshotNotFound,
+                format!(
+                    "snapshot '{id}' of issue {} is not in this repository",
+                    issue.id
+                ),
+            ),
+            Error::hint,
+        )),
+    }
+}
+
+/// Whether the snapshot of an issue is in this repository.
+///
+/// # Errors
+/// The ref cannot be read.
+pub fn has_snapshot(store: &Store, issue: &Issue) -> Result<bool> {
+    let name = names::snapshot_ref(&issue.snapshot_id);
+    Ok(store.refs.read(&name)?.is_some())
+}
+
+/// How to come by the snapshot of an issue that is not in this repository.
+pub fn way_to_snapshot(issue: &Issue) -> [String; 2] {
+    let Issue {
+        id, snapshot_id, ..
+    } = issue;
+    if issue.claimed_by.is_some() {
+        return [
+            format!(
+                "whoever shared the issue has it: 'tw push --snapshots issue:{id}' sends it from there"
+            ),
+            "then 'tw pull' brings it here".to_owned(),
+        ];
+    }
+    [
+        "when it was dropped, 'tw recover --dropped' lists what git still has".to_owned(),
+        format!("'tw recover --dropped {snapshot_id}' takes it back"),
+    ]
 }
 
 /// What a record says, as an issue.

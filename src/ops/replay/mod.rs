@@ -213,7 +213,7 @@ fn subject(
         Some(name) => agent_words(name, &request.agent_args, issue)?,
         None => line_or_words(&request.command),
     };
-    let source = store.read_id(&issue.snapshot_id)?;
+    let source = issues::snapshot_of(store, issue)?;
     Subject::new(ctx, store, source, with, (words, verify))
 }
 

@@ -43,7 +43,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     approval::check(store, request.is_typed, typed)?;
     let present = present(ctx, store)?;
     let source = match (&issue, named) {
-        (Some(issue), _) => store.read_id(&issue.snapshot_id)?,
+        (Some(issue), _) => issues::snapshot_of(store, issue)?,
         (None, Some(stored)) => stored,
         (None, None) => present.clone(),
     };

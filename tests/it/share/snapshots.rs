@@ -208,3 +208,85 @@ fn a_hostile_chain_touches_no_snapshot_that_is_here() {
     assert_eq!(error["code"], "CORRUPT_RECORD");
     assert_eq!(b.json(["issue", "list"])["count"], 1);
 }
+
+/// The snapshot of an issue goes only when it is named: until then nobody can go there, and each command says how it comes.
+#[test]
+fn the_snapshot_of_an_issue_that_was_not_named_is_asked_for() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let issue = a.report("s");
+    let tied = a.json(["issue", "get", &issue])["issue"]["snapshot_id"].clone();
+    let tied = tied.as_str().unwrap();
+    a.json(["push"]);
+    b.json(["pull"]);
+    let message = format!("snapshot '{tied}' of issue {issue} is not in this repository");
+    let way = json!([
+        format!(
+            "whoever shared the issue has it: 'tw push --snapshots issue:{issue}' sends it from there"
+        ),
+        "then 'tw pull' brings it here",
+    ]);
+    let address = format!("issue:{issue}");
+    for words in [
+        vec!["issue", "start", &issue],
+        vec!["try", &issue, "--", "true"],
+        vec!["try", &address, "--", "true"],
+        vec!["travel", &address],
+    ] {
+        let (error, code) = b.json_error(&words);
+        assert_eq!(code, 3, "{error}");
+        assert_eq!(error["code"], "SNAPSHOT_NOT_FOUND");
+        assert_eq!(error["message"], message.as_str(), "{words:?}");
+        assert_eq!(error["hints"], way, "{words:?}");
+    }
+    let next = b.tw(["issue", "next"]);
+    assert!(
+        next.out()
+            .contains("its snapshot is not in this repository"),
+        "{}",
+        next.out()
+    );
+    let hints: Vec<String> = next.err().lines().map(str::to_owned).collect();
+    let told: Vec<String> = way
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hint| format!("hint: {}", hint.as_str().unwrap()))
+        .collect();
+    assert_eq!(hints, told);
+    // What can be gone to comes first.
+    let own = b.report("of b");
+    let next = b.json(["issue", "next"]);
+    assert_eq!(next["issue_id"], own.as_str());
+    assert_eq!(next["issues"][1]["issue_id"], issue.as_str());
+
+    a.json(["push", "--snapshots", &address]);
+    b.json(["pull"]);
+    assert_eq!(b.json(["issue", "start", &issue])["run"], 1);
+}
+
+#[test]
+fn the_snapshot_of_an_issue_that_was_dropped_can_be_taken_back() {
+    let hub = Hub::new();
+    let a = hub.sharing("a");
+    let issue = a.report("s");
+    let tied = a.json(["issue", "get", &issue])["issue"]["snapshot_id"].clone();
+    let tied = tied.as_str().unwrap();
+    a.json(["drop", "--force", "-y", tied]);
+    let (error, _) = a.json_error(["issue", "start", &issue]);
+    let way = json!([
+        "when it was dropped, 'tw recover --dropped' lists what git still has",
+        format!("'tw recover --dropped {tied}' takes it back"),
+    ]);
+    assert_eq!(
+        (&error["code"], &error["hints"]),
+        (&json!("SNAPSHOT_NOT_FOUND"), &way)
+    );
+    assert!(
+        a.tw(["issue", "next"])
+            .err()
+            .contains(way[1].as_str().unwrap())
+    );
+    assert_eq!(a.tw(["recover", "--dropped", tied]).code, 0);
+    assert_eq!(a.json(["issue", "start", &issue])["run"], 1);
+}
