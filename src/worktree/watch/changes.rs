@@ -3,7 +3,7 @@
 //! Every event has a number, and each directory remembers that of its last one, so that anybody who looked at some number can be
 //! told what happened since. Whatever cannot be told that way is told coarser, never finer: a directory that moved, came or
 //! went counts with everything beneath it until it is watched again; a file that was written and not closed keeps its
-//! directory in every answer; an overflow makes all earlier numbers worthless.
+//! directory in every answer; an overflow makes all earlier numbers worthless, and the watches, too: whoever has them begins again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -193,6 +193,11 @@ impl Changes {
     /// A directory may have changed, whatever the events say.
     pub fn doubt(&mut self, dir: &[u8]) {
         self.mark(dir.to_vec(), Reach::Names);
+    }
+
+    /// Files that another one knows to be open are open still.
+    pub fn take_open(&mut self, other: &mut Self) {
+        self.open.append(&mut other.open);
     }
 
     /// Nothing is known of what happened so far.

@@ -197,6 +197,7 @@ impl Server {
                 self.follow_mounts()?;
             }
             self.watcher.catch_up()?;
+            self.begin_again_if_events_were_lost()?;
             if somebody {
                 self.answer_all()?;
             }
@@ -244,6 +245,15 @@ impl Server {
     fn answer_all(&mut self) -> std::result::Result<(), Ended> {
         while let Ok((stream, _)) = self.listener.accept() {
             self.answer(stream)?;
+            // While it was answered: that answer told nothing, the next one would.
+            self.begin_again_if_events_were_lost()?;
+        }
+        Ok(())
+    }
+
+    fn begin_again_if_events_were_lost(&mut self) -> std::result::Result<(), Ended> {
+        if self.watcher.begin_again_if_events_were_lost()? {
+            self.audit = None;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustix::fs::AtFlags;
 
-use super::ask::{COOKIE, DIR, SOCKET, cookie_name, place_of};
+use super::ask::{COOKIE, DIR, SOCKET, cookie_name, nonce, place_of};
 use super::audit::{Findings, look_at};
 use super::changes::{Changes, Dirty, Event, Reach, Since, WatchId, What};
 use super::clock::Clock;
@@ -55,6 +55,8 @@ pub(super) struct Watcher {
     several_dirs: BTreeSet<Vec<u8>>,
     clock: Clock,
     overflows: u64,
+    /// Events were lost since it began: also those that would have said that a watch is of a directory that is gone.
+    has_lost_events: bool,
 }
 
 type Result<T> = std::result::Result<T, Ended>;
@@ -92,10 +94,24 @@ impl Watcher {
             several_dirs: BTreeSet::new(),
             clock: Clock::now(),
             overflows: 0,
+            has_lost_events: false,
         };
         watcher.changes.start_anew();
         watcher.reload()?;
         Ok(watcher)
+    }
+
+    /// Watches everything anew where events were lost: no watch is known to be of what it was. Says whether it did.
+    pub(super) fn begin_again_if_events_were_lost(&mut self) -> Result<bool> {
+        if !self.has_lost_events {
+            return Ok(false);
+        }
+        let instance = nonce().unwrap_or_default();
+        let mut again = Self::begin(&self.own, &self.root, self.format, instance)?;
+        again.overflows += self.overflows;
+        again.changes.take_open(&mut self.changes);
+        *self = again;
+        Ok(true)
     }
 
     pub(super) fn queue(&self) -> &Notifier {
@@ -141,7 +157,8 @@ impl Watcher {
         } = self;
         let (state_watch, cookie_watch) = (self.state_watch, self.cookie_watch);
         let own = [state_watch, cookie_watch, self.root_watch];
-        let (cache_moved, overflows) = (&mut self.cache_moved, &mut self.overflows);
+        let (overflows, has_lost_events) = (&mut self.overflows, &mut self.has_lost_events);
+        let cache_moved = &mut self.cache_moved;
         let drained = notifier.drain(|event| match event {
             Event::Gone(watch) if own.contains(&watch) => ended = Some(Ended::Gone),
             Event::Name {
@@ -168,6 +185,7 @@ impl Watcher {
             other => {
                 if other == Event::Overflow {
                     *overflows += 1;
+                    *has_lost_events = true;
                     // Also what would have said that the cache is another.
                     *cache_moved = true;
                 }

@@ -91,11 +91,19 @@ fn lost_events_are_known_to_be_lost() {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
         std::fs::set_permissions(file(nth), mode).unwrap();
     }
-    // The last one has no event.
+    // The last ones have no event, nor has the end of the directory that was watched under this name.
     watched.write("d7/f7", "lost\n");
+    std::fs::remove_dir_all(watched.path("d6")).unwrap();
+    watched.write("d6/f0", "made again\n");
     signal_to(pid, "CONT");
     assert!(watched.check() >= ALL);
     assert_eq!(watched.status()["overflows"], 1);
+    watched.check();
+    for text in ["one\n", "two\n"] {
+        watched.write("d6/f0", text);
+        watched.write(&format!("d6/{}", text.trim()), text);
+        watched.check();
+    }
     watched.follow();
 }
 
