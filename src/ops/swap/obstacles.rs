@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
+use super::present_own::PresentOwn;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, Stamp, each_name, stamp_at, stamp_of};
 use crate::git::index::Index;
@@ -29,11 +30,11 @@ pub const GIT_DIRECTORY: &str = "git-directory";
 const NESTED: &str = "nested-repository";
 
 /// Looks at every place that the plan writes to, replaces or removes.
-pub fn find_obstacles(
+pub(super) fn find_obstacles(
     root: &Root,
     own: &OwnDirs,
     shared: &BTreeSet<Vec<u8>>,
-    capture: &Capture<'_>,
+    (capture, present): (&Capture<'_>, Option<&PresentOwn<'_>>),
     plan: &Plan,
 ) -> Result<Obstacles> {
     let manifest = &capture.manifest;
@@ -65,6 +66,11 @@ pub fn find_obstacles(
         .filter(|dir| dir.before.is_none() && dir.after.is_some())
     {
         finder.parents(&dir.path)?;
+        // A submodule that no rule of the past shows is where it was, with its own repository.
+        let is_present_s = present.is_some_and(|present| present.has_dir(&dir.path));
+        if is_present_s && finder.stamp(&dir.path)?.is_some_and(|stamp| stamp.is_dir()) {
+            continue;
+        }
         finder.dir_place(&dir.path, &dir.path)?;
     }
     let mut found = finder.found;

@@ -115,7 +115,13 @@ impl<'s> Preparation<'_, '_, 's> {
         let Obstacles {
             to_force,
             mut refused,
-        } = find_obstacles(&root, &self.own, shared, &capture, &plan)?;
+        } = find_obstacles(
+            &root,
+            &self.own,
+            shared,
+            (&capture, self.present.as_ref()),
+            &plan,
+        )?;
         // All that is refused is named at once, so that it can be moved away at once.
         refused.extend(start_in_the_way(ctx, &plan));
         refused.extend(self.of_the_present(&plan)?);

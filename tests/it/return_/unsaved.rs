@@ -54,6 +54,14 @@ const CASES: &[Case] = &[
         afterwards: "",
     },
     Case {
+        name: "a submodule at an ignored path",
+        past: "echo 'dist/' >.gitignore; git add -A; git commit -qm base",
+        present: r"git init -q --template= dist; echo 1 >dist/a; git -C dist add .; git -C dist commit -qm s
+            git add -f dist; git commit -qm sub; echo unpushed >dist/work",
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
         name: "a rule of this repository alone, gone in the past",
         past: "",
         present: "mkdir -p .git/info; echo prod.env >>.git/info/exclude; echo KEY >prod.env; echo 2 >a.txt",
