@@ -236,7 +236,15 @@ fn report_work(env: &Env) {
 }
 
 fn answer(cli: &Cli, output: &Output, env: &Env) -> Result<Box<dyn Answer>> {
-    let start = enter(&cli.globals)?;
+    let start = match (enter(&cli.globals), &cli.command) {
+        // A shell in a directory that is gone asks, too, at every prompt.
+        (Err(_), Some(Command::Prompt(_) | Command::Completions(_) | Command::AgentHelp(_)))
+            if cli.globals.start_in.is_empty() =>
+        {
+            PathBuf::from("/")
+        }
+        (start, _) => start?,
+    };
     let progress = progress::for_terminal(Output::shows_progress(&cli.globals));
     let call = Call {
         env,

@@ -45,7 +45,9 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Log>("ui")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        let shows = std::io::stdin().is_terminal() && call.output.options().terminal;
+        let shows = std::io::stdin().is_terminal()
+            && call.output.options().terminal
+            && call.env.text("TERM") != Some("dumb");
         if !shows || call.output.is_json() || call.output.options().quiet {
             return self.log.run(call);
         }

@@ -48,6 +48,9 @@ pub fn on_letter(model: &mut Model, letter: char, effects: &mut Vec<Effect>) {
             Some(checkpoint) => model.dialog = Some(Dialog::Rewind(checkpoint)),
             None => model.message = Some("there is no prompt here to rewind to".to_owned()),
         },
+        ('t' | 'r' | 'h' | 'o' | 'l' | 'R', None) if model.entry().is_none() => {
+            model.message = Some("nothing is chosen".to_owned());
+        }
         ('t' | 'r' | 'h' | 'o' | 'l' | 'R', None) => {
             model.message = Some("an issue has no files of its own; choose a snapshot".to_owned());
         }

@@ -146,7 +146,8 @@ fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
 fn scroll(top: &mut usize, cursor: usize, height: usize, length: usize) {
     let height = height.max(1);
     *top = (*top).min(cursor).max((cursor + 1).saturating_sub(height));
-    *top = (*top).min(length.saturating_sub(1));
+    // Where there is more than fits, all of the pane is used.
+    *top = (*top).min(length.saturating_sub(height));
 }
 
 fn more(model: &mut Model, entries: usize, effects: &mut Vec<Effect>) {
@@ -431,7 +432,10 @@ fn find(model: &mut Model, onward: bool, effects: &mut Vec<Effect>) {
         model.message = Some("/ searches".to_owned());
         return;
     };
-    search.waiting = false;
+    if std::mem::take(&mut search.waiting) {
+        // That it is searching.
+        model.message = None;
+    }
     if search.pane == Pane::List {
         let has = |at: &usize| match model.rows.get(*at) {
             Some(Row::Entry(entry)) => model

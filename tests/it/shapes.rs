@@ -575,3 +575,20 @@ fn a_working_tree_reached_by_a_symlink_is_one_place() {
     let again = sandbox.json(["snapshot", "--if-changed"]);
     assert_eq!(again["snapshot"]["snapshot_id"], first["snapshot_id"]);
 }
+
+#[test]
+fn where_the_directory_is_gone_a_shell_is_told_nothing_at_each_prompt() {
+    let sandbox = Sandbox::new();
+    let script = "mkdir gone; cd gone; rmdir ../gone; \"$TW\" prompt && \"$TW\" completions bash >/dev/null && \"$TW\" status";
+    let output = sandbox
+        .command("sh")
+        .current_dir(sandbox.repo())
+        .env("TW", env!("CARGO_BIN_EXE_tw"))
+        .args(["-c", script])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.stdout, b"", "{said}");
+    assert!(said.contains("cannot tell the current directory"), "{said}");
+    assert_eq!(said.matches("error: ").count(), 1, "{said}");
+}
