@@ -1,4 +1,9 @@
-//! Which commits are reachable from which: by libgit2, and by git itself where libgit2 does not know the ids.
+//! Which commits are reachable from which: by libgit2, and by git itself where libgit2 does not know the ids, or where history ends
+//! early.
+//!
+//! A shallow clone ends at the commits of the file `shallow` in the common git directory. libgit2 looks for that in the git directory
+//! that it has opened, which is another one in a linked worktree, and not at all where it has opened nothing but objects. It
+//! would go on to commits that are not there.
 //!
 //! Neither follows grafts or replacements more than the other would. A process of git costs milliseconds, libgit2 none: who
 //! asks for this does so once in a command, and mostly of a repository that libgit2 knows.
@@ -56,13 +61,18 @@ impl Repo {
         if !objects.is_commit(commit) || !objects.is_commit(ancestor) {
             return Ok(false);
         }
-        let answer = match self.object_format() {
-            ObjectFormat::Sha1 => self
-                .git2()?
-                .graph_descendant_of(sha1(commit)?, sha1(ancestor)?),
-            ObjectFormat::Sha256 => return self.descends_by_git(commit, ancestor),
-        };
+        if self.needs_git() {
+            return self.descends_by_git(commit, ancestor);
+        }
+        let answer = self
+            .git2()?
+            .graph_descendant_of(sha1(commit)?, sha1(ancestor)?);
         answer.map_err(|error| cannot_compare(commit, ancestor, error.message()).caused_by(error))
+    }
+
+    /// Whether only git knows where history goes on.
+    fn needs_git(&self) -> bool {
+        self.object_format() != ObjectFormat::Sha1 || self.common_dir().join("shallow").exists()
     }
 
     fn descends_by_git(&self, commit: Oid, ancestor: Oid) -> Result<bool> {
@@ -83,7 +93,7 @@ impl Repo {
     /// The newest commits that are reachable from a commit and from none of the hidden ones, of which any may be a tag, no
     /// commit at all, or not there.
     fn newest(&self, oid: Oid, hidden: impl Iterator<Item = Oid>, most: usize) -> Result<Vec<Oid>> {
-        if self.object_format() != ObjectFormat::Sha1 {
+        if self.needs_git() {
             return self.newest_by_git(oid, hidden, most);
         }
         let mut walk = self.git2()?.revwalk()?;

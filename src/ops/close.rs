@@ -13,6 +13,7 @@ use crate::ops::outcome::Closed;
 use crate::ops::record::{About, Made, make};
 use crate::ops::scratches::survey::{Survey, refusal, survey};
 use crate::ops::scratches::{opening, remove};
+use crate::ops::stay::untold_commits;
 use crate::ops::worktrees::linked_git_dir;
 use crate::ops::worktrees::{self, OpenedDir, Worktree};
 use crate::store::Store;
@@ -185,13 +186,15 @@ fn said(
     let base: Option<Oid> = id
         .and_then(|id| store.read_id(&id).ok())
         .and_then(|stored| stored.head);
-    for (oid, title) in there
+    let made = there
         .repo
-        .commits_on_head_alone(&store.objects, head, base, None)?
-    {
-        said.push(format!(
-            "commit {oid} ({title}) is on no branch: git branch NAME {oid}"
-        ));
+        .commits_on_head_alone(&store.objects, head, base, None);
+    match made {
+        Ok(made) => said.extend(made.iter().map(|(oid, title)| {
+            format!("commit {oid} ({title}) is on no branch: git branch NAME {oid}")
+        })),
+        // Nothing that is only told keeps a directory open.
+        Err(error) => said.push(untold_commits(head, &error)),
     }
     Ok(said)
 }

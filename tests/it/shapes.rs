@@ -592,3 +592,62 @@ fn where_the_directory_is_gone_a_shell_is_told_nothing_at_each_prompt() {
     assert!(said.contains("cannot tell the current directory"), "{said}");
     assert_eq!(said.matches("error: ").count(), 1, "{said}");
 }
+
+/// libgit2 does not see there where history ends.
+#[test]
+fn commits_of_the_past_are_told_in_a_worktree_of_a_shallow_clone() {
+    let sandbox = wide();
+    let (clone, linked) = (sandbox.root().join("clone"), sandbox.root().join("linked"));
+    let url = format!("file://{}", sandbox.repo().display());
+    sandbox.git(["clone", "-q", "--depth=1", &url, clone.to_str().unwrap()]);
+    sandbox.git_in(&clone, ["worktree", "add", "-q", linked.to_str().unwrap()]);
+    let tw = |dir: &Path, words: &[&str]| -> Value {
+        let ran = sandbox.tw_in(dir, ["--json"].iter().chain(words));
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.out());
+        serde_json::from_slice(&ran.stdout).unwrap()
+    };
+    let commit_in = |dir: &Path| {
+        sandbox.git_in(dir, ["commit", "-q", "--allow-empty", "-m", "past"]);
+        sandbox.git_in(dir, ["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    tw(&linked, &["snapshot"]);
+    std::fs::write(linked.join("a.txt"), "mine\n").unwrap();
+    tw(&linked, &["travel", "latest"]);
+    let tip = commit_in(&linked);
+    let returned = tw(&linked, &["return"]);
+    let told = json!([{"oid": tip, "title": "past"}]);
+    assert_eq!(returned["commits_made"], told);
+    assert_eq!(std::fs::read(linked.join("a.txt")).unwrap(), b"mine\n");
+
+    tw(&clone, &["snapshot"]);
+    let opened = tw(&clone, &["open", "latest"]);
+    let dir = PathBuf::from(opened["dir"].as_str().unwrap());
+    let tip = commit_in(&dir);
+    let closed = tw(&clone, &["close", dir.to_str().unwrap()]);
+    assert!(closed["notices"].to_string().contains(&tip), "{closed}");
+    assert!(!dir.exists());
+}
+
+/// Which commits were made is only told: that it cannot be keeps nobody in the past.
+#[test]
+fn a_history_that_cannot_be_read_keeps_nobody_in_the_past() {
+    let sandbox = Sandbox::new();
+    sandbox.snap();
+    sandbox.write("a.txt", "work\n");
+    let home = sandbox.state();
+    sandbox.json(["travel", "latest"]);
+    for title in ["one", "two", "three"] {
+        sandbox.git(["commit", "-q", "--allow-empty", "-m", title]);
+    }
+    let [tip, gone] = ["HEAD", "HEAD~1"].map(|name| sandbox.git(["rev-parse", name]));
+    let (dir, file) = gone.trim().split_at(2);
+    sandbox.remove(format!(".git/objects/{dir}/{file}"));
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["commits_made"], json!([]));
+    let said = format!("git branch NAME {}", tip.trim());
+    assert!(
+        returned["notices"].to_string().contains(&said),
+        "{returned}"
+    );
+    home.assert_same(&sandbox.state());
+}

@@ -232,7 +232,7 @@ impl<'a> ReturnOperation<'a> {
         let keep = self.keep(request)?;
         let (raw_head, head) = head_for(self.ctx, self.store, &self.backup)?;
         // Before HEAD moves away from them.
-        let commits_made = self.commits_made()?;
+        let (commits_made, untold) = self.commits_made();
         let hidden = |seen: &Capture<'_>| self.hidden(seen);
         let written = self.written_by_travel()?;
         let likely = |full: &[u8]| written.blob(full);
@@ -266,7 +266,7 @@ impl<'a> ReturnOperation<'a> {
             dry_run: false,
             verified: true,
             changes: swapped.changes(),
-            notices: notices(&swapped, &head, &commits_made),
+            notices: notices(&swapped, &head, &commits_made, untold),
             aftermath: Aftermath {
                 changed_since: repo_paths(swapped.changed_since),
                 head,
@@ -310,20 +310,29 @@ impl<'a> ReturnOperation<'a> {
         }))
     }
 
-    fn commits_made(&self) -> Result<Vec<(Oid, String)>> {
+    /// The commits that were made in the past, and what to say instead where history cannot be read: nothing that is only told keeps
+    /// anybody from coming home. The experiment holds them all.
+    fn commits_made(&self) -> (Vec<(Oid, String)>, Option<String>) {
         let base = self.start.as_ref().and_then(|start| start.head);
-        let head = self.ctx.repo.head()?;
+        let Ok(head) = self.ctx.repo.head() else {
+            return (Vec::new(), None);
+        };
         let ours = head.reference.as_deref();
         // A branch of the user's own keeps its commits; only ours goes away with the past.
         let ours = ours.filter(|branch| is_past_branch(branch));
-        match head.oid {
-            Some(tip) if Some(tip) != base && Some(tip) != self.backup.head => {
-                let objects = &self.store.objects;
-                self.ctx
-                    .repo
-                    .commits_on_head_alone(objects, tip, base, ours)
-            }
-            _ => Ok(Vec::new()),
+        let tip = head.oid;
+        let Some(tip) = tip.filter(|tip| Some(*tip) != base && Some(*tip) != self.backup.head)
+        else {
+            return (Vec::new(), None);
+        };
+        let objects = &self.store.objects;
+        let made = self
+            .ctx
+            .repo
+            .commits_on_head_alone(objects, tip, base, ours);
+        match made {
+            Ok(made) => (made, None),
+            Err(error) => (Vec::new(), Some(untold_commits(tip, &error))),
         }
     }
 
@@ -376,12 +385,22 @@ fn repo_paths(paths: Vec<Vec<u8>>) -> Vec<RepoPath> {
     paths.into_iter().map(RepoPath::new).collect()
 }
 
+/// What is said of commits of which only the last is known.
+pub fn untold_commits(tip: Oid, error: &Error) -> String {
+    format!(
+        "HEAD was at {tip}, and which commits lead there cannot be told: {}; to keep them on a branch: git branch NAME {tip}",
+        error.message()
+    )
+}
+
 fn notices(
     swapped: &Swapped<'_>,
     head: &HeadReport,
     commits_made: &[(Oid, String)],
+    untold: Option<String>,
 ) -> Vec<String> {
     let mut notices = swap_notices(&swapped.applied);
+    notices.extend(untold);
     if let Some(reason) = &head.reason {
         notices.push(head_notice(reason, head));
     }
