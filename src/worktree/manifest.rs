@@ -185,6 +185,12 @@ impl Manifest {
             .ok()
     }
 
+    /// The directory at a path, if it is on disk: one that only leads to sparse entries need not be.
+    pub fn dir_on_disk(&self, path: &[u8]) -> Option<&DirRec> {
+        let dir = self.dirs.get(self.find_dir(path)?)?;
+        (!dir.flags.has(DirFlags::VIRTUAL)).then_some(dir)
+    }
+
     /// Finds a name in a directory: its place among the directory's files.
     pub fn find_in(&self, dir: &DirRec, name: &[u8]) -> Option<usize> {
         let files = self.files_of(dir);

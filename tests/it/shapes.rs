@@ -651,3 +651,29 @@ fn a_history_that_cannot_be_read_keeps_nobody_in_the_past() {
     );
     home.assert_same(&sandbox.state());
 }
+
+/// With `out` neither in the patterns nor on disk.
+fn without_out() -> Sandbox {
+    let sandbox = wide();
+    sandbox.git(["sparse-checkout", "set", "--cone", "in"]);
+    assert!(!sandbox.exists("out"));
+    sandbox
+}
+
+#[test]
+fn a_sparse_directory_that_is_absent_stops_no_scratch() {
+    let sandbox = without_out();
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    let tries = || {
+        let words = ["--json", "try", "-n", "1", &id, "--", "test", "-d", "in"];
+        let tried = sandbox.tw(words).out();
+        let tried: Value = serde_json::from_str(&tried).unwrap();
+        assert_eq!(tried["runs"][0]["exit"], 0, "{tried}");
+        assert_eq!(tried["runs"][0]["error"], Value::Null, "{tried}");
+    };
+    tries();
+    // There now, and not where the snapshot was taken.
+    sandbox.git(["sparse-checkout", "disable"]);
+    assert!(sandbox.exists("out"));
+    tries();
+}

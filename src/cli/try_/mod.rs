@@ -169,7 +169,9 @@ impl Human for Tried {
                 }
             }
             None => {
-                if let Some(run) = record.runs.first() {
+                // One that could not begin has printed nothing.
+                let began = |run: &&TryRun| run.exit.is_some() || run.error.is_none();
+                if let Some(run) = record.runs.iter().find(began) {
                     page.hint(format!(
                         "'tw try log {id} {}' shows what it printed",
                         run.run

@@ -79,10 +79,7 @@ impl<'a> Present<'a> {
                     && file.git_mode == node.mode
             });
             if let Some(file) = same {
-                let (dir, name) = path::split(full);
-                let what = || format!("cannot set the time of '{}'", path::display(full));
-                let fd = root.open_dir(dir).context(what)?;
-                set_time(fd.as_fd(), name, file.stamp.mtime).context(what)?;
+                give_time(root, full, file.stamp.mtime)?;
             }
         }
         Ok(())
@@ -94,13 +91,9 @@ impl<'a> Present<'a> {
     /// A tree cannot be read, or the system refuses.
     pub fn give_dir_times(&self, root: &Root, read: ReadTree<'_>, snapshot: Oid) -> Result<()> {
         for (full, oid) in dirs(read, snapshot)? {
-            let known = self.manifest.find_dir(&full);
-            let known = known.and_then(|at| self.manifest.dirs.get(at));
+            let known = self.manifest.dir_on_disk(&full);
             if let Some(known) = known.filter(|known| known.tree == oid) {
-                let (dir, name) = path::split(&full);
-                let what = || format!("cannot set the time of '{}'", path::display(&full));
-                let fd = root.open_dir(dir).context(what)?;
-                set_time(fd.as_fd(), name, known.stamp.mtime).context(what)?;
+                give_time(root, &full, known.stamp.mtime)?;
             }
         }
         Ok(())
@@ -259,6 +252,20 @@ impl Present<'_> {
         }
         found.sort();
         Ok(found)
+    }
+}
+
+/// Gives a time to what was laid out. What was sparse where the snapshot was taken was not.
+fn give_time(root: &Root, full: &[u8], mtime: i64) -> Result<()> {
+    let (dir, name) = path::split(full);
+    let set = root
+        .open_dir(dir)
+        .and_then(|fd| set_time(fd.as_fd(), name, mtime));
+    match set {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => {
+            Err(errno).context(|| format!("cannot set the time of '{}'", path::display(full)))
+        }
     }
 }
 

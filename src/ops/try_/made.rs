@@ -110,7 +110,17 @@ pub fn log(ctx: &Context<'_>, name: &str, run: Option<u64>) -> Result<Logged> {
     let record = kept::find::<Try>(ctx, name)?;
     let run = record.run(run)?;
     let path = kept::dir_of::<Try>(ctx, &record.try_id).join(format!("run-{}.log", run.run));
-    let bytes = regular::read(&path).context(|| format!("cannot read '{}'", path.display()))?;
+    let bytes = match (regular::read(&path), &run.error) {
+        (Err(error), Some(why)) if regular::is_absent(&error) => {
+            let message = format!(
+                "run {} of {} did not begin and printed nothing: {why}",
+                run.run, record.try_id
+            );
+            return Err(Error::new(Code::PathNotFound, message)
+                .hint(format!("tw try show {}", record.try_id)));
+        }
+        (read, _) => read.context(|| format!("cannot read '{}'", path.display()))?,
+    };
     Ok(Logged {
         try_id: record.try_id.clone(),
         run: run.run,
