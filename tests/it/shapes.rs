@@ -677,3 +677,42 @@ fn a_sparse_directory_that_is_absent_stops_no_scratch() {
     assert!(sandbox.exists("out"));
     tries();
 }
+
+#[test]
+fn an_absent_sparse_directory_is_made_for_what_comes_into_it() {
+    // Redo.
+    let sandbox = wide();
+    sandbox.snap();
+    sandbox.git(["sparse-checkout", "set", "--cone", "in"]);
+    sandbox.json(["restore", "latest", "out"]);
+    assert_eq!(sandbox.text("out/x.txt"), "out\n");
+    sandbox.json(["undo"]);
+    assert!(!sandbox.exists("out/x.txt"));
+    let _ = std::fs::remove_dir_all(sandbox.path("out"));
+    sandbox.json(["redo"]);
+    assert_eq!(sandbox.text("out/x.txt"), "out\n");
+    assert_eq!(sandbox.text("out/deep/x.txt"), "out/deep\n");
+
+    // Revert.
+    let sandbox = without_out();
+    sandbox.json(["session", "start", "--session", "s"]);
+    sandbox.json(["checkpoint", "-m", "a"]);
+    sandbox.write("out/new.txt", "q\n");
+    sandbox.json(["checkpoint", "-m", "b"]);
+    sandbox.remove("out");
+    sandbox.json(["checkpoint", "-m", "c"]);
+    sandbox.json(["revert", "1"]);
+    assert_eq!(sandbox.text("out/new.txt"), "q\n");
+
+    // A run of an issue.
+    let sandbox = without_out();
+    let words = "issue report --task-context a --symptom b --success-criteria c";
+    let issue = sandbox.json(words.split(' '))["issue_id"].clone();
+    let issue = issue.as_str().unwrap();
+    sandbox.json(["issue", "start", issue]);
+    sandbox.write("out/new.txt", "n\n");
+    sandbox.json(["return"]);
+    assert!(!sandbox.exists("out"));
+    sandbox.json(["issue", "apply", issue]);
+    assert_eq!(sandbox.text("out/new.txt"), "n\n");
+}

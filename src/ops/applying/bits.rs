@@ -146,8 +146,8 @@ impl Sides<'_> {
     }
 
     fn dir(&self, full: &[u8]) -> Option<u32> {
-        let at = self.capture.manifest.find_dir(full)?;
-        Some(self.capture.manifest.dirs.get(at)?.stamp.permissions())
+        let dir = self.capture.manifest.dir_on_disk(full)?;
+        Some(dir.stamp.permissions())
     }
 
     /// Directories without content that the change made, or took away.

@@ -358,8 +358,8 @@ fn side_on_disk(manifest: &Manifest, path: &[u8]) -> Option<Side> {
 
 /// The permission bits of a directory that is there.
 fn dir_on_disk(manifest: &Manifest, path: &[u8]) -> Option<u32> {
-    if let Some(at) = manifest.find_dir(path) {
-        return Some(manifest.dirs[at].stamp.permissions());
+    if let Some(dir) = manifest.dir_on_disk(path) {
+        return Some(dir.stamp.permissions());
     }
     // A submodule's directory is one, too.
     let file = manifest.file(path)?;

@@ -6,7 +6,7 @@ use super::{DirChange, EmptyDirs, Plan, PlanEntry, Planning, parents};
 use crate::error::Result;
 use crate::git::path;
 use crate::git::tree::{self, GITLINK_MODE, Node};
-use crate::worktree::manifest::{DirFlags, Kind};
+use crate::worktree::manifest::Kind;
 
 /// Directories over the entries whose bits keep their owner from writing, with these bits. The swap opens them for a while, so
 /// they stand in the plan: a rollback has to know their bits.
@@ -54,8 +54,8 @@ impl DirChanges {
 
 impl Planning<'_> {
     pub(super) fn dir_on_disk(&self, full: &[u8]) -> Option<u32> {
-        let dir = &self.manifest.dirs[self.manifest.find_dir(full)?];
-        (!dir.flags.has(DirFlags::VIRTUAL)).then(|| dir.stamp.permissions())
+        let dir = self.manifest.dir_on_disk(full)?;
+        Some(dir.stamp.permissions())
     }
 
     /// Every directory that is made, removed or gets other permission bits.
