@@ -27,6 +27,9 @@ pub struct Obstacles {
 /// Why a directory of git's own is refused. It is nothing to be moved away.
 pub const GIT_DIRECTORY: &str = "git-directory";
 
+/// Why something is refused that this user may not look into.
+pub const UNREADABLE: &str = "unreadable";
+
 const NESTED: &str = "nested-repository";
 
 /// Looks at every place that the plan writes to, replaces or removes.
@@ -55,8 +58,8 @@ pub(super) fn find_obstacles(
             // The capture has what git's index says, and never read its bytes.
             finder.found.to_force.insert(entry.path.clone());
         }
-        if entry.after.is_some() {
-            finder.parents(&entry.path)?;
+        // What cannot be reached through what is refused is no place to look at.
+        if entry.after.is_some() && finder.parents(&entry.path)? {
             finder.place(&entry.path)?;
         }
     }
@@ -65,10 +68,12 @@ pub(super) fn find_obstacles(
         .iter()
         .filter(|dir| dir.before.is_none() && dir.after.is_some())
     {
-        finder.parents(&dir.path)?;
+        if !finder.parents(&dir.path)? {
+            continue;
+        }
         // A submodule that no rule of the past shows is where it was, with its own repository.
         let is_present_s = present.is_some_and(|present| present.has_dir(&dir.path));
-        if is_present_s && finder.stamp(&dir.path)?.is_some_and(|stamp| stamp.is_dir()) {
+        if is_present_s && finder.is_dir(&dir.path) {
             continue;
         }
         finder.dir_place(&dir.path, &dir.path)?;
@@ -91,6 +96,14 @@ struct Finder<'a> {
     clear: BTreeSet<Vec<u8>>,
 }
 
+/// What a look at a path finds.
+enum Seen {
+    Nothing,
+    There(Stamp),
+    /// A directory above it lets nobody look.
+    Closed,
+}
+
 fn reason_of(stamp: &Stamp) -> &'static str {
     match stamp.mode & 0o170_000 {
         0o140_000 => "socket",
@@ -105,14 +118,23 @@ impl Finder<'_> {
         self.found.refused.push((path.to_vec(), why));
     }
 
-    fn stamp(&self, full: &[u8]) -> Result<Option<Stamp>> {
-        self.root
-            .stamp(full)
-            .context(|| format!("cannot inspect '{}'", path::display(full)))
+    /// What is at a path. Where nobody may look, the directory that keeps us out is refused.
+    fn look(&mut self, full: &[u8]) -> Result<Seen> {
+        match self.root.stamp(full) {
+            Ok(None) => Ok(Seen::Nothing),
+            Ok(Some(stamp)) => Ok(Seen::There(stamp)),
+            Err(Errno::ACCESS | Errno::PERM) => {
+                self.refuse(path::split(full).0, UNREADABLE);
+                Ok(Seen::Closed)
+            }
+            Err(errno) => {
+                Err(errno).context(|| format!("cannot inspect '{}'", path::display(full)))
+            }
+        }
     }
 
-    /// Every directory over a path is one, and not somebody else's repository.
-    fn parents(&mut self, full: &[u8]) -> Result<()> {
+    /// Whether every directory over a path is one, or can be made, and none is somebody else's repository.
+    fn parents(&mut self, full: &[u8]) -> Result<bool> {
         let (dir, _) = path::split(full);
         let mut ends: Vec<usize> = dir
             .iter()
@@ -129,10 +151,10 @@ impl Finder<'_> {
                 continue;
             }
             if !self.dir_place(at, full)? {
-                return Ok(());
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whether a directory is, or can be made, at this path, for something to stand at `full`. What is in the way is noted.
@@ -153,14 +175,15 @@ impl Finder<'_> {
             let is_shared = file.kind == Kind::Nested && self.shared.contains(at);
             return Ok(is_shared || self.known(at, file.kind));
         }
-        match self.stamp(at)? {
-            None => {}
-            Some(stamp) if stamp.is_dir() && self.refuse_if_git_s(at) => return Ok(false),
-            Some(stamp) if stamp.is_dir() => {}
-            Some(stamp) if stamp.is_file() || stamp.is_symlink() => {
+        match self.look(at)? {
+            Seen::Nothing => {}
+            Seen::Closed => return Ok(false),
+            Seen::There(stamp) if stamp.is_dir() && self.refuse_if_git_s(at) => return Ok(false),
+            Seen::There(stamp) if stamp.is_dir() => {}
+            Seen::There(stamp) if stamp.is_file() || stamp.is_symlink() => {
                 self.found.to_force.insert(at.to_vec());
             }
-            Some(stamp) => {
+            Seen::There(stamp) => {
                 self.refuse(at, reason_of(&stamp));
                 return Ok(false);
             }
@@ -201,7 +224,7 @@ impl Finder<'_> {
                 }
                 Ok(None) => true,
                 _ => {
-                    self.refuse(at, kind.reason().unwrap_or("unreadable"));
+                    self.refuse(at, kind.reason().unwrap_or(UNREADABLE));
                     false
                 }
             },
@@ -235,6 +258,10 @@ impl Finder<'_> {
         true
     }
 
+    fn is_dir(&self, full: &[u8]) -> bool {
+        matches!(self.root.stamp(full), Ok(Some(stamp)) if stamp.is_dir())
+    }
+
     fn is_empty(&self, dir: &[u8]) -> bool {
         let fd = self.root.open_dir_for_reading(dir);
         let mut any = false;
@@ -256,19 +283,19 @@ impl Finder<'_> {
             if matches!(kind, Kind::File | Kind::Symlink | Kind::FilteredClean) {
                 return Ok(());
             }
-            let is_dir = self.stamp(full)?.is_some_and(|stamp| stamp.is_dir());
+            let is_dir = matches!(self.look(full)?, Seen::There(stamp) if stamp.is_dir());
             if !self.known(full, kind) || !is_dir {
                 return Ok(());
             }
         }
-        match self.stamp(full)? {
-            None => Ok(()),
-            Some(stamp) if stamp.is_dir() => self.inside(full),
-            Some(stamp) if stamp.is_file() || stamp.is_symlink() => {
+        match self.look(full)? {
+            Seen::Nothing | Seen::Closed => Ok(()),
+            Seen::There(stamp) if stamp.is_dir() => self.inside(full),
+            Seen::There(stamp) if stamp.is_file() || stamp.is_symlink() => {
                 self.found.to_force.insert(full.to_vec());
                 Ok(())
             }
-            Some(stamp) => {
+            Seen::There(stamp) => {
                 self.refuse(full, reason_of(&stamp));
                 Ok(())
             }
@@ -290,7 +317,7 @@ impl Finder<'_> {
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
                 // What nobody can list, nobody can save.
                 Err(Errno::ACCESS | Errno::PERM) => {
-                    self.refuse(&at, "unreadable");
+                    self.refuse(&at, UNREADABLE);
                     continue;
                 }
                 Err(errno) => {
@@ -315,7 +342,15 @@ impl Finder<'_> {
                 {
                     continue;
                 }
-                match stamp_at(fd.as_fd(), name)? {
+                let stamp = match stamp_at(fd.as_fd(), name) {
+                    // Its names can be listed, and that is all.
+                    Err(Errno::ACCESS | Errno::PERM) => {
+                        self.refuse(&at, UNREADABLE);
+                        break;
+                    }
+                    other => other?,
+                };
+                match stamp {
                     None => {}
                     Some(stamp) if stamp.is_dir() => pending.push(full),
                     Some(stamp) if stamp.is_file() || stamp.is_symlink() => {

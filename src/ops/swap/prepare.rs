@@ -1,12 +1,14 @@
 //! What comes before a swap: capture, plan, refusals, proofs, room on disk. Nothing is written but temporary objects.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use super::super::Context;
 use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
 use super::blobs::Blobs;
 use super::goal::{Aim, GitGoal, Goal};
-use super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
+use super::obstacles::{GIT_DIRECTORY, Obstacles, UNREADABLE, find_obstacles};
 use super::plan::make_plan;
 use super::present_own::PresentOwn;
 use super::{TRIES, copied, protected_dirs};
@@ -17,7 +19,7 @@ use crate::git::{Oid, path};
 use crate::store::Store;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
-use crate::text::size;
+use crate::text::{size, typed_path};
 use crate::worktree::manifest::{FileFlags, Manifest};
 use crate::worktree::plan::{Plan, Side};
 
@@ -126,7 +128,7 @@ impl<'s> Preparation<'_, '_, 's> {
         refused.extend(start_in_the_way(ctx, &plan));
         refused.extend(self.of_the_present(&plan)?);
         if !refused.is_empty() {
-            return Err(would_overwrite(goal, &refused));
+            return Err(would_overwrite(ctx, goal, &refused));
         }
         if !to_force.is_empty() {
             self.forced.extend(to_force);
@@ -212,7 +214,11 @@ fn unproven_paths(manifest: &Manifest, plan: &Plan) -> BTreeSet<Vec<u8>> {
         .collect()
 }
 
-fn would_overwrite(goal: &Goal<'_>, refused: &[(Vec<u8>, &'static str)]) -> Error {
+fn would_overwrite(
+    ctx: &Context<'_>,
+    goal: &Goal<'_>,
+    refused: &[(Vec<u8>, &'static str)],
+) -> Error {
     let shown: Vec<String> = refused
         .iter()
         .take(5)
@@ -261,6 +267,13 @@ fn would_overwrite(goal: &Goal<'_>, refused: &[(Vec<u8>, &'static str)]) -> Erro
     }
     for hint in goal.hints {
         error = error.hint(*hint);
+    }
+    if let Some((path, _)) = refused.iter().find(|(_, why)| *why == UNREADABLE) {
+        let there = ctx.repo.worktree_root().join(OsStr::from_bytes(path));
+        error = error.hint(format!(
+            "or let tw look into it: chmod u+rwX {}",
+            typed_path(&there)
+        ));
     }
     error
 }

@@ -1,6 +1,6 @@
 //! There is always a way home: what is in the way, too large, or wanted in the present.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, is_root, skipped};
 use crate::trip::{list, snapshot, state_json, stored};
 
 /// In the past, where `x` is not yet; in the present it is a file.
@@ -213,4 +213,40 @@ fn a_backup_whose_ref_somebody_moved_is_not_believed() {
     assert_eq!(sandbox.json(["return"])["verified"], true);
     assert_eq!(sandbox.text("x"), "now\n");
     assert_eq!(sandbox.text("a.txt"), "now\n");
+}
+
+/// What nobody may look into can neither be saved nor be replaced.
+#[test]
+fn a_directory_that_lets_nobody_look_is_named_with_the_ways_home() {
+    if is_root() {
+        skipped("an ordinary user", "root can look everywhere");
+        return;
+    }
+    for bits in [0, 0o300, 0o600] {
+        let sandbox = Sandbox::new();
+        let id = snapshot(&sandbox);
+        sandbox.write("dir/deep/x", "now\n");
+        let home = sandbox.state();
+        sandbox.json(["travel", &id]);
+        sandbox.write("dir/deep/other", "there\n");
+        sandbox.chmod("dir", bits);
+        for dry in [&["return"][..], &["return", "--dry-run"]] {
+            let (error, code) = sandbox.json_error(dry);
+            assert_eq!((error["code"].as_str(), code), (Some("WOULD_OVERWRITE"), 5));
+            assert_eq!(list(&error["paths"]), ["dir"], "{bits:o}");
+            let hints = error["hints"].to_string();
+            assert!(hints.contains("tw return --move-aside"), "{hints}");
+            assert!(hints.contains("chmod u+rwX"), "{hints}");
+        }
+        sandbox.chmod("dir", 0o755);
+        sandbox.chmod("dir/deep", bits);
+        let (error, _) = sandbox.json_error(["return"]);
+        assert_eq!(list(&error["paths"]), ["dir/deep"], "{bits:o}");
+        let moved = sandbox.json(["return", "--move-aside"])["moved_aside"].clone();
+        let aside = moved[0]["to"].as_str().unwrap();
+        sandbox.chmod(aside, 0o755);
+        assert_eq!(sandbox.text(format!("{aside}/other")), "there\n");
+        sandbox.remove(aside);
+        home.assert_same(&sandbox.state());
+    }
 }
