@@ -132,6 +132,11 @@ impl<'a> Call<'a> {
     pub fn open(&self) -> Result<Context<'a>> {
         Context::open(self.start, self.env, self.progress)
     }
+
+    /// Opens the repository also where a setting has a value that it cannot have.
+    pub fn open_despite_faults(&self) -> Result<Context<'a>> {
+        Context::open_despite_faults(self.start, self.env, self.progress)
+    }
 }
 
 /// What every command gives back.

@@ -59,7 +59,7 @@ impl Run for Args {
     ];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        let context = call.open()?;
+        let context = call.open_despite_faults()?;
         let Some(key) = &self.key else {
             return reply(ops::config::list(&context));
         };

@@ -20,7 +20,7 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Checkup>("doctor")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        match call.open() {
+        match call.open_despite_faults() {
             Err(error) if error.code() == Code::NotARepository => {
                 reply(ops::doctor::outside(call.start, call.env, error))
             }

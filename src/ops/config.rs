@@ -53,12 +53,20 @@ pub struct Setting {
 /// Lists every key, in the order of the manual.
 ///
 /// # Errors
-/// None of its own: settings that do not parse have failed before.
+/// None of its own.
 pub fn list(ctx: &Context<'_>) -> Result<ConfigListing> {
     Ok(ConfigListing {
         entries: KEYS.iter().map(|key| entry(&ctx.settings, key)).collect(),
-        warnings: ctx.settings.warnings.clone(),
+        warnings: warnings(&ctx.settings),
     })
+}
+
+/// What does not count where it stands, and what can be no value, with the command that takes it away.
+fn warnings(settings: &Settings) -> Vec<String> {
+    let faults = settings.faults.iter().cloned();
+    let faults = faults.chain(settings.bad_globs());
+    let faults = faults.map(|fault| format!("{}; to take it away: {}", fault.message, fault.fix));
+    faults.chain(settings.warnings.iter().cloned()).collect()
 }
 
 /// One setting.
@@ -88,7 +96,7 @@ pub fn change(ctx: &Context<'_>, key: &str, file: File, change: &Change) -> Resu
         Change::Unset => None,
     };
     write(ctx, key, file, change)?;
-    let settings = Context::open(&ctx.cwd, ctx.env, ctx.progress)?.settings;
+    let settings = Context::open_despite_faults(&ctx.cwd, ctx.env, ctx.progress)?.settings;
     let holds = settings.value(key.name);
     Ok(Setting {
         overridden: wanted.is_some_and(|wanted| !key.is_list() && wanted != holds),
@@ -111,6 +119,10 @@ fn tried(key: &'static Key, value: &str) -> Result<Value> {
         let message = format!("'{}' must be {}, not '{value}'", key.name, key.form);
         Error::usage(message).hint(format!("{}: {}", key.name, key.description))
     })?;
+    if let Some(bad) = settings.bad_globs().into_iter().next() {
+        return Err(Error::usage(bad.message)
+            .hint("globs are written as in gitignore(5): '*.log', 'data/raw/'"));
+    }
     Ok(settings.value(key.name))
 }
 

@@ -13,6 +13,7 @@ use super::Context;
 use super::issues::desk::exclude::{check_desk, is_desk_excluded};
 use super::outcome::{Check, CheckStatus, Checkup};
 use super::refspecs;
+use super::settings::Fault;
 use super::swap::recover::is_interrupted;
 use super::swap::undo_log::{self, Log};
 use super::watcher::{self, State};
@@ -120,12 +121,17 @@ fn git(ctx: &Context<'_>) -> Check {
 }
 
 fn config(ctx: &Context<'_>) -> Check {
-    let warnings = &ctx.settings.warnings;
+    let settings = &ctx.settings;
+    let faults = settings.faults.iter().cloned();
+    let faults: Vec<Fault> = faults.chain(settings.bad_globs()).collect();
+    let messages: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
+    let fixes: Vec<&str> = faults.iter().map(|fault| fault.fix.as_str()).collect();
     tell(
         "config",
-        Ok(match warnings.first() {
-            None => ok("every setting counts where it stands"),
-            Some(_) => warning(warnings.join("; "), "edit .timewarp/config.toml"),
+        Ok(match (faults.is_empty(), settings.warnings.is_empty()) {
+            (false, _) => broken(messages.join("; "), Some(fixes.join("; "))),
+            (true, false) => warning(settings.warnings.join("; "), "edit .timewarp/config.toml"),
+            (true, true) => ok("every setting counts where it stands"),
         }),
     )
 }

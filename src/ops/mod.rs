@@ -136,6 +136,23 @@ impl<'a> Context<'a> {
     /// # Errors
     /// `NOT_A_REPOSITORY`, `UNSUPPORTED_REPOSITORY`, `UNSAFE_REPOSITORY`, `INVALID_CONFIG`.
     pub fn open(start: &Path, env: &'a Env, progress: &'a dyn Progress) -> Result<Self> {
+        let context = Self::open_despite_faults(start, env, progress)?;
+        match context.settings.faults.first() {
+            Some(fault) => Err(fault.clone().into()),
+            None => Ok(context),
+        }
+    }
+
+    /// As [`Self::open`], also where a setting has a value that it cannot have, in whose place its default holds: for those who help
+    /// to mend it.
+    ///
+    /// # Errors
+    /// As [`Self::open`], but for that.
+    pub fn open_despite_faults(
+        start: &Path,
+        env: &'a Env,
+        progress: &'a dyn Progress,
+    ) -> Result<Self> {
         let repo = Rc::new(Repo::discover(start, env)?);
         let settings = Settings::load(&repo)?;
         let cwd = start

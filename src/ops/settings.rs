@@ -3,16 +3,17 @@
 //! The team's file comes with the repository, from a stranger perhaps. Only keys count there that neither run a program nor
 //! weaken protection: `exclude` (shown as `team-exclude`, never for tracked files), `include` (never for secret-looking names) and
 //! larger retention. Everything else there is ignored with one warning.
+//!
+//! A value of the user's own that can be none of its key stops every command but those that help to mend it: `doctor` and `config`.
+
+mod team;
 
 use serde_json::{Value, json};
 
 use crate::error::{Code, Error, Result};
-use crate::git::regular;
-use crate::git::repo::{ConfigEntry, Repo};
-use crate::worktree::globs::is_secret_name;
-
-/// A larger one is no settings file: it may come from a stranger, and is read whole at every command.
-const LARGEST_TEAM_FILE: u64 = 1 << 20;
+use crate::git::repo::{ConfigEntry, ConfigLevel, Repo};
+use crate::text::{typed, typed_path};
+use crate::worktree::globs::{Source, problem};
 
 /// One key: name in `config.toml`, name in git config, what it does.
 pub struct Key {
@@ -215,6 +216,25 @@ pub struct Settings {
     pub origins: Vec<(&'static str, Origin)>,
     /// What does not count where it stands.
     pub warnings: Vec<String>,
+    /// Values of the user's own that are none of their keys.
+    pub faults: Vec<Fault>,
+    /// How each glob of the user's own is taken away again, by key and glob.
+    removals: Vec<(&'static str, String, String)>,
+}
+
+/// A value that a setting cannot have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Key, value, and what it must be.
+    pub message: String,
+    /// The command that takes it away.
+    pub fix: String,
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Self::new(Code::InvalidConfig, fault.message).hint(fault.fix)
+    }
 }
 
 impl Default for Settings {
@@ -237,15 +257,17 @@ impl Default for Settings {
             scratch_include: Vec::new(),
             origins: Vec::new(),
             warnings: Vec::new(),
+            faults: Vec::new(),
+            removals: Vec::new(),
         }
     }
 }
 
 impl Settings {
-    /// Reads all of them.
+    /// Reads all of them. What can be no value of its key is a fault, and of the team's a warning.
     ///
     /// # Errors
-    /// `INVALID_CONFIG`, naming key, value and where it stands, for the user's own; the team's only warn.
+    /// git's configuration cannot be read.
     pub fn load(repo: &Repo) -> Result<Self> {
         let mut settings = Self::default();
         settings.load_team(repo);
@@ -280,118 +302,50 @@ impl Settings {
         found.map_or(Origin::Default, |(_, origin)| origin.clone())
     }
 
-    fn load_team(&mut self, repo: &Repo) {
-        let dir = repo.worktree_root().join(".timewarp");
-        let path = dir.join("config.toml");
-        let is_plain =
-            |path: &std::path::Path| path.symlink_metadata().is_ok_and(|meta| !meta.is_symlink());
-        // A link in a stranger's repository would have any file of the user's read, and quoted in a warning.
-        if !is_plain(&dir) || !is_plain(&path) {
-            return;
-        }
-        let bytes = match regular::read_within(&path, LARGEST_TEAM_FILE) {
-            Ok(bytes) => bytes,
-            Err(error) if regular::is_absent(&error) => return,
-            Err(error) => {
-                self.warnings.push(format!(
-                    ".timewarp/config.toml cannot be read and is ignored: {error}"
-                ));
-                return;
-            }
-        };
-        let text = String::from_utf8_lossy(crate::text::without_mark(&bytes));
-        let table: toml::Table = match text.parse() {
-            Ok(table) => table,
-            Err(error) => {
-                let reason = error.message().to_owned();
-                self.warnings.push(format!(
-                    ".timewarp/config.toml is not valid TOML and is ignored: {reason}"
-                ));
-                return;
-            }
-        };
-        for (key, value) in &table {
-            self.team_key(key, value);
-        }
-    }
-
-    fn team_key(&mut self, key: &str, value: &toml::Value) {
-        let globs = || -> Option<Vec<String>> {
-            let list = value.as_array()?.iter();
-            list.map(|item| item.as_str().map(str::to_owned)).collect()
-        };
-        let number = || {
-            value
-                .as_integer()
-                .and_then(|number| u32::try_from(number).ok())
-        };
-        let counted = match key {
-            "exclude" => globs().map(|globs| {
-                self.team_exclude = globs;
-                "exclude"
-            }),
-            "include" => globs().map(|globs| {
-                let secret = |glob: &String| is_secret_name(last_part(glob).as_bytes());
-                let (refused, taken): (Vec<_>, Vec<_>) = globs.into_iter().partition(secret);
-                for glob in refused {
-                    self.warnings.push(format!(
-                        "include '{glob}' in .timewarp/config.toml names secrets and is ignored; set it with 'git config --add timewarp.include'"
-                    ));
-                }
-                self.team_include = taken;
-                "include"
-            }),
-            "keep_days" => number().filter(|days| *days >= self.keep_days).map(|days| {
-                self.keep_days = days;
-                "keep_days"
-            }),
-            "keep_last" => number().filter(|last| *last as usize >= self.keep_last).map(|last| {
-                self.keep_last = last as usize;
-                "keep_last"
-            }),
-            "keep_backup_days" => number().filter(|days| *days >= self.keep_backup_days).map(|days| {
-                self.keep_backup_days = days;
-                "keep_backup_days"
-            }),
-            "checkpoints" => automatic(value).filter(|wanted| *wanted >= self.checkpoints).map(|wanted| {
-                self.checkpoints = wanted;
-                "checkpoints"
-            }),
-            _ => None,
-        };
-        match counted {
-            Some(name) => self.origins.push((name, Origin::Team)),
-            None => self.warnings.push(format!(
-                "'{key}' in .timewarp/config.toml does not count there (a repository may not weaken protection); use git config"
-            )),
-        }
-    }
-
     fn load_git(&mut self, repo: &Repo) -> Result<()> {
         for entry in repo.config_entries("timewarp.")? {
             // git writes the section and the key of a setting in lower case.
             let key = KEYS
                 .iter()
                 .find(|key| key.git.eq_ignore_ascii_case(&entry.key));
-            if let Some(key) = key {
-                self.take(key, &entry)?;
+            let Some(key) = key else { continue };
+            if let Err(fault) = self.take(key, &entry) {
+                self.faults.push(fault);
+            } else if key.is_list() {
+                let removal = removal(key, &entry);
+                self.removals.push((key.name, entry.text(), removal));
             }
         }
         Ok(())
     }
 
+    /// The globs of the user's own that cannot be read: snapshots stop at them.
+    pub fn bad_globs(&self) -> Vec<Fault> {
+        let globs = [("exclude", &self.exclude), ("include", &self.include)];
+        let globs = globs
+            .into_iter()
+            .flat_map(|(key, globs)| globs.iter().map(move |glob| (key, glob)));
+        let bad = globs.filter_map(|(key, glob)| {
+            let reason = problem(glob, Source::User)?;
+            let mut removals = self.removals.iter();
+            let removal = removals.find(|(name, text, _)| *name == key && text == glob);
+            Some(Fault {
+                message: format!("invalid glob '{glob}' in '{key}': {reason}"),
+                fix: removal.map_or_else(|| format!("tw config --unset {key}"), |it| it.2.clone()),
+            })
+        });
+        bad.collect()
+    }
+
     /// Takes an entry of git's configuration in.
     ///
     /// # Errors
-    /// `INVALID_CONFIG` when it can be no value of that key.
-    pub fn take(&mut self, key: &Key, entry: &ConfigEntry) -> Result<()> {
+    /// It can be no value of that key.
+    pub fn take(&mut self, key: &Key, entry: &ConfigEntry) -> std::result::Result<(), Fault> {
         let text = entry.text();
-        let invalid = || {
-            Error::new(
-                Code::InvalidConfig,
-                format!("'{}' is set to '{text}', but must be {}", key.git, key.form),
-            )
-            .hint(format!("git config --unset-all {}", key.git))
+        let invalid = || Fault {
+            message: format!("'{}' is set to '{text}', but must be {}", key.git, key.form),
+            fix: removal(key, entry),
         };
         match key.name {
             "exclude" => self.exclude.push(text.clone()),
@@ -442,19 +396,31 @@ impl Settings {
     }
 }
 
-/// The value of `checkpoints` in `config.toml`.
-fn automatic(value: &toml::Value) -> Option<Automatic> {
-    match value {
-        toml::Value::Boolean(true) => Some(Automatic::Prompts),
-        toml::Value::Boolean(false) => Some(Automatic::Off),
-        toml::Value::String(word) => Automatic::parse_word(word),
-        _ => None,
+/// The command that takes an entry out of the file in which it stands; of a list, this entry alone.
+fn removal(key: &Key, entry: &ConfigEntry) -> String {
+    let place = match entry.level {
+        ConfigLevel::Local => String::new(),
+        ConfigLevel::Worktree => "--worktree ".to_owned(),
+        // What '--global' means depends on which files there are.
+        ConfigLevel::Global if entry.origin.ends_with(".gitconfig") => "--global ".to_owned(),
+        ConfigLevel::Global | ConfigLevel::System => {
+            format!("--file {} ", typed_path(&entry.origin))
+        }
+        ConfigLevel::Command => {
+            return format!(
+                "take '{}' out of the environment (GIT_CONFIG_COUNT)",
+                key.git
+            );
+        }
+    };
+    if key.is_list() {
+        let value = typed(&entry.text());
+        return format!(
+            "git config {place}--fixed-value --unset-all {} {value}",
+            key.git
+        );
     }
-}
-
-fn last_part(glob: &str) -> &str {
-    let glob = glob.trim_end_matches('/');
-    glob.rsplit('/').next().unwrap_or(glob)
+    format!("git config {place}--unset-all {}", key.git)
 }
 
 /// A size with `k`, `m`, `g` as git's config has them.
@@ -481,21 +447,5 @@ mod tests {
         assert_eq!(size("x"), None);
         assert_eq!(size(""), None);
         assert_eq!(size("99999999999g"), None);
-    }
-
-    #[test]
-    fn the_team_may_not_weaken_protection() {
-        let mut settings = Settings::default();
-        let table: toml::Table = "keep_days = 3\nkeep_last = 500\nmax_file_size = 1\ninclude = ['.env', 'data.db']\nexclude = ['big/']"
-            .parse()
-            .expect("toml");
-        for (key, value) in &table {
-            settings.team_key(key, value);
-        }
-        assert_eq!((settings.keep_days, settings.keep_last), (14, 500));
-        assert_eq!(settings.team_include, ["data.db"]);
-        assert_eq!(settings.team_exclude, ["big/"]);
-        assert!(settings.exclude.is_empty());
-        assert_eq!(settings.warnings.len(), 3, "{:?}", settings.warnings);
     }
 }

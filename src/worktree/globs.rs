@@ -88,6 +88,33 @@ impl ExcludedBy {
     }
 }
 
+/// Why a glob cannot be taken in from such a place; `None` when it can.
+pub fn problem(glob: &str, source: Source) -> Option<String> {
+    Check::new(source).problem(glob)
+}
+
+/// Tells which globs of one place can be taken in, one after the other: of the team's there may be too many.
+pub struct Check {
+    builder: Builder,
+    source: Source,
+}
+
+impl Check {
+    /// Of this place.
+    pub fn new(source: Source) -> Self {
+        Self {
+            // Whether case counts makes no difference here.
+            builder: Builder::new(false),
+            source,
+        }
+    }
+
+    /// Why the next one cannot be taken in; `None` when it can.
+    pub fn problem(&mut self, glob: &str) -> Option<String> {
+        self.builder.problem(glob, self.source)
+    }
+}
+
 /// The globs as they are configured.
 #[derive(Debug, Clone, Default)]
 pub struct GlobSettings {

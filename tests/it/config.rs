@@ -115,3 +115,125 @@ fn short_names_are_those_of_the_commands() {
     let (error, code) = sandbox.json_error(["snapshot", "one", "-m", "two"]);
     assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
 }
+
+#[test]
+fn a_glob_that_cannot_be_read_is_refused_and_told() {
+    let sandbox = Sandbox::new();
+    let before = sandbox.read(".git/config");
+    for (key, glob) in [
+        ("exclude", "["),
+        ("include", "!x"),
+        ("exclude", "[[:nosuch:]]"),
+    ] {
+        let (error, code) = sandbox.json_error(["config", key, glob]);
+        assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2), "{glob}");
+        let said = format!("invalid glob '{glob}' in '{key}'");
+        assert!(
+            error["message"].as_str().unwrap().contains(&said),
+            "{error}"
+        );
+    }
+    assert_eq!(sandbox.read(".git/config"), before);
+    let (error, code) = sandbox.json_error(["snapshot", "--exclude", "["]);
+    assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+    assert!(
+        error["message"].as_str().unwrap().contains("of --exclude"),
+        "{error}"
+    );
+
+    // git's own command asks nobody. What mends it leaves the other globs.
+    for place in ["--local", "--global"] {
+        sandbox.git(["config", place, "--add", "timewarp.exclude", "*.fine"]);
+        sandbox.git(["config", place, "--add", "timewarp.exclude", "a b["]);
+        let (error, code) = sandbox.json_error(["snapshot"]);
+        assert_eq!((error["code"].as_str(), code), (Some("INVALID_CONFIG"), 3));
+        let fix = error["hint"].as_str().unwrap().to_owned();
+        let (status, told) = check(&sandbox);
+        assert_eq!(
+            (status.as_str(), &told["fix"]),
+            ("error", &json!(fix)),
+            "{told}"
+        );
+        let warnings = sandbox.json(["config"])["warnings"].clone();
+        assert!(warnings[0].as_str().unwrap().contains(&fix), "{warnings}");
+        mend(&sandbox, &fix);
+        sandbox.snap();
+        assert_eq!(check(&sandbox).0, "ok");
+        assert_eq!(setting(&sandbox, "exclude").0, json!(["*.fine"]));
+        sandbox.git(["config", place, "--unset-all", "timewarp.exclude"]);
+    }
+}
+
+#[test]
+fn a_value_that_cannot_be_one_is_told_with_what_takes_it_away() {
+    let sandbox = Sandbox::new();
+    for place in ["--local", "--global"] {
+        sandbox.git(["config", place, "timewarp.keepDays", "x"]);
+        let (error, code) = sandbox.json_error(["status"]);
+        assert_eq!((error["code"].as_str(), code), (Some("INVALID_CONFIG"), 3));
+        let fix = error["hint"].as_str().unwrap().to_owned();
+        let (status, told) = check(&sandbox);
+        assert_eq!((status.as_str(), &told["fix"]), ("error", &json!(fix)));
+        let listed = sandbox.json(["config"]);
+        assert!(listed["warnings"][0].as_str().unwrap().contains(&fix));
+        mend(&sandbox, &fix);
+        sandbox.json(["status"]);
+        assert_eq!(check(&sandbox).0, "ok");
+        // 'tw config' mends it as well.
+        sandbox.git(["config", "timewarp.keepDays", "x"]);
+        sandbox.ok(["config", "keep_days", "3"]);
+        sandbox.ok(["config", "--unset", "keep_days"]);
+    }
+}
+
+#[test]
+fn what_does_not_count_in_the_team_s_file_is_said_for_what_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        ".timewarp/config.toml",
+        "exclude = ['*', '[', 'fine/']\ninclude = 'x'\nkeep_last = 'many'\nkeep_days = 1\nkeep_dayz = 30\nmax_file_size = 1\n",
+    );
+    let listed = sandbox.json(["config"]);
+    let expected = [
+        "'include' in .timewarp/config.toml is ignored: it must be a list of globs",
+        "'keep_days' in .timewarp/config.toml does not count there (a repository may not weaken protection); use git config",
+        "'keep_dayz' in .timewarp/config.toml is no setting and is ignored; 'tw config' lists the settings",
+        "'keep_last' in .timewarp/config.toml is ignored: it must be a non-negative integer",
+        "'max_file_size' in .timewarp/config.toml does not count there (a repository may not weaken protection); use git config",
+        "glob '*' in .timewarp/config.toml is ignored: it matches everything",
+        "glob '[' in .timewarp/config.toml is ignored: ",
+    ];
+    let warnings = listed["warnings"].as_array().unwrap();
+    let mut warnings: Vec<_> = warnings.iter().map(|one| one.as_str().unwrap()).collect();
+    warnings.sort_unstable();
+    assert_eq!(warnings.len(), expected.len(), "{warnings:#?}");
+    for (said, expected) in warnings.iter().zip(expected) {
+        assert!(said.starts_with(expected), "{said}");
+    }
+    assert_eq!(setting(&sandbox, "exclude").0, json!(["fine/"]));
+    let (status, told) = check(&sandbox);
+    assert_eq!(status, "warning");
+    let noted = sandbox.tw(["snapshot"]).err();
+    for said in warnings {
+        assert!(told["message"].as_str().unwrap().contains(said), "{told}");
+        assert!(noted.contains(said), "{noted}");
+    }
+}
+
+/// What doctor says of the settings.
+fn check(sandbox: &Sandbox) -> (String, Value) {
+    let ran = sandbox.tw(["--json", "doctor"]);
+    let document: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let checks = document["checks"].as_array().unwrap();
+    let found = checks.iter().find(|check| check["name"] == "config");
+    let found = found.unwrap().clone();
+    let is_error = found["status"] == "error";
+    assert_eq!(ran.code, i32::from(is_error), "{document}");
+    (found["status"].as_str().unwrap().to_owned(), found)
+}
+
+/// Runs a command that was named.
+fn mend(sandbox: &Sandbox, command: &str) {
+    let output = sandbox.command("sh").args(["-c", command]).output();
+    assert!(output.unwrap().status.success(), "{command}");
+}

@@ -1,12 +1,13 @@
 //! The rules that hold everywhere, as capture and plans ask them. In the past, what the present had and did not save is left alone.
 
 use super::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::git::objects::ObjectStore;
 use crate::git::regular::read_rules;
 use crate::git::{Oid, tree};
+use crate::ops::settings::Settings;
 use crate::ops::unsaved::Unsaved;
-use crate::worktree::globs::{GlobSettings, Globs, Source};
+use crate::worktree::globs::{GlobSettings, Globs, Source, problem};
 use crate::worktree::ignore::{Globals, PatternFile};
 use std::sync::Arc;
 
@@ -43,7 +44,8 @@ pub fn rule_parts(
             sourced(include, Source::Flag),
         ]
         .concat(),
-    })?;
+    })
+    .map_err(|error| of_whom(settings, include, exclude, error))?;
     let mut text = Vec::new();
     for part in [&info[..], &global, &globs.fingerprint()[..]] {
         // With its length: a line that moves from one file to the other must change the text.
@@ -67,6 +69,20 @@ pub fn rule_parts(
         ignore_case,
     };
     Ok((Arc::new(globals), Arc::new(globs), text))
+}
+
+/// The error of globs that cannot be read, said of where the first of them stands, with what mends it there.
+fn of_whom(settings: &Settings, include: &[String], exclude: &[String], error: Error) -> Error {
+    for (flag, globs) in [("--exclude", exclude), ("--include", include)] {
+        for glob in globs {
+            if let Some(reason) = problem(glob, Source::Flag) {
+                return Error::usage(format!("invalid glob '{glob}' of {flag}: {reason}"))
+                    .hint("globs are written as in gitignore(5): '*.log', 'data/raw/'");
+            }
+        }
+    }
+    let bad = settings.bad_globs().into_iter().next();
+    bad.map_or(error, Error::from)
 }
 
 /// The bytes of the `.gitignore` of a directory in a tree.

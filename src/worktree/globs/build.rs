@@ -59,15 +59,14 @@ impl Builder {
             }
             Err(reason) => {
                 let message = format!("invalid glob '{text}': {reason}");
-                let key = match effect {
-                    Effect::Include(_) => "include",
-                    Effect::Exclude(_) => "exclude",
-                };
-                return Err(Error::new(Code::InvalidConfig, message)
-                    .hint(format!("git config --unset-all timewarp.{key}")));
+                return Err(Error::new(Code::InvalidConfig, message));
             }
         }
         Ok(())
+    }
+
+    pub(super) fn problem(&mut self, text: &str, source: Source) -> Option<String> {
+        self.read(text, source == Source::Team).err()
     }
 
     fn read(&mut self, text: &str, is_team: bool) -> std::result::Result<Read, String> {
