@@ -105,13 +105,11 @@ impl Run for Args {
         } else {
             Form::Stat
         };
-        let [from, to, path] = self.sides();
-        let among: Vec<OsString> = path.into_iter().map(OsString::from).collect();
         let usual = Layout::default();
         let request = request::DiffSides {
-            from,
-            to,
-            paths: [&among[..], &self.among, &self.paths].concat(),
+            from: self.from.clone(),
+            to: self.to.clone(),
+            paths: [&self.among[..], &self.paths].concat(),
             patch,
             layout: Layout {
                 context: self.unified.unwrap_or(usual.context),
@@ -124,17 +122,6 @@ impl Run for Args {
             diff,
             form,
         }))
-    }
-}
-
-impl Args {
-    /// Both sides, and what stands where the second would but is a path: `A..B` names both.
-    fn sides(&self) -> [Option<String>; 3] {
-        let given = |word: &str| (!word.is_empty()).then(|| word.to_owned());
-        match self.from.as_ref().and_then(|word| word.split_once("..")) {
-            Some((from, to)) => [given(from), given(to), self.to.clone()],
-            None => [self.from.clone(), self.to.clone(), None],
-        }
     }
 }
 

@@ -129,6 +129,12 @@ pub fn is_path(ctx: &Context<'_>, store: &Store, word: &str) -> Result<bool> {
     Ok(false)
 }
 
+/// Both sides of `A..B`, each of which may be empty. None of a word that is none, and of a path that leads upwards.
+pub fn range(word: &str) -> Option<(&str, &str)> {
+    let leads_up = word.split('/').any(|part| part == "..");
+    word.split_once("..").filter(|_| !leads_up)
+}
+
 /// The newest snapshot at or before a moment.
 fn at_time(ctx: &Context<'_>, store: &Store, text: &str, moment: Moment) -> Result<Stored> {
     if moment > ctx.env.now() {

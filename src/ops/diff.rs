@@ -23,8 +23,13 @@ pub fn diff(ctx: &Context<'_>, request: &DiffSides) -> Result<Diff> {
         usual: address::usual(store)?,
         paths: Vec::new(),
     };
-    let from = words.side(request.from.as_deref())?;
-    let to = words.side(request.to.as_deref())?;
+    let (from, to) = match words.range(request)? {
+        Some((from, to)) => (Some(from), Some(to)),
+        None => (
+            words.side(request.from.as_deref())?,
+            words.side(request.to.as_deref())?,
+        ),
+    };
     let (from, to) = match (from, to) {
         (Some(from), to) => (from, to.unwrap_or(Side::Present)),
         // git has no path before a revision either.
@@ -66,6 +71,37 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
+    /// The sides of `A..B`, behind which the next word is a path. None where no such word was given, and where it is a path.
+    fn range(&mut self, request: &DiffSides) -> Result<Option<(Side, Side)>> {
+        let Some(word) = request.from.as_deref() else {
+            return Ok(None);
+        };
+        let Some((from, to)) = address::range(word) else {
+            return Ok(None);
+        };
+        let from = if from.is_empty() { &self.usual } else { from };
+        let both = side(self.ctx, self.store, from).and_then(|from| {
+            let to = match to {
+                "" => Side::Present,
+                to => side(self.ctx, self.store, to)?,
+            };
+            Ok((from, to))
+        });
+        match both {
+            Ok(both) => {
+                self.paths.extend(request.to.as_ref().map(OsString::from));
+                Ok(Some(both))
+            }
+            // A name may have two dots in it.
+            Err(error)
+                if is_no_address(&error) && address::is_path(self.ctx, self.store, word)? =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// The side that a word names; None where none was given, and where it is a path.
     fn side(&mut self, word: Option<&str>) -> Result<Option<Side>> {
         let Some(word) = word else { return Ok(None) };

@@ -52,9 +52,9 @@ pub struct Take {
 /// Compare two addresses.
 #[derive(Debug, Clone, Default)]
 pub struct DiffSides {
-    /// Old side; default `latest`.
+    /// Old side, default `latest`; or both, as `A..B`.
     pub from: Option<String>,
-    /// New side; default `present`.
+    /// New side, default `present`; behind `A..B` a path.
     pub to: Option<String>,
     /// Only these paths (relative to the current directory) and what lies beneath.
     pub paths: Vec<OsString>,

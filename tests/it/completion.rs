@@ -286,3 +286,15 @@ fn outside_of_a_repository_and_in_a_broken_one_nothing_is_said() {
         offered(&unborn, words);
     }
 }
+
+#[test]
+fn a_path_that_leads_upwards_is_offered_where_a_side_stands() {
+    let (sandbox, _) = travelled();
+    sandbox.mkdir("sub");
+    assert_eq!(
+        names(&sandbox, &["-C", "sub", "diff", "../ne"]),
+        ["../new.txt"]
+    );
+    let behind = names(&sandbox, &["-C", "sub", "diff", "latest..pre"]);
+    assert_eq!(behind, ["latest..present"]);
+}

@@ -133,3 +133,29 @@ fn a_word_that_names_no_snapshot_and_is_a_path_is_one() {
         (&"paths come behind the snapshots".into(), 2)
     );
 }
+
+/// Two dots in a path are no range.
+#[test]
+fn a_path_that_leads_upwards_or_has_two_dots_is_a_path() {
+    let sandbox = taken();
+    sandbox.mkdir("sub");
+    sandbox.write("a..b", "new\n");
+    let dir = sandbox.path("sub");
+    let names = |words: &[&str]| {
+        let ran = sandbox.tw_in(&dir, ["diff", "--name-only"].iter().chain(words));
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.err());
+        ran.out()
+    };
+    assert_eq!(names(&["../a..b"]), "a..b\n");
+    assert_eq!(names(&[".."]), "a..b\n");
+    assert_eq!(names(&["one", "two", "../spaced.txt"]), "spaced.txt\n");
+    assert_eq!(names(&["one..two", "../spaced.txt"]), "spaced.txt\n");
+    assert_eq!(names(&["one..two"]), "a.txt\nspaced.txt\n");
+    assert_eq!(names(&["two.."]), "a..b\n");
+    assert_eq!(sandbox.ok(["diff", "--name-only", "a..b"]), "a..b\n");
+    let (error, code) = sandbox.json_error(["diff", "one..nowhere"]);
+    assert_eq!(
+        (error["code"].as_str(), code),
+        (Some("SNAPSHOT_NOT_FOUND"), 3)
+    );
+}

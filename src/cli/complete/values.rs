@@ -15,7 +15,7 @@ use crate::env::Env;
 use crate::ops::known::{self, Known, begins, kind_of};
 use crate::ops::settings::KEYS;
 use crate::ops::swap::undo_log::Log;
-use crate::ops::{Context, undo};
+use crate::ops::{Context, address, undo};
 use crate::progress::Silent;
 use crate::store::id::IdKind;
 use crate::store::issue::KINDS;
@@ -51,8 +51,13 @@ pub fn sides() -> ArgValueCompleter {
             return compared_paths(typed);
         }
         let words = &[LATEST, SESSION, PRESENT];
-        let Some((from, to)) = typed.to_str().and_then(|typed| typed.split_once("..")) else {
-            return addresses(typed, KINDS, words);
+        let text = typed.to_str().unwrap_or_default();
+        let (from, to) = match address::range(text) {
+            Some(both) => both,
+            // It may yet become either.
+            None if text == ".." => ("", ""),
+            None if text.contains("..") => return compared_paths(typed),
+            None => return addresses(typed, KINDS, words),
         };
         let to = addresses(OsStr::new(to), KINDS, words).into_iter();
         to.map(|side| side.add_prefix(format!("{from}..")))
@@ -269,7 +274,7 @@ fn compared_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
     let mut sides: Vec<OsString> = named
         .iter()
         .filter_map(|side| side.to_str())
-        .flat_map(|side| side.split(".."))
+        .flat_map(|side| address::range(side).map_or(vec![side], |both| vec![both.0, both.1]))
         .map(OsString::from)
         .collect();
     if sides.is_empty() {
