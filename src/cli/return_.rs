@@ -91,10 +91,11 @@ impl Human for Returned {
         );
         changes(page, &self.changes, self.dry_run);
         members(page, &self.members, self.dry_run);
-        told(page, &self.aftermath, "");
+        told(page, &self.aftermath, "", self.dry_run);
         for one in &self.members {
             if let Some(there) = &one.returned {
-                told(page, there, &format!("member {}: ", clean(&one.path)));
+                let place = format!("member {}: ", clean(&one.path));
+                told(page, there, &place, self.dry_run);
             }
         }
         head(page, &self.aftermath.head);
@@ -127,7 +128,7 @@ impl Human for Returned {
 }
 
 /// What a return says of paths; `place` is where, followed by a colon, or nothing.
-fn told(page: &mut Page, told: &Aftermath, place: &str) {
+fn told(page: &mut Page, told: &Aftermath, place: &str, dry_run: bool) {
     for (what, paths) in [
         (
             "changed by someone else since, and left so",
@@ -141,7 +142,7 @@ fn told(page: &mut Page, told: &Aftermath, place: &str) {
     }
     for MovedAside { from, to } in &told.moved_aside {
         page.line(format!(
-            "  {place}moved aside: {} to {}",
+            "  {place}{verb}moved aside: {} to {}",
             quoted(from),
             quoted(to)
         ));
@@ -159,6 +160,7 @@ fn head(page: &mut Page, head: &HeadReport) {
         Some("branch-gone") => "is gone",
         Some("branch-broken") => "is broken",
         Some("checked-out-elsewhere") => "is checked out in another worktree",
+    let verb = if dry_run { "would be " } else { "" };
         _ => "could not be taken up again",
     };
     let oid = head.oid.map(|oid| oid.to_string()).unwrap_or_default();

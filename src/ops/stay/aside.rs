@@ -9,6 +9,7 @@ use crate::git::fs::{Root, rename_to_free};
 use crate::git::path;
 use crate::ops::Context;
 use crate::ops::capture::Storing;
+use crate::ops::outcome::MovedAside;
 use crate::ops::swap::goal::Goal;
 use crate::ops::swap::prepare;
 use crate::store::Store;
@@ -52,6 +53,43 @@ pub(super) fn move_aside(
     }
 }
 
+/// What [`move_aside`] would rename of these paths: old and new names, as names are free now.
+///
+/// # Errors
+/// A directory cannot be looked at.
+pub(super) fn would_move(
+    ctx: &Context<'_>,
+    paths: &[Vec<u8>],
+    tail: &str,
+) -> Result<Vec<MovedAside>> {
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let mut moved = Vec::new();
+    for path in paths {
+        let (dir, name) = path::split(path);
+        let mut free = None;
+        for to in names_aside(name, tail) {
+            let to = path::join(dir, &to);
+            let taken = root
+                .stamp(&to)
+                .context(|| format!("cannot inspect '{}'", path::display(&to)))?;
+            if taken.is_none() {
+                free = Some(to);
+                break;
+            }
+        }
+        moved.extend(free.map(|to| MovedAside::from((path.clone(), to))));
+    }
+    Ok(moved)
+}
+
+/// The names that are tried one after the other.
+fn names_aside(name: &[u8], tail: &str) -> impl Iterator<Item = Vec<u8>> {
+    let base = [name, b".tw-past-", tail.as_bytes()].concat();
+    let numbered = base.clone();
+    let more = (2..).map(move |nth| [&numbered[..], format!("-{nth}").as_bytes()].concat());
+    std::iter::once(base).chain(more)
+}
+
 /// The paths of a refusal, when they may be renamed. What is git's own is moved by nobody but its owner.
 fn renameable(error: &Error) -> Vec<Vec<u8>> {
     let detail = |wanted: &str| error.details().iter().find(|(name, _)| name == wanted);
@@ -72,20 +110,15 @@ fn renameable(error: &Error) -> Vec<Vec<u8>> {
 fn rename(root: &Root, path: &[u8], tail: &str) -> Result<Option<Vec<u8>>> {
     let (dir, name) = path::split(path);
     let fd = root.open_dir(dir)?;
-    let base = [name, b".tw-past-", tail.as_bytes()].concat();
-    let mut to = base.clone();
-    let mut nth = 1;
-    loop {
+    for to in names_aside(name, tail) {
         match rename_to_free(fd.as_fd(), name, &to) {
             Ok(()) => return Ok(Some(path::join(dir, &to))),
-            Err(Errno::EXIST) => {
-                nth += 1;
-                to = [&base[..], format!("-{nth}").as_bytes()].concat();
-            }
+            Err(Errno::EXIST) => {}
             Err(Errno::NOENT) => return Ok(None),
             Err(errno) => {
                 return Err(errno).context(|| format!("cannot rename '{}'", path::display(path)));
             }
         }
     }
+    Ok(None)
 }

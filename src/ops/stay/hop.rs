@@ -61,7 +61,7 @@ impl<'a> ReturnOperation<'a> {
             hidden: &hidden,
             likely_rules: written.rules,
             likely: &likely,
-            before_hashing: if is_dry { None } else { Some(&limit) },
+            before_hashing: Some(&limit),
             discarded: &discarded,
             start: self.past_start()?,
             ends_stay: false,

@@ -39,7 +39,7 @@ use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::EmptyDirs;
-use aside::move_aside;
+use aside::{move_aside, would_move};
 pub use hop::Crossing;
 use limit::Limit;
 
@@ -173,17 +173,23 @@ impl<'a> ReturnOperation<'a> {
         let hidden = |seen: &Capture<'_>| self.hidden(seen);
         let written = self.written_by_travel()?;
         let likely = |full: &[u8]| written.blob(full);
+        let discarded = RefCell::new(Vec::new());
+        let limit = |manifest: &mut Manifest| self.limit(manifest, request.discard, &discarded);
         let experiment = Experiment {
             extra: self.extra(),
             hidden: &hidden,
             likely_rules: written.rules,
             likely: &likely,
-            before_hashing: None,
-            discarded: &RefCell::default(),
+            before_hashing: Some(&limit),
+            discarded: &discarded,
             start: None,
             ends_stay: true,
         };
-        let goal = self.goal(keep.clone(), raw_head, experiment)?;
+        let aside = RefCell::new(Vec::new());
+        let mut goal = self.goal(keep.clone(), raw_head, experiment)?;
+        if request.move_aside {
+            goal = goal.looking_past(&aside);
+        }
         let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
         Ok(Returned {
             mode: Mode::Present,
@@ -197,8 +203,8 @@ impl<'a> ReturnOperation<'a> {
                 head,
                 commits_made: Vec::new(),
                 stayed: Vec::new(),
-                moved_aside: Vec::new(),
-                discarded: Vec::new(),
+                moved_aside: would_move(self.ctx, &aside.take(), self.backup.id.tail())?,
+                discarded: repo_paths(discarded.take()),
                 kept: repo_paths(keep),
             },
             members: Vec::new(),
@@ -275,13 +281,7 @@ impl<'a> ReturnOperation<'a> {
                     .map(|(oid, title)| CommitMade { oid, title })
                     .collect(),
                 stayed,
-                moved_aside: moved_aside
-                    .into_iter()
-                    .map(|(from, to)| MovedAside {
-                        from: RepoPath::new(from),
-                        to: RepoPath::new(to),
-                    })
-                    .collect(),
+                moved_aside: moved_aside.into_iter().map(MovedAside::from).collect(),
                 discarded: repo_paths(discarded.take()),
                 kept: repo_paths(keep),
             },
@@ -378,6 +378,15 @@ fn present_after(before: &State, _: &Made<'_>) -> State {
         issue_id: None,
         files_only: false,
         ..before.clone()
+    }
+}
+
+impl From<(Vec<u8>, Vec<u8>)> for MovedAside {
+    fn from((from, to): (Vec<u8>, Vec<u8>)) -> Self {
+        Self {
+            from: RepoPath::new(from),
+            to: RepoPath::new(to),
+        }
     }
 }
 

@@ -222,6 +222,7 @@ pub struct Goal<'a> {
     pub(super) taken_back: Option<&'a RefCell<Vec<TakenBack>>>,
 }
 
+    pub(super) in_the_way: Option<&'a RefCell<Vec<Vec<u8>>>>,
 impl<'a> Goal<'a> {
     /// A swap of these files, called `travel`, `restore`, … in journal and logs. `title` is what its backup is called.
     pub fn new(operation: &'static str, title: String, aim: Aim<'a>) -> Self {
@@ -236,6 +237,7 @@ impl<'a> Goal<'a> {
             taken_back: None,
         }
     }
+            in_the_way: None,
 
     /// Index, HEAD and operation files as well.
     pub fn git(mut self, git: GitGoal<'a>) -> Self {
@@ -257,6 +259,13 @@ impl<'a> Goal<'a> {
 
     /// It leaves a past.
     pub fn leaving(mut self, experiment: Experiment<'a>) -> Self {
+    /// For a look: what is in the way and cannot be captured is put here, and the plan is made as if it were not there. What is
+    /// git's own is refused all the same.
+    pub fn looking_past(mut self, in_the_way: &'a RefCell<Vec<Vec<u8>>>) -> Self {
+        self.in_the_way = Some(in_the_way);
+        self
+    }
+
         self.experiment = Some(experiment);
         self
     }

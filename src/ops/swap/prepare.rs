@@ -128,7 +128,13 @@ impl<'s> Preparation<'_, '_, 's> {
         refused.extend(start_in_the_way(ctx, &plan));
         refused.extend(self.of_the_present(&plan)?);
         if !refused.is_empty() {
-            return Err(would_overwrite(ctx, goal, &refused));
+            let is_git_s = refused.iter().any(|(_, why)| *why == GIT_DIRECTORY);
+            match goal.in_the_way {
+                Some(found) if !is_git_s => {
+                    found.replace(refused.into_iter().map(|(path, _)| path).collect());
+                }
+                _ => return Err(would_overwrite(ctx, goal, &refused)),
+            }
         }
         if !to_force.is_empty() {
             self.forced.extend(to_force);

@@ -250,3 +250,28 @@ fn a_directory_that_lets_nobody_look_is_named_with_the_ways_home() {
         home.assert_same(&sandbox.state());
     }
 }
+
+#[test]
+fn a_dry_run_says_what_the_return_does() {
+    let sandbox = away();
+    sandbox.write("dir/y", "there\n");
+    pipe(&sandbox, "x");
+    sandbox.git(["config", "timewarp.experimentLimit", "1k"]);
+    sandbox.write("big.bin", vec![b'x'; 3000]);
+    let (error, _) = sandbox.json_error(["return", "--dry-run", "--move-aside"]);
+    assert!(
+        error["hint"].as_str().unwrap().contains("--discard"),
+        "{error}"
+    );
+    let words = ["return", "--move-aside", "--discard"];
+    let before = sandbox.state();
+    let would = sandbox.json(words.iter().chain(&["--dry-run"]));
+    before.assert_same(&sandbox.state());
+    let said = sandbox.ok(words.iter().chain(&["--dry-run"]));
+    assert!(said.contains("would be moved aside: x to"), "{said}");
+    let did = sandbox.json(words);
+    for field in ["changes", "moved_aside", "discarded"] {
+        assert_eq!(would[field], did[field], "{field}");
+    }
+    assert_eq!(list(&did["discarded"]), ["big.bin"]);
+}
