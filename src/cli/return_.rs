@@ -1,12 +1,14 @@
 //! `tw return`.
 
 use std::ffi::OsString;
+use std::path::Path;
 
+use crate::cli::human::again::{Again, command, flag};
 use crate::cli::human::swap::{changes, members, remark, saved};
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{Aftermath, CommitMade, HeadReport, MovedAside, Returned};
-use crate::text::typed;
+use crate::text::{typed, typed_path};
 
 /// Bring the present back exactly
 ///
@@ -61,7 +63,22 @@ impl Run for Args {
             move_aside: self.move_aside,
             dry_run: self.dry_run.into(),
         };
-        swapped(call, |context| ops::return_::return_(context, &request))
+        let kept = self.keep.iter().map(|path| typed_path(Path::new(path)));
+        let kept = kept.collect::<Vec<_>>().join(" ");
+        let again = command(&[
+            "tw return",
+            flag(self.discard, "--discard"),
+            flag(self.move_aside, "--move-aside"),
+            flag(!kept.is_empty(), "--keep"),
+            &kept,
+        ]);
+        swapped(call, |context| {
+            let returned = ops::return_::return_(context, &request)?;
+            Ok(Again {
+                command: returned.dry_run.then_some(again),
+                answer: returned,
+            })
+        })
     }
 }
 
@@ -114,7 +131,7 @@ impl Human for Returned {
         }
         page.notices(&self.notices);
         match &self.experiment_id {
-            _ if self.dry_run => page.hint("'tw return' does it"),
+            _ if self.dry_run => {}
             Some(id) => page.hint(format!(
                 "'tw diff {id} present' shows what differs from the past"
             )),
@@ -140,6 +157,7 @@ fn told(page: &mut Page, told: &Aftermath, place: &str, dry_run: bool) {
     ] {
         remark(page, &format!("{place}{what}"), paths);
     }
+    let verb = if dry_run { "would be " } else { "" };
     for MovedAside { from, to } in &told.moved_aside {
         page.line(format!(
             "  {place}{verb}moved aside: {} to {}",
@@ -160,7 +178,6 @@ fn head(page: &mut Page, head: &HeadReport) {
         Some("branch-gone") => "is gone",
         Some("branch-broken") => "is broken",
         Some("checked-out-elsewhere") => "is checked out in another worktree",
-    let verb = if dry_run { "would be " } else { "" };
         _ => "could not be taken up again",
     };
     let oid = head.oid.map(|oid| oid.to_string()).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `tw travel`.
 
+use crate::cli::human::again::{Again, command, flag};
 use crate::cli::human::snapshot::headline_with_age;
 use crate::cli::human::swap::{RETURN_HINT, changes, members, saved};
 use crate::cli::prelude::*;
@@ -63,7 +64,21 @@ impl Run for Args {
             force: self.force.into(),
             hop: self.hop,
         };
-        swapped(call, |context| ops::travel::travel(context, &request))
+        let force = bool::from(self.force);
+        swapped(call, |context| {
+            let travelled = ops::travel::travel(context, &request)?;
+            let again = command(&[
+                "tw travel",
+                flag(self.hop, "--hop"),
+                flag(self.files_only, "--files-only"),
+                flag(force, "--force"),
+                &travelled.snapshot.id,
+            ]);
+            Ok(Again {
+                command: travelled.dry_run.then_some(again),
+                answer: travelled,
+            })
+        })
     }
 }
 
@@ -86,9 +101,7 @@ impl Human for Travelled {
             page.line("  HEAD and index stay as they are");
         }
         page.notices(&self.notices);
-        if self.dry_run {
-            page.hint(format!("'tw travel {}' does it", self.snapshot.id));
-        } else {
+        if !self.dry_run {
             page.hint(RETURN_HINT);
         }
     }

@@ -728,8 +728,7 @@ fn a_dry_run_and_verbose_list_every_path() {
          \x20   write  a.txt\n\
          \x20   write  \"odd\\377\\nname\"\n\
          \x20   remove gone\n\
-         note: a rebase is not revived\n\
-         hint: 'tw travel s_20260228_153012_ab12cd' does it\n"
+         note: a rebase is not revived\n"
     );
     let verbose = RenderOptions {
         verbose: true,

@@ -3,6 +3,7 @@
 //! A [`Page`] has the answer for standard output, and notes and hints for standard error. Promises: nothing is told by
 //! colour alone, control characters are escaped, and every change of mode ends with the next command.
 
+pub mod again;
 pub mod patch;
 pub mod screen;
 pub mod snapshot;

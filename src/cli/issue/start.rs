@@ -1,5 +1,6 @@
 //! `tw issue start`.
 
+use crate::cli::human::again::{Again, command, flag};
 use crate::cli::prelude::*;
 use crate::ops::issue::{self, Started};
 use crate::ops::request::Travel;
@@ -35,8 +36,14 @@ impl Run for Args {
             force: self.force.into(),
             ..Travel::default()
         };
+        let force = bool::from(self.force);
         swapped(call, |context| {
-            issue::start(context, &self.issue.id(context)?, &request)
+            let started = issue::start(context, &self.issue.id(context)?, &request)?;
+            let again = command(&["tw issue start", &started.issue_id, flag(force, "--force")]);
+            Ok(Again {
+                command: started.travelled.dry_run.then_some(again),
+                answer: started,
+            })
         })
     }
 }

@@ -245,3 +245,23 @@ fn through_merges_and_shapes_every_hop_comes_home() {
     sandbox.json(["return"]);
     home.assert_same(&sandbox.state());
 }
+
+#[test]
+fn a_dry_run_says_what_does_it_with_its_options() {
+    let (sandbox, [one, two, _]) = three();
+    let said = |words: &[&str]| sandbox.tw(words).err();
+    let hint = format!("hint: 'tw travel --files-only {one}' does it\n");
+    assert_eq!(said(&["travel", "--files-only", &one, "--dry-run"]), hint);
+    sandbox.json(["travel", &one]);
+    let hint = format!("hint: 'tw travel --hop {two}' does it\n");
+    assert_eq!(said(&["travel", &two, "--hop", "--dry-run"]), hint);
+    let hint = "hint: 'tw return --discard --keep a.txt' does it\n";
+    let words = ["return", "--keep", "a.txt", "--discard", "--dry-run"];
+    assert_eq!(said(&words), hint);
+    sandbox.json(["return"]);
+    let words = "issue report --task-context a --symptom b --success-criteria c";
+    let issue = sandbox.json(words.split(' '))["issue_id"].clone();
+    let issue = issue.as_str().unwrap();
+    let hint = format!("hint: 'tw issue start {issue}' does it\n");
+    assert_eq!(said(&["issue", "start", issue, "--dry-run"]), hint);
+}
