@@ -29,7 +29,7 @@ use super::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::swap::notices::swap_notices;
 use super::swap::taken_back;
 use super::swap::undo_log::{self, Log, head_mark};
-use super::swap::{HOP, Swapped, changes, pathindex, prepare, recover, swap};
+use super::swap::{Swapped, changes, is_hop, pathindex, prepare, recover, swap};
 use super::workspaces::{self, Partner};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
@@ -257,7 +257,7 @@ impl<'a> Step<'a> {
     }
 
     fn is_hop(&self) -> bool {
-        self.level.extra.get(HOP).is_some_and(|hop| hop == true)
+        is_hop(&self.level)
     }
 
     /// Undo of a hop: back into the past that it left, as that was left. What was made in this one is saved.

@@ -6,6 +6,8 @@ use serde::Serialize;
 use crate::git::path::RepoPath;
 use crate::json::{self, Texts};
 use crate::ops::outcome::{Changes, MemberSwap};
+use crate::ops::swap::is_hop;
+use crate::ops::swap::undo_log::Log;
 use crate::store::state::{Journal, Mode};
 
 json::fields! {
@@ -97,6 +99,8 @@ pub struct Undone {
 pub fn level_view(number: usize, journal: &Journal) -> LevelView {
     let (before, after) = (&journal.state_before, &journal.state_after);
     let stands = before.current_snapshot_id.as_ref();
+    // A level of the redo log leads back to where the hop that was undone had gone, which is where it stood.
+    let is_undone_hop = is_hop(journal) && journal.operation == Log::Undo.name();
     LevelView {
         level: number,
         swap_id: journal.swap_id.clone(),
@@ -106,6 +110,7 @@ pub fn level_view(number: usize, journal: &Journal) -> LevelView {
         mode_after: after.mode,
         snapshot_id: match (before.mode, after.mode) {
             (Mode::Past, Mode::Present) => stands.cloned(),
+            (Mode::Past, Mode::Past) if is_undone_hop => stands.cloned(),
             _ => after
                 .current_snapshot_id
                 .clone()

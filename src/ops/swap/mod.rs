@@ -36,8 +36,8 @@ use std::ops::ControlFlow;
 pub use blobs::Blobs;
 use goal::Goal;
 pub use prepare::{Prepared, prepare};
-pub use run::HOP;
 use run::SwapRun;
+pub use run::is_hop;
 
 use super::Context;
 use super::capture::{Capture, Storing, index_stamp};

@@ -33,7 +33,13 @@ use crate::worktree::plan::Plan;
 /// Among the journal's other fields: there was no index before the swap.
 pub(super) const NO_INDEX: &str = "no_index";
 /// Among the journal's other fields: it leads from one past to another.
-pub const HOP: &str = "hop";
+const HOP: &str = "hop";
+
+/// Whether a swap led from one past to another, also where it took such a one back.
+pub fn is_hop(journal: &Journal) -> bool {
+    journal.extra.get(HOP).is_some_and(|hop| hop == true)
+}
+
 /// Among the journal's other fields: the proof failed, so that nobody but the user decides which side stays.
 pub(super) const VERIFY_FAILED: &str = "verify_failed";
 

@@ -247,6 +247,21 @@ fn through_merges_and_shapes_every_hop_comes_home() {
 }
 
 #[test]
+fn redo_of_a_hop_names_where_it_leads() {
+    let (sandbox, [one, two, _]) = three();
+    sandbox.json(["travel", &one]);
+    sandbox.json(["travel", "--hop", &two]);
+    assert_eq!(sandbox.json(["undo"])["level"]["snapshot_id"], two.as_str());
+    assert_eq!(state_json(&sandbox)["current_snapshot_id"], one.as_str());
+    let listed = sandbox.json(["redo", "--list"]);
+    assert_eq!(listed["levels"][0]["snapshot_id"], two.as_str());
+    assert_eq!(sandbox.json(["redo"])["level"]["snapshot_id"], two.as_str());
+    assert_eq!(state_json(&sandbox)["current_snapshot_id"], two.as_str());
+    let listed = sandbox.json(["undo", "--list"]);
+    assert_eq!(listed["levels"][0]["snapshot_id"], two.as_str());
+}
+
+#[test]
 fn a_dry_run_says_what_does_it_with_its_options() {
     let (sandbox, [one, two, _]) = three();
     let said = |words: &[&str]| sandbox.tw(words).err();
