@@ -24,7 +24,7 @@ use super::request::Return;
 use super::swap::goal::{
     Aim, Experiment, GitGoal, GitSide, Goal, PastStart, Reversal, SnapshotAim,
 };
-use super::swap::head::{head_for, is_past_branch, past_head};
+use super::swap::head::{head_for, is_past_branch, past_head, past_operation};
 use super::swap::notices::swap_notices;
 use super::swap::{Swapped, changes, made, prepare, swap};
 use crate::env::Moment;
@@ -294,19 +294,25 @@ impl<'a> ReturnOperation<'a> {
         let Some(files) = &self.start else {
             return Ok(None);
         };
-        let (git, raw_head) = if self.state.files_only {
+        let (git, raw_head, operation) = if self.state.files_only {
             (
                 &self.backup,
                 head_for(self.ctx, self.store, &self.backup)?.0,
+                self.store.operation(&self.backup)?,
             )
         } else {
-            (files, past_head(self.ctx, files)?)
+            (
+                files,
+                past_head(self.ctx, files)?,
+                past_operation(self.store, files)?.0,
+            )
         };
         Ok(Some(PastStart {
             files,
             git,
             backup: &self.backup,
             raw_head,
+            operation,
         }))
     }
 

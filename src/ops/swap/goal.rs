@@ -194,6 +194,8 @@ pub struct PastStart<'a> {
     pub backup: &'a Stored,
     /// HEAD's bytes, as travel left them.
     pub raw_head: String,
+    /// The operation files, as travel left them: a rebase or bisect of the snapshot is not revived.
+    pub operation: OperationState,
 }
 
 /// What a capture misses.
@@ -220,9 +222,9 @@ pub struct Goal<'a> {
     pub(super) hints: &'a [&'a str],
     // A cell, as the entries of the index: every scan decides anew.
     pub(super) taken_back: Option<&'a RefCell<Vec<TakenBack>>>,
+    pub(super) in_the_way: Option<&'a RefCell<Vec<Vec<u8>>>>,
 }
 
-    pub(super) in_the_way: Option<&'a RefCell<Vec<Vec<u8>>>>,
 impl<'a> Goal<'a> {
     /// A swap of these files, called `travel`, `restore`, … in journal and logs. `title` is what its backup is called.
     pub fn new(operation: &'static str, title: String, aim: Aim<'a>) -> Self {
@@ -235,9 +237,9 @@ impl<'a> Goal<'a> {
             experiment: None,
             hints: &["move these paths away and try again"],
             taken_back: None,
+            in_the_way: None,
         }
     }
-            in_the_way: None,
 
     /// Index, HEAD and operation files as well.
     pub fn git(mut self, git: GitGoal<'a>) -> Self {
@@ -257,8 +259,6 @@ impl<'a> Goal<'a> {
         self
     }
 
-    /// It leaves a past.
-    pub fn leaving(mut self, experiment: Experiment<'a>) -> Self {
     /// For a look: what is in the way and cannot be captured is put here, and the plan is made as if it were not there. What is
     /// git's own is refused all the same.
     pub fn looking_past(mut self, in_the_way: &'a RefCell<Vec<Vec<u8>>>) -> Self {
@@ -266,6 +266,8 @@ impl<'a> Goal<'a> {
         self
     }
 
+    /// It leaves a past.
+    pub fn leaving(mut self, experiment: Experiment<'a>) -> Self {
         self.experiment = Some(experiment);
         self
     }

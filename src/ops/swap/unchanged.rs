@@ -4,12 +4,15 @@
 //! It is taken all the same, since only the end of the swap shows that no byte came in late, and then compared in everything that a
 //! snapshot records. Whatever differs, or cannot be read, keeps it.
 
+use std::collections::BTreeMap;
+
 use super::goal::PastStart;
 use crate::env::fail_point;
 use crate::error::Result;
 use crate::git::tree::{self, Node};
 use crate::git::{Oid, path};
 use crate::ops::record::Made;
+use crate::store::snapshot::{Lists, Uncaptured};
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
 use crate::store::{Store, names};
@@ -40,19 +43,23 @@ fn is_start(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Result<bool
     let is_same = saved.tree == files.tree
         && saved.record.default_modes == files.record.default_modes
         && saved.head == git.head
-        && git_parts(store, saved)? == git_parts(store, git)?;
+        && index_parts(store, saved)? == index_parts(store, git)?;
+    let operation = store.operation(saved)?;
+    let is_same = is_same
+        && operation.files == start.operation.files
+        && operation.refs == start.operation.refs;
     Ok(is_same && has_same_lists(store, saved, start)? && has_same_access(store, saved, start)?)
 }
 
-/// The index's tree; its stages and resolve-undo; the operation files.
-fn git_parts(store: &Store, stored: &Stored) -> Result<(Oid, [Option<Node>; 2])> {
+/// The index's tree; its stages and resolve-undo.
+fn index_parts(store: &Store, stored: &Stored) -> Result<(Oid, Option<Node>)> {
     let side = store.index_side(stored)?;
     let read = |oid| store.objects.read_tree(oid);
     let part = |name: &str| match side.state {
         Some(state) => tree::find(&read, state, name.as_bytes()),
         None => Ok(None),
     };
-    Ok((side.tree, [part("index")?, part("operation")?]))
+    Ok((side.tree, part("index")?))
 }
 
 fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Result<bool> {
@@ -61,7 +68,7 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
     let git = store.lists(start.git)?;
     let backup = store.lists(start.backup)?;
     // What cannot be captured stays where it is in a swap, and so do empty directories of the present when travel leaves it.
-    let uncaptured = now.uncaptured == files.uncaptured || now.uncaptured == backup.uncaptured;
+    let uncaptured = is_left_alone(&now, &files, &backup);
     let (dirs, stayed): (Vec<_>, Vec<_>) = now
         .empty_dirs
         .iter()
@@ -85,6 +92,28 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
         && now.skip_worktree == git.skip_worktree
         && now.assume_unchanged == git.assume_unchanged
         && now.absent == git.absent)
+}
+
+/// Whether what no snapshot captures is as the snapshot or the present had it. A submodule that only the snapshot has comes back
+/// empty, without a HEAD.
+fn is_left_alone(now: &Lists, files: &Lists, backup: &Lists) -> bool {
+    let by_path = |lists: &'_ Lists| -> BTreeMap<Vec<u8>, Uncaptured> {
+        lists.uncaptured.iter().cloned().collect()
+    };
+    let (now, files, backup) = (by_path(now), by_path(files), by_path(backup));
+    let mut paths = now.keys().chain(files.keys()).chain(backup.keys());
+    paths.all(|path| {
+        let (now, then, left) = (now.get(path), files.get(path), backup.get(path));
+        let is_emptied = || {
+            let then = then?;
+            let without_head = Uncaptured {
+                head: None,
+                ..then.clone()
+            };
+            Some(left.is_none() && now == Some(&without_head))
+        };
+        now == then || now == left || is_emptied() == Some(true)
+    })
 }
 
 /// Owners, ACLs and attributes: as the snapshot recorded them; where it knows nothing, as the present had them.

@@ -113,3 +113,47 @@ fn a_run_that_changed_nothing_says_so() {
     let none = serde_json::json!({"files": 0, "insertions": 0, "deletions": 0});
     assert_eq!(run["diff_stat"], none);
 }
+
+/// These are not revived in the past, so that they are not there when it is left.
+#[test]
+fn an_operation_that_is_not_revived_leaves_no_experiment() {
+    for operation in ["bisect", "rebase"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("a.txt", "two\n");
+        sandbox.git(["commit", "-q", "-am", "second"]);
+        if operation == "bisect" {
+            sandbox.git(["bisect", "start", "-q"]);
+            sandbox.git(["bisect", "bad"]);
+        } else {
+            sandbox.try_git(["rebase", "-q", "--exec", "false", "HEAD~1"]);
+        }
+        let id = snapshot(&sandbox);
+        sandbox.write("a.txt", "edited\n");
+        let home = sandbox.state();
+        sandbox.json(["travel", &id]);
+        let answer = sandbox.json(["return"]);
+        assert_eq!(answer["experiment_id"], Value::Null, "{operation}");
+        home.assert_same(&sandbox.state());
+        // One that begins there is something that was made there.
+        sandbox.json(["travel", &id]);
+        sandbox.git(["bisect", "start", "-q"]);
+        assert_ne!(sandbox.json(["return"])["experiment_id"], Value::Null);
+        home.assert_same(&sandbox.state());
+    }
+}
+
+/// It comes back empty, as git would make it.
+#[test]
+fn a_submodule_that_the_present_has_removed_leaves_no_experiment() {
+    let sandbox = Sandbox::new();
+    let other = sandbox.root().join("other");
+    sandbox.git(["clone", "-q", ".", other.to_str().unwrap()]);
+    let add = "-c protocol.file.allow=always submodule --quiet add";
+    sandbox.git(add.split(' ').chain([other.to_str().unwrap(), "sub"]));
+    sandbox.git(["commit", "-q", "-m", "submodule"]);
+    let id = snapshot(&sandbox);
+    sandbox.git(["rm", "-q", "-f", "sub"]);
+    sandbox.git(["commit", "-q", "-m", "none"]);
+    sandbox.json(["travel", &id]);
+    assert_eq!(sandbox.json(["return"])["experiment_id"], Value::Null);
+}
