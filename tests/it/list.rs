@@ -591,3 +591,23 @@ fn people_read_local_times_and_programs_utc() {
     // It is that day there, and not here yet.
     assert!(in_zone(&["show", "2026-03-01", "--json"]).contains(&id));
 }
+
+/// All of a day's sessions of ours begin alike.
+#[test]
+fn the_address_of_a_session_of_ours_names_it() {
+    let sandbox = Sandbox::new();
+    for text in ["one\n", "two\n"] {
+        sandbox.json(["session", "start"]);
+        sandbox.write("a.txt", text);
+        sandbox.json(["checkpoint", "-m", text.trim()]);
+        sandbox.json(["session", "end"]);
+    }
+    let logged = sandbox.ok(["log"]);
+    for session in sandbox.json(["session", "list"])["sessions"]
+        .as_array()
+        .unwrap()
+    {
+        let session = session["session_id"].as_str().unwrap();
+        assert!(logged.contains(session), "{session}: {logged}");
+    }
+}

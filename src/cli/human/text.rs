@@ -66,15 +66,22 @@ pub fn path(path: &Path) -> String {
     quoted(path.as_os_str().as_bytes())
 }
 
-/// A session's id, of a long one such as a uuid the first characters, which name it.
+/// A session's id, of a uuid as many of its first characters as name it: one whose first part is random by that alone, one that
+/// begins with the time by all of the time. Any other is shown whole: what it begins with may be the same for all of a day.
 pub fn short_session(session: &str) -> String {
-    const SHORT: usize = 8;
-    // What is not much longer than its part is shown whole.
-    if session.chars().count() > 2 * SHORT {
-        clean(&session.chars().take(SHORT).collect::<String>())
-    } else {
-        clean(session)
-    }
+    let shown = match session.as_bytes().get(14) {
+        Some(version) if is_uuid(session) => session.get(..if *version == b'4' { 8 } else { 13 }),
+        _ => None,
+    };
+    clean(shown.unwrap_or(session))
+}
+
+fn is_uuid(text: &str) -> bool {
+    let is_right = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    text.len() == 36 && text.bytes().enumerate().all(is_right)
 }
 
 /// The first characters of a commit id.
@@ -85,6 +92,16 @@ pub fn short(oid: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_is_shown_as_far_as_it_is_told_from_others() {
+        let random = "0b8c2f4e-6d1a-4f3b-9c2d-1a2b3c4d5e6f";
+        assert_eq!(short_session(random), "0b8c2f4e");
+        let timed = "019a1b2c-3d4e-7f3b-9c2d-1a2b3c4d5e6f";
+        assert_eq!(short_session(timed), "019a1b2c-3d4e");
+        let own = "tw-20261125-193000-ab12cd";
+        assert_eq!(short_session(own), own);
+    }
 
     #[test]
     fn nothing_moves_the_cursor_or_turns_the_text() {

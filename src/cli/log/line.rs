@@ -4,7 +4,7 @@ use super::graph::Row;
 use crate::cli::human::RenderOptions;
 use crate::cli::human::screen::{Screen, width};
 use crate::cli::human::style::Style;
-use crate::cli::human::text::{clean, count};
+use crate::cli::human::text::{clean, count, short_session};
 use crate::ops::timeline::{Entry, EntryKind};
 
 /// The fewest columns for what happened; where there are fewer, the numbers go.
@@ -116,7 +116,7 @@ fn session(entry: &Entry, row: &Row) -> String {
     let starts = entry.operation.as_deref() == Some("session-start");
     let session = entry.session_id.as_deref().filter(|_| row.begins || starts);
     let said = session.map(|session| {
-        let start: String = clean(session).chars().take(8).collect();
+        let start = short_session(session);
         let agent = entry.agent.as_deref().map(clean).unwrap_or_default();
         format!("  ({})", format!("{agent} {start}").trim())
     });
