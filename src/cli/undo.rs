@@ -18,7 +18,7 @@ use crate::store::state::Mode;
 /// With the number of an older one only that is taken back: it is merged out of what is there now, and where later
 /// changes touch the same lines nothing is done.
 ///
-/// What 'tw drop' and 'tw purge' forget comes back by 'tw recover --dropped' alone.
+/// What 'tw drop' forgets comes back by 'tw recover --dropped' alone, and what 'tw purge' removes by nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

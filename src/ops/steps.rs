@@ -162,19 +162,19 @@ fn along(ctx: &Context<'_>, store: &Store, request: &StepRequest) -> Result<Alon
     Ok(Along { id, left, ..along })
 }
 
-/// Says so when snapshots were dropped after the swap: whoever means to take that back takes something else back here.
-fn forgotten_since(ctx: &Context<'_>, at: &str) -> Option<String> {
-    let at = Moment::parse_rfc3339(at)?;
-    let events = event_log::ref_events(&ctx.state_dir()).ok()?;
+/// Says so when snapshots were dropped or purged after the swap: whoever means to take that back takes something else back here.
+fn forgotten_since(ctx: &Context<'_>, at: &str) -> Vec<String> {
+    let Some(at) = Moment::parse_rfc3339(at) else {
+        return Vec::new();
+    };
+    let events = event_log::ref_events(&ctx.state_dir()).unwrap_or_default();
     let later = |event: &&RefEvent| Moment::parse_rfc3339(&event.at).is_some_and(|then| then > at);
-    let gone = events
-        .iter()
-        .filter(later)
-        .any(|event| event.event != "restored");
-    gone.then(|| {
-        "snapshots that were dropped or purged since stay away: 'tw recover --dropped' lists them"
-            .to_owned()
-    })
+    let since = |what: &str| events.iter().filter(later).any(|event| event.event == what);
+    let dropped = since("dropped").then(|| {
+        "snapshots that were dropped since stay away: 'tw recover --dropped' lists them".to_owned()
+    });
+    let purged = since("purged").then(|| "what was purged since stays away for good".to_owned());
+    dropped.into_iter().chain(purged).collect()
 }
 
 /// One step over a level of a log.
@@ -530,7 +530,7 @@ fn find_level(store: &Store, request: &StepRequest) -> Result<(usize, PathBuf, J
 fn nothing_to(log: Log) -> Error {
     Error::new(Code::NothingToUndo, format!("nothing to {log}"))
         .hint("'tw list --kind backup' shows what was saved")
-        .hint("'tw recover --dropped' lists what 'tw drop' and 'tw purge' forgot")
+        .hint("'tw recover --dropped' lists the snapshots that were dropped")
 }
 
 fn no_such_level(log: Log, word: &str) -> Error {

@@ -484,3 +484,20 @@ fn a_lost_backup_ref_does_not_stop_an_undo_while_git_has_the_objects() {
     sandbox.json(["undo"]);
     assert_eq!(sandbox.text("b.txt"), "now\n");
 }
+
+/// What is purged is rewritten: no list has it.
+#[test]
+fn only_what_comes_back_is_said_to_come_back() {
+    let sandbox = Sandbox::new();
+    let said = sandbox.tw(["undo"]).err();
+    assert!(
+        said.contains("lists the snapshots that were dropped"),
+        "{said}"
+    );
+    assert!(!said.contains("purge"), "{said}");
+    let help = sandbox.ok(["undo", "--help"]).replace('\n', " ");
+    assert!(
+        help.contains("what 'tw purge' removes by nothing"),
+        "{help}"
+    );
+}
