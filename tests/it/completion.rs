@@ -287,6 +287,28 @@ fn outside_of_a_repository_and_in_a_broken_one_nothing_is_said() {
     }
 }
 
+/// A command is offered by its own name, and by another to who has typed that.
+#[test]
+fn another_name_never_hides_a_command() {
+    let sandbox = Sandbox::new();
+    let offers = |words: &[&str], has: &[&str], not: &[&str]| {
+        let all = names(&sandbox, words);
+        let is_there = |name: &&&str| all.iter().any(|one| one == **name);
+        assert_eq!(
+            has.iter().filter(|one| !is_there(one)).count(),
+            0,
+            "{all:?}"
+        );
+        assert_eq!(not.iter().filter(is_there).count(), 0, "{all:?}");
+    };
+    offers(&["s"], &["status", "snapshot", "show"], &["st", "snap"]);
+    offers(&["l"], &["list", "log", "label"], &["ls"]);
+    offers(&["ls"], &["ls"], &["list"]);
+    offers(&["issue", ""], &["report", "get"], &["create", "show"]);
+    offers(&["issue", "c"], &["chat", "close"], &[]);
+    offers(&["issue", "cr"], &["create"], &["report"]);
+}
+
 #[test]
 fn a_path_that_leads_upwards_is_offered_where_a_side_stands() {
     let (sandbox, _) = travelled();

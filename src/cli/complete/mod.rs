@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 
+use clap::Command;
 use clap_complete::env::{CompleteEnv, Shells};
 
 use super::args;
@@ -50,10 +51,26 @@ pub fn answer(words: &[OsString], env: &Env) -> Option<u8> {
     let dir = std::env::current_dir()
         .map(|dir| dir.join(line::start()))
         .ok();
-    let done = CompleteEnv::with_factory(args::tree)
+    let done = CompleteEnv::with_factory(tree)
         .completer("tw")
         .try_complete(words.iter().cloned(), dir.as_deref());
     Some(u8::from(done.is_err()))
+}
+
+/// The commands as they are offered. Of a command and its other names clap offers the one that comes first in the alphabet, but
+/// none that is hidden where another fits: so each is offered by its own name, and by another to who has typed that.
+fn tree() -> Command {
+    hide_aliases(args::tree())
+}
+
+fn hide_aliases(command: Command) -> Command {
+    let command = command.mut_subcommands(hide_aliases);
+    let aliases: Vec<&'static str> = command
+        .get_all_aliases()
+        // clap takes no other names here. The process ends when it has answered.
+        .map(|alias| &*alias.to_owned().leak())
+        .collect();
+    command.visible_alias(None).aliases(aliases)
 }
 
 /// Our own scripts: the name of the file and its text.
@@ -89,7 +106,7 @@ pub fn scripts() -> Vec<(&'static str, Vec<u8>)> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use clap::{Arg, Command, ValueHint};
+    use clap::{Arg, ValueHint};
     use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 
     use super::*;

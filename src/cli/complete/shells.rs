@@ -8,10 +8,9 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use clap_complete::CompletionCandidate;
 
-use super::line;
 use super::quoting::{self, Line, Quoting, unquoted};
 use super::values::PATH;
-use crate::cli::args;
+use super::{line, tree};
 
 /// A shell with a script of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,8 +73,7 @@ fn offers(mut line: Line) -> Vec<CompletionCandidate> {
     let words = line::without_start(&line.words);
     let dir = std::env::current_dir().map(|dir| dir.join(line::start()));
     let index = words.len().saturating_sub(1);
-    let found =
-        clap_complete::engine::complete(&mut args::tree(), words, index, dir.ok().as_deref());
+    let found = clap_complete::engine::complete(&mut tree(), words, index, dir.ok().as_deref());
     let mut found = found.unwrap_or_default();
     let is_option = |one: &CompletionCandidate| one.get_value().as_bytes().starts_with(b"-");
     if last.is_none_or(|last| last.is_empty()) && !found.iter().all(is_option) {
