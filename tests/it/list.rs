@@ -592,6 +592,21 @@ fn people_read_local_times_and_programs_utc() {
     assert!(in_zone(&["show", "2026-03-01", "--json"]).contains(&id));
 }
 
+/// A snapshot may name a session that was never started.
+#[test]
+fn a_session_that_only_snapshots_name_is_one_to_look_for() {
+    let sandbox = Sandbox::new();
+    let of_session = sandbox.json(["snapshot", "--session", "foo"])["snapshot"].clone();
+    sandbox.snap();
+    let document = sandbox.json(["list", "--session", "foo"]);
+    assert_eq!(listed(&document), [id(&of_session)]);
+    let (error, code) = sandbox.json_error(["list", "--session", "bar"]);
+    assert_eq!(
+        (error["code"].as_str(), code),
+        (Some("SESSION_NOT_FOUND"), 3)
+    );
+}
+
 /// All of a day's sessions of ours begin alike.
 #[test]
 fn the_address_of_a_session_of_ours_names_it() {

@@ -6,7 +6,7 @@ use crate::ops::sessions::caller;
 use crate::store::Store;
 use crate::store::address::{Address, parse};
 use crate::store::checkpoint::{self, Checkpoint, SessionNotes};
-use crate::store::id::SnapshotId;
+use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{Record, RecordKind};
 use crate::store::stored::Stored;
 
@@ -68,6 +68,28 @@ pub fn resolve_session(ctx: &Context<'_>, store: &Store, word: Option<&str>) -> 
         .hint("give more of the id; 'tw session list' shows the ids")
         .detail("candidates", many.to_vec())),
     }
+}
+
+/// As [`resolve_session`], also for a session that was never started: snapshots may name any.
+///
+/// # Errors
+/// As [`resolve_session`], where no snapshot names it either.
+pub fn resolve_named_session(ctx: &Context<'_>, store: &Store, word: &str) -> Result<String> {
+    let error = match resolve_session(ctx, store, Some(word)) {
+        Err(error) if error.code() == Code::SessionNotFound => error,
+        other => return other,
+    };
+    for kind in IdKind::ALL {
+        for id in store.ids(kind)? {
+            // What cannot be read names none.
+            let stored = store.read_id(&id).ok();
+            let session = stored.and_then(|stored| stored.record.session_id);
+            if session.as_deref() == Some(word) {
+                return Ok(word.to_owned());
+            }
+        }
+    }
+    Err(error)
 }
 
 /// The checkpoint that a word names: its number, `checkpoint:<n>` or `<session>:<n>`. `session` is whose it is when the

@@ -32,7 +32,7 @@ use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::names::{session_component, snapshot_ref};
 use crate::store::session::SessionRecord;
 
-pub use find::{Named, find, resolve_session, snapshot_of, stored};
+pub use find::{Named, find, resolve_named_session, resolve_session, snapshot_of, stored};
 pub use named_paths::named_paths;
 pub use noted::Noted;
 pub use resolve::{Conversation, Spot, conversation, spot};

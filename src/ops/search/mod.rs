@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
-use super::checkpoints::resolve_session;
+use super::checkpoints::resolve_named_session;
 use super::pathspec::Pathspec;
 use super::timeline::{time, time_since};
 use super::versions::{Files, Scope, States, Talks, Turns, Unreadable, Walked, staged, walk};
@@ -211,7 +211,7 @@ fn limits(ctx: &Context<'_>, store: &Store, request: &Search) -> Result<Limits> 
     let since = request.since.as_deref().map(|word| time_since(ctx, word));
     let until = request.until.as_deref().map(|word| time(ctx, word));
     let session = request.session.as_deref();
-    let session = session.map(|word| resolve_session(ctx, store, Some(word)));
+    let session = session.map(|word| resolve_named_session(ctx, store, word));
     Ok(Limits {
         since: since.transpose()?,
         until: until.transpose()?,

@@ -6,7 +6,7 @@ use super::entry::{Entry, EntryKind};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::checkpoints::resolve_session;
+use crate::ops::checkpoints::resolve_named_session;
 use crate::ops::pathspec::Pathspec;
 use crate::store::Store;
 use crate::store::address::moment_of;
@@ -95,7 +95,7 @@ pub(super) struct Matcher {
 impl Matcher {
     pub(super) fn new(ctx: &Context<'_>, store: &Store, filter: &Filter) -> Result<Self> {
         let session = filter.session.as_deref();
-        let session = session.map(|word| resolve_session(ctx, store, Some(word)));
+        let session = session.map(|word| resolve_named_session(ctx, store, word));
         Ok(Self {
             grep: filter.grep.as_deref().map(pattern).transpose()?,
             since: filter.since.map_or(i64::MIN, Moment::seconds),
