@@ -105,7 +105,7 @@ pub struct Globals {
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub no_pager: bool,
 
-    /// Answer yes to the questions of init, drop and recover
+    /// Answer yes to the questions of init, drop, recover, undo, redo and web --export
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub yes: bool,
 }
