@@ -125,10 +125,13 @@ impl Human for Served {
         } else {
             "it only looks"
         };
-        let minutes = self.idle_seconds.div_ceil(60);
+        let (number, unit) = match self.idle_seconds {
+            seconds if seconds % 60 == 0 => (seconds / 60, "minute"),
+            seconds => (seconds, "second"),
+        };
         page.note(format!(
             "{does}; it ends with Ctrl-C, or when nobody used it for {}",
-            count(usize::try_from(minutes).unwrap_or(usize::MAX), "minute")
+            count(usize::try_from(number).unwrap_or(usize::MAX), unit)
         ));
     }
 

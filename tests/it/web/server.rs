@@ -65,7 +65,9 @@ fn the_page_is_given_to_whoever_has_the_token_with_headers_that_keep_it_in() {
     );
     let notes = String::from_utf8(said.stderr).unwrap();
     assert!(
-        notes.contains("it only looks") && notes.contains("ended: nobody used"),
+        notes.contains("it only looks")
+            && notes.contains("nobody used it for 1 second\n")
+            && notes.contains("ended: nobody used"),
         "{notes}"
     );
 }
