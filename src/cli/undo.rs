@@ -153,6 +153,18 @@ impl Human for Levels {
     }
 }
 
+/// Why HEAD stayed, in words.
+fn head_words(reason: &str) -> String {
+    match reason {
+        "head-moved" => "HEAD has moved since".to_owned(),
+        "branch-moved" => "its branch has moved since".to_owned(),
+        "branch-gone" => "its branch is gone".to_owned(),
+        "branch-broken" => "its branch is broken".to_owned(),
+        "checked-out-elsewhere" => "its branch is checked out in another worktree".to_owned(),
+        other => clean(other),
+    }
+}
+
 impl Human for Undone {
     fn print(&self, page: &mut Page) {
         let verb = match (self.direction, self.dry_run) {
@@ -184,7 +196,10 @@ impl Human for Undone {
             &self.changed_since,
         );
         if let Some(why) = &self.head_stayed {
-            page.line(format!("  HEAD and index stay as they are: {}", clean(why)));
+            page.line(format!(
+                "  HEAD and index stay as they are: {}",
+                head_words(why)
+            ));
         }
         page.notices(&self.notices);
         if self.dry_run {

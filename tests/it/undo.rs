@@ -485,6 +485,19 @@ fn a_lost_backup_ref_does_not_stop_an_undo_while_git_has_the_objects() {
     assert_eq!(sandbox.text("b.txt"), "now\n");
 }
 
+#[test]
+fn why_head_stays_is_said_in_words() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "work\n");
+    sandbox.json(["travel", &id]);
+    sandbox.json(["return"]);
+    commit(&sandbox, "moved on");
+    let said = sandbox.ok(["undo", "-y"]);
+    let line = "  HEAD and index stay as they are: HEAD has moved since\n";
+    assert!(said.contains(line), "{said}");
+}
+
 /// What is purged is rewritten: no list has it.
 #[test]
 fn only_what_comes_back_is_said_to_come_back() {
