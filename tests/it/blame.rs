@@ -562,3 +562,11 @@ fn nothing_that_the_repository_names_is_run() {
     assert_eq!(said(&sandbox, &["blame", "t.txt"]), ["commit", "between"]);
     assert!(!mark.exists());
 }
+
+#[test]
+fn a_directory_has_no_lines() {
+    let sandbox = Sandbox::new();
+    let (error, code) = sandbox.json_error(["blame", "."]);
+    assert_eq!((error["code"].as_str(), code), (Some("PATH_NOT_FOUND"), 3));
+    assert_eq!(error["message"], "'.' is a directory");
+}

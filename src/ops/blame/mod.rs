@@ -23,7 +23,8 @@ mod trace;
 
 use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 
 use super::Context;
 use super::address;
@@ -171,7 +172,7 @@ impl FileAsked {
         request: &Blame,
         name: &[u8],
     ) -> Result<Self> {
-        let text = present::read(ctx, name)?.ok_or_else(|| not_there(name))?;
+        let text = present::read(ctx, name)?.ok_or_else(|| not_there(ctx, name))?;
         let mut file = Self {
             text,
             revision: "present".to_owned(),
@@ -310,7 +311,13 @@ fn content(store: &Store, commit: Oid, name: &[u8]) -> Result<Option<Vec<u8>>> {
     }
 }
 
-fn not_there(name: &[u8]) -> Error {
+fn not_there(ctx: &Context<'_>, name: &[u8]) -> Error {
+    let there = ctx.repo.worktree_root().join(OsStr::from_bytes(name));
+    if there.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+        let name = if name.is_empty() { b"." } else { name };
+        let message = format!("'{}' is a directory", path::display(name));
+        return Error::new(Code::PathNotFound, message).hint("name a file in it");
+    }
     let message = format!("there is no file '{}'", path::display(name));
     Error::new(Code::PathNotFound, message).hint(
         "name a snapshot or commit that has it before the path; 'tw find PATH' shows which have",
