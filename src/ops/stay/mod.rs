@@ -216,6 +216,12 @@ impl<'a> ReturnOperation<'a> {
         let mut keep = Vec::new();
         for word in &request.keep {
             let path = self.ctx.repo_path(word)?;
+            if !path.is_empty() && !path::is_safe(&path) {
+                let shown = path::display(word.as_encoded_bytes());
+                let message = format!("'{shown}' is nothing that tw touches and cannot be kept");
+                return Err(Error::new(Code::PathNotFound, message)
+                    .hint("--keep names files of the past that stay in the working tree"));
+            }
             let root = Root::open(self.ctx.repo.worktree_root())?;
             if path.is_empty() || root.stamp(&path)?.is_none() {
                 let shown = path::display(word.as_encoded_bytes());

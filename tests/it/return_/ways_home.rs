@@ -275,3 +275,10 @@ fn a_dry_run_says_what_the_return_does() {
     }
     assert_eq!(list(&did["discarded"]), ["big.bin"]);
 }
+
+#[test]
+fn what_is_git_s_own_cannot_be_kept() {
+    let sandbox = away();
+    let (error, code) = sandbox.json_error(["return", "--keep", ".git/config"]);
+    assert_eq!((error["code"].as_str(), code), (Some("PATH_NOT_FOUND"), 3));
+}
