@@ -124,7 +124,10 @@ impl Human for Returned {
                 clean(title)
             ));
         }
-        if let Some(CommitMade { oid, .. }) = self.aftermath.commits_made.first() {
+        let is_on_branch = self.aftermath.commits_branch.is_some();
+        if let Some(CommitMade { oid, .. }) = self.aftermath.commits_made.first()
+            && !is_on_branch
+        {
             page.hint(format!(
                 "'git branch NAME {oid}' keeps the commits made in the past"
             ));

@@ -257,6 +257,9 @@ pub struct Aftermath {
     pub head: HeadReport,
     /// Commits made on the detached HEAD.
     pub commits_made: Vec<CommitMade>,
+    /// The branch that they are on: one that was unborn in the past. Else they are on none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commits_branch: Option<String>,
     /// Directories left in place whose content changed in the past.
     #[serde(flatten, with = "Texts::<Stayed>")]
     pub stayed: Vec<RepoPath>,

@@ -123,6 +123,7 @@ fn returned() -> Returned {
                 oid: oid('4'),
                 title: "try it".to_owned(),
             }],
+            commits_branch: None,
             stayed: vec![path(b"target/")],
             moved_aside: vec![MovedAside {
                 from: path(b"pipe"),

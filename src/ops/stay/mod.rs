@@ -202,6 +202,7 @@ impl<'a> ReturnOperation<'a> {
                 changed_since: Vec::new(),
                 head,
                 commits_made: Vec::new(),
+                commits_branch: None,
                 stayed: Vec::new(),
                 moved_aside: would_move(self.ctx, &aside.take(), self.backup.id.tail())?,
                 discarded: repo_paths(discarded.take()),
@@ -245,6 +246,9 @@ impl<'a> ReturnOperation<'a> {
         let (raw_head, head) = head_for(self.ctx, self.store, &self.backup)?;
         // Before HEAD moves away from them.
         let (commits_made, untold) = self.commits_made();
+        let made_branch = self.ctx.repo.head().ok().and_then(|head| head.reference);
+        let made_branch =
+            made_branch.filter(|name| !commits_made.is_empty() && is_past_branch(name));
         let hidden = |seen: &Capture<'_>| self.hidden(seen);
         let written = self.written_by_travel()?;
         let likely = |full: &[u8]| written.blob(full);
@@ -278,7 +282,12 @@ impl<'a> ReturnOperation<'a> {
             dry_run: false,
             verified: true,
             changes: swapped.changes(),
-            notices: notices(&swapped, &head, &commits_made, untold),
+            notices: notices(
+                &swapped,
+                &head,
+                (&commits_made, made_branch.as_deref()),
+                untold,
+            ),
             aftermath: Aftermath {
                 changed_since: repo_paths(swapped.changed_since),
                 head,
@@ -286,6 +295,7 @@ impl<'a> ReturnOperation<'a> {
                     .into_iter()
                     .map(|(oid, title)| CommitMade { oid, title })
                     .collect(),
+                commits_branch: made_branch,
                 stayed,
                 moved_aside: moved_aside.into_iter().map(MovedAside::from).collect(),
                 discarded: repo_paths(discarded.take()),
@@ -417,7 +427,7 @@ pub fn untold_commits(tip: Oid, error: &Error) -> String {
 fn notices(
     swapped: &Swapped<'_>,
     head: &HeadReport,
-    commits_made: &[(Oid, String)],
+    (commits_made, branch): (&[(Oid, String)], Option<&str>),
     untold: Option<String>,
 ) -> Vec<String> {
     let mut notices = swap_notices(&swapped.applied);
@@ -425,7 +435,12 @@ fn notices(
     if let Some(reason) = &head.reason {
         notices.push(head_notice(reason, head));
     }
-    if let Some((oid, _)) = commits_made.first() {
+    if let (Some(_), Some(branch)) = (commits_made.first(), branch) {
+        let branch = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+        notices.push(format!(
+            "commits were made in the past, and are on branch '{branch}'; to call it otherwise: git branch -m {branch} NAME"
+        ));
+    } else if let Some((oid, _)) = commits_made.first() {
         notices.push(format!(
             "commits were made in the past; to keep them on a branch: git branch NAME {oid}"
         ));

@@ -159,3 +159,25 @@ fn a_commit_on_the_branch_itself_in_the_past_counts_as_moved() {
         "nobody's work is reverted"
     );
 }
+
+#[test]
+fn a_commit_on_the_branch_that_was_unborn_in_the_past_is_on_it() {
+    let sandbox = Sandbox::unborn();
+    sandbox.write("a.txt", "one\n");
+    let id = snapshot(&sandbox);
+    commit(&sandbox, "present");
+    sandbox.json(["travel", &id]);
+    commit(&sandbox, "past");
+    let made = sandbox.git(["rev-parse", "HEAD"]);
+    let ran = sandbox.tw(["--json", "return"]);
+    let answer: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    crate::schema::check("return", &answer);
+    assert_eq!(answer["commits_branch"], "refs/heads/timewarp/past");
+    let notices = answer["notices"].to_string();
+    assert!(
+        notices.contains("are on branch 'timewarp/past'"),
+        "{notices}"
+    );
+    assert!(!notices.contains("git branch NAME"), "{notices}");
+    assert_eq!(sandbox.git(["rev-parse", "timewarp/past"]), made);
+}
