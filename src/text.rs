@@ -1,8 +1,9 @@
 //! Text that somebody else wrote, on its way in and on its way to a screen.
 //!
-//! Owns which characters move a terminal instead of being seen, how they are written so that they are seen, how words become
+//! Owns the reading of JSON that strains the parser ([`foreign_json`]), which characters move a terminal instead of being seen, how they are written so that they are seen, how words become
 //! a line for a shell, how amounts are written, and the byte order mark that some editors put before a text. Promises that [`hidden`] is the inverse of [`visible`].
 
+pub mod foreign_json;
 pub mod syntax;
 
 use std::fmt::Display;

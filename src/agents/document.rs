@@ -10,6 +10,7 @@ use super::lines;
 use super::transcript::Position;
 use crate::error::Result;
 use crate::git::regular;
+use crate::text::foreign_json;
 
 /// A document: its bytes, and where its messages stand.
 pub struct Document {
@@ -35,7 +36,7 @@ impl Document {
     /// The value at a path of keys.
     pub fn value(&self, path: &[&str]) -> Option<Value> {
         let range = span::find(&self.text, path)?;
-        serde_json::from_slice(self.text.get(range)?).ok()
+        foreign_json::from_slice(self.text.get(range)?).ok()
     }
 }
 

@@ -293,6 +293,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_json_to_the_agent_is_a_payload() {
+        let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+        let payload =
+            format!("{{\"session_id\":\"s\",\"x\":[1e400,{deep}],\"prompt\":\"cut \\ud83d\"}}");
+        let event = parse("claude", Some("user-prompt-submit"), payload.as_bytes());
+        let event = event.expect("a good payload");
+        assert_eq!(event.prompt.as_deref(), Some("cut \u{fffd}"));
+        assert_eq!(event.session_id.as_deref(), Some("s"));
+    }
+
+    #[test]
     fn events_have_one_name_whoever_calls() {
         for (theirs, ours) in [
             ("SessionStart", "session-start"),

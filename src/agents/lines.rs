@@ -1,7 +1,8 @@
 //! Session files read line by line: any length of line, offsets kept, only one line in memory.
 //!
 //! A file is read up to the length it had when it was opened: a live session may grow meanwhile. A line that is no JSON
-//! object is the caller's to count; invalid UTF-8 is read with replacement characters, as the agents do.
+//! object is the caller's to count; what agents read and the parser does not (invalid UTF-8, half a surrogate pair) is read with
+//! replacement characters, as the agents do.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read as _, Take};
@@ -14,7 +15,7 @@ use super::transcript::Position;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::hex::hex;
 use crate::git::regular;
-use crate::text::without_mark;
+use crate::text::{foreign_json, without_mark};
 
 /// A buffer that grew past this is given back after its line.
 const LARGE: usize = 8 << 20;
@@ -84,14 +85,10 @@ impl Line<'_> {
     }
 }
 
-/// Parses one JSON object, invalid UTF-8 replaced; a byte order mark before it is no part of it.
+/// Parses one JSON object as agents write it, with what is no text and no number replaced; a byte order mark before it is no
+/// part of it. For reading alone: what is kept are the bytes.
 pub fn parse_object(bytes: &[u8]) -> Option<Value> {
-    let bytes = without_mark(bytes);
-    let value = serde_json::from_slice::<Value>(bytes).ok().or_else(|| {
-        // Text that is whole but no JSON would not get better by it.
-        std::str::from_utf8(bytes).err()?;
-        serde_json::from_str(&String::from_utf8_lossy(bytes)).ok()
-    })?;
+    let value: Value = foreign_json::from_slice(bytes).ok()?;
     value.is_object().then_some(value)
 }
 
@@ -261,6 +258,8 @@ mod tests {
         assert_eq!(value["text"], "a\u{fffd}b");
         assert!(parse_object(b"[1]").is_none(), "not an object");
         assert!(parse_object(b"{\"text\":\"a").is_none());
+        let cut = parse_object(b"{\"text\":\"a \\ud83d\"}").expect("JSON to its agent");
+        assert_eq!(cut["text"], "a \u{fffd}");
     }
 
     #[test]

@@ -35,6 +35,22 @@ impl Random {
     }
 }
 
+/// Values that are JSON to the agents and too much for the parser, each with what stands for it until it is written.
+const ODD: [[&str; 2]; 4] = [
+    ["@half", "\"cut \\ud83d\""],
+    ["@large", "1e400"],
+    ["@none", "NaN"],
+    ["@deep", DEEP],
+];
+
+const DEEP: &str = "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[{\"type\":\"tool_use\"}]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]";
+
+fn with_odd(text: &str) -> String {
+    ODD.iter().fold(text.to_owned(), |text, [name, value]| {
+        text.replace(&format!("\"{name}\""), value)
+    })
+}
+
 /// One session of an agent as it is written down, with inventions between its rows.
 struct Session {
     agent: &'static str,
@@ -68,7 +84,7 @@ impl Session {
     }
 
     fn push(&mut self, file: usize, row: &Value) -> String {
-        let line = row.to_string();
+        let line = with_odd(&row.to_string());
         let text = &mut self.files[file].1;
         text.push_str(&line);
         text.push('\n');
@@ -119,8 +135,9 @@ impl Session {
             "usage",
             "xNew",
         ];
-        match self.random.below(if depth < 3 { 8 } else { 5 }) {
+        match self.random.below(if depth < 3 { 9 } else { 6 }) {
             0 => Value::Null,
+            5 => json!(self.random.one_of(&ODD)[0]),
             1 => json!(self.random.below(1_000_000)),
             2 => json!(
                 self.random
@@ -128,7 +145,7 @@ impl Session {
             ),
             3 => json!(format!("call-{}", self.random.below(TURNS))),
             4 => json!({"type": "tool_result", "tool_use_id": "call-nobody-made", "content": "x"}),
-            5 => Value::from(
+            6 => Value::from(
                 (0..self.random.below(3))
                     .map(|_| self.value(depth + 1))
                     .collect::<Vec<_>>(),
@@ -288,7 +305,10 @@ fn what_is_new_in_a_document_stops_no_rewind() {
         for round in 0..rounds() {
             let mut session = Session::new(agent, &[name], round);
             let document = document(agent, &mut session);
-            session.files[0].1 = document.to_string();
+            session.files[0].1 = with_odd(&document.to_string());
+            for (_, line) in &mut session.invented {
+                *line = with_odd(line);
+            }
             let home = tempfile::tempdir().expect("a temporary directory");
             let path = session.write(home.path());
             let about = format!("{agent}, round {round}");

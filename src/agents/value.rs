@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::text::foreign_json;
+
 /// A string field.
 pub fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
@@ -39,7 +41,9 @@ pub fn shown(value: &Value) -> String {
 /// A value that may be JSON in a string, as tool arguments often are.
 pub fn unquoted(value: &Value) -> Value {
     match value {
-        Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| value.clone()),
+        Value::String(text) => {
+            foreign_json::from_slice(text.as_bytes()).unwrap_or_else(|_| value.clone())
+        }
         other => other.clone(),
     }
 }

@@ -18,7 +18,7 @@ use crate::agents::context_log::{self as log, Log, Tokens};
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::json::{self, Text};
 use crate::store::context::{self as store, ContextFile, Old};
-use crate::text::without_mark;
+use crate::text::{foreign_json, without_mark};
 
 pub use compact::{Compact, Compacted, NotDone, Summary, compact};
 
@@ -243,6 +243,15 @@ fn lines_of(bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
     {
         return Ok(vec![record::line(&value)]);
     }
+    if trimmed.contains(&b'\n') && foreign_json::from_slice::<Value>(trimmed).is_ok() {
+        // It cannot be written anew as it is. A string has no bare line feed: what is one stands between the parts.
+        let mut line = trimmed.to_vec();
+        for byte in line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
+            *byte = b' ';
+        }
+        line.push(b'\n');
+        return Ok(vec![line]);
+    }
     let mut lines: Vec<Vec<u8>> = Vec::new();
     for line in trimmed.split(|byte| *byte == b'\n') {
         let line = line.trim_ascii();
@@ -264,7 +273,7 @@ fn checked(line: &[u8]) -> Result<Record> {
         )
         .hint("a record is a JSON object such as {\"role\": \"user\", \"content\": \"hello\"}")
     };
-    let value = serde_json::from_slice::<Value>(line)
+    let value = foreign_json::from_slice::<Value>(line)
         .map_err(|error| refused(error.to_string()).caused_by(error))?;
     record::check(value, Parts::Known).map_err(refused)
 }

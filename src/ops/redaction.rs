@@ -17,7 +17,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Root};
 use crate::json;
 use crate::redact::{Redactor, redacted_bytes};
-use crate::text::without_mark;
+use crate::text::{foreign_json, without_mark};
 
 /// Larger `.env*` files are something else.
 const LARGEST: u64 = 1 << 20;
@@ -114,11 +114,12 @@ pub fn clean(ctx: Option<&Context<'_>>, input: &[u8], check: bool) -> Cleaned {
         let mark = text.len() - text.trim_start_matches('\u{feff}').len();
         let (mark, text) = text.split_at(mark);
         let first = text.lines().next().unwrap_or_default();
-        let mut redacted = if serde_json::from_str::<Map<String, Value>>(first).is_ok() {
-            redactor.json_lines(text)
-        } else {
-            redactor.text(text)
-        };
+        let mut redacted =
+            if foreign_json::from_slice::<Map<String, Value>>(first.as_bytes()).is_ok() {
+                redactor.json_lines(text)
+            } else {
+                redactor.text(text)
+            };
         redacted.text.insert_str(0, mark);
         redacted
     });

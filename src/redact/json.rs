@@ -8,6 +8,7 @@ use super::fields::{is_password_name, is_secret_under};
 use super::runs::run_at_start;
 use super::span::FoundBy;
 use super::{Redacted, Redactor, Tally};
+use crate::text::foreign_json;
 
 /// The mark for a value that its name gave away.
 const MARK: &str = "***REDACTED***";
@@ -207,7 +208,7 @@ impl Splicer<'_> {
         let is_name = frames.last().is_some_and(|frame| frame.object)
             && self.line[end..].trim_start().starts_with(':');
         let decoded: std::borrow::Cow<'_, str> = if literal.contains('\\') {
-            serde_json::from_str::<String>(literal)
+            foreign_json::from_slice::<String>(literal.as_bytes())
                 .unwrap_or_default()
                 .into()
         } else {

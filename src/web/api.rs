@@ -15,6 +15,7 @@ use crate::ops::Context;
 use crate::ops::timeline::{EntryKind, Filter};
 use crate::ops::web::{self, Key, Subject};
 use crate::progress::Silent;
+use crate::text::foreign_json;
 use crate::wire;
 
 /// So many entries are given at a time.
@@ -132,7 +133,7 @@ pub fn answer(name: &str, request: &Request, shared: &Shared, touch: impl Fn()) 
 }
 
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
-    serde_json::from_slice(body)
+    foreign_json::from_slice(body)
         .map_err(|error| Error::usage(format!("this question is not understood: {error}")))
 }
 

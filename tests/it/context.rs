@@ -584,3 +584,17 @@ fn people_see_a_line_for_each_record() {
          the log before is [ROOT]/repo/.git/timewarp/contexts/work_1.jsonl\n"
     );
 }
+
+#[test]
+fn what_python_takes_for_json_is_kept_as_it_stands() {
+    let sandbox = sandbox();
+    let line = "{\"role\": \"user\", \"content\": \"cut \\ud83d\", \"extra\": 1e400}";
+    context(&sandbox, &["append", "--json", line]);
+    let spread = line.replace(", ", ",\r\n  ");
+    context(&sandbox, &["append", "--json", &spread]);
+    let text = sandbox.text(file("work.jsonl"));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines, [line, &line.replace(", ", ",    ")]);
+    let shown = context(&sandbox, &["show"]);
+    assert_eq!(shown["records"][0]["content"], "cut \u{fffd}", "{shown}");
+}

@@ -614,3 +614,15 @@ fn ends_of_turns_are_off_where_checkpoints_are() {
     silent(&sandbox, &["claude", "Stop"], &payload);
     assert_eq!(turn_ends(&sandbox), []);
 }
+
+#[test]
+fn a_payload_that_was_cut_inside_of_an_emoji_is_one() {
+    let sandbox = Sandbox::new();
+    let start = json!({"session_id": "abcd", "source": "startup"});
+    silent(&sandbox, &["generic", "session-start"], &start);
+    let payload = "{\"session_id\": \"abcd\", \"x\": 1e400, \"prompt\": \"cut \\ud83d\"}";
+    let ran = hook(&sandbox, &["generic", "user-prompt-submit"], payload);
+    assert_eq!(sandbox.show(&ran), "exit 0\n");
+    let listed = sandbox.json(["checkpoint", "list", "--session", "abcd"]);
+    assert_eq!(listed["checkpoints"][0]["prompt"], "cut \u{fffd}");
+}

@@ -105,7 +105,7 @@ impl Companion for State {
 fn state(transcript: &Transcript) -> Value {
     let bytes =
         crate::git::regular::read(transcript.path.with_file_name("state.json")).unwrap_or_default();
-    let old: Value = serde_json::from_slice(crate::text::without_mark(&bytes)).unwrap_or_default();
+    let old: Value = crate::text::foreign_json::from_slice(&bytes).unwrap_or_default();
     let title = old
         .get("custom_title")
         .and_then(Value::as_str)

@@ -12,7 +12,7 @@ use crate::agents::places::{self, Candidate, Places, SessionFile};
 use crate::agents::value::{items, text};
 use crate::git::fs;
 use crate::git::hex::hex;
-use crate::text::without_mark;
+use crate::text::foreign_json;
 
 /// The name of the file that holds the model's context.
 pub const CONTEXT: &str = "context.jsonl";
@@ -38,7 +38,7 @@ struct WorkDir {
 
 fn work_dirs(root: &Path) -> Vec<WorkDir> {
     let bytes = crate::git::regular::read(root.join("kimi.json")).unwrap_or_default();
-    let known: Value = serde_json::from_slice(without_mark(&bytes)).unwrap_or_default();
+    let known: Value = foreign_json::from_slice(&bytes).unwrap_or_default();
     items(known.get("work_dirs"))
         .iter()
         .filter_map(|entry| {

@@ -20,6 +20,7 @@ use crate::agents::opencode::read::{is_reverted, is_settled};
 use crate::agents::transcript::{Cut, Transcript};
 use crate::agents::value::{items, text};
 use crate::error::{Code, Error, Result};
+use crate::text::foreign_json;
 
 /// What of a session's head is the origin's alone: a fork is nobody's sub-agent, was not shared, and has nothing undone.
 const ORIGINS_OWN: [&str; 3] = ["revert", "share", "parentID"];
@@ -105,7 +106,7 @@ fn head_edits(text: &[u8], session: &str) -> Vec<Edit> {
 /// What changes in a message.
 fn message_edits(text: &[u8], session: &str) -> Vec<Edit> {
     let renamed = |(range, is_session): (Range<usize>, bool)| {
-        let old: String = serde_json::from_slice(text.get(range.clone())?).ok()?;
+        let old: String = foreign_json::from_slice(text.get(range.clone())?).ok()?;
         let new = if is_session {
             session.to_owned()
         } else {

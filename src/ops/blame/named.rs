@@ -22,6 +22,7 @@ use crate::git::textdiff::same_lines;
 use crate::ops::Context;
 use crate::ops::checkpoints::spot;
 use crate::store::Store;
+use crate::text::foreign_json;
 
 /// So much of a turn's part of the file is looked at for the model.
 const LOOKED_AT: u64 = 4 << 20;
@@ -215,7 +216,7 @@ fn model(turn: &Turn) -> Option<String> {
         .ok()?;
     let mut lines = bytes.split(|byte| *byte == b'\n');
     lines.find_map(|line| {
-        let row: Value = serde_json::from_slice(line).ok()?;
+        let row: Value = foreign_json::from_slice(line).ok()?;
         let inner = ["message", "payload"]
             .iter()
             .filter_map(|name| row.get(name));

@@ -28,7 +28,7 @@ use crate::store::records::{Json, Note};
 use crate::store::session::SessionRecord;
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
-use crate::text::without_mark;
+use crate::text::foreign_json;
 
 /// What a report cannot be without: the field and its flag.
 const REQUIRED: [(&str, &str); 3] = [
@@ -151,7 +151,7 @@ fn complete(request: &Report) -> Result<ReportFields> {
 }
 
 fn take_json(fields: &mut ReportFields, bytes: &[u8]) -> Result<()> {
-    let json: Json = serde_json::from_slice(without_mark(bytes)).map_err(|error| {
+    let json: Json = foreign_json::from_slice(bytes).map_err(|error| {
         Error::new(
             Code::IssueInvalid,
             format!("the report is not a JSON object: {error}"),
@@ -218,7 +218,7 @@ fn snapshot(
 }
 
 fn named_in_json(request: &Report) -> Option<String> {
-    let json: Value = serde_json::from_slice(without_mark(request.json.as_deref()?)).ok()?;
+    let json: Value = foreign_json::from_slice(request.json.as_deref()?).ok()?;
     let named = json.get("snapshot").or_else(|| json.get("snapshot_id"))?;
     named.as_str().map(str::to_owned)
 }

@@ -34,6 +34,13 @@ impl Dice {
 }
 
 #[test]
+fn a_secret_that_was_cut_inside_of_an_emoji_goes() {
+    let json = "{\"password\":\"hunter2x\\ud83d\"}";
+    let redacted = "{\"password\":\"***REDACTED***\"}";
+    assert_eq!(Redactor::new().json_lines(json).text, redacted);
+}
+
+#[test]
 fn only_the_secret_goes() {
     let redactor = Redactor::new();
     for (text, redacted) in [

@@ -12,6 +12,7 @@ use serde_json::{Deserializer, Map, Value, json};
 
 use super::{Claim, Claimed, FileLines, Lines, TurnLines, Writer, digits, word};
 use crate::git::Oid;
+use crate::text::foreign_json;
 
 /// Where the format's example keeps its records, in the working tree.
 pub const FILE: &[u8] = b".agent-trace/traces.jsonl";
@@ -114,10 +115,10 @@ fn values(bytes: &[u8]) -> Vec<Option<Value>> {
         .peekable();
     let by_line = lines
         .peek()
-        .is_none_or(|first| serde_json::from_slice::<Value>(first).is_ok());
+        .is_none_or(|first| foreign_json::from_slice::<Value>(first).is_ok());
     if by_line {
         return lines
-            .map(|line| serde_json::from_slice(line).ok())
+            .map(|line| foreign_json::from_slice(line).ok())
             .collect();
     }
     let values = Deserializer::from_slice(bytes).into_iter::<Value>();

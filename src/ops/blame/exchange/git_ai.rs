@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Claim, Claimed, FileLines, Lines, TurnLines, Writer, digits, unreadable, word};
 use crate::error::Result;
+use crate::text::foreign_json;
 
 /// What the log is written in.
 const SCHEMA: &str = "authorship/3.0.0";
@@ -71,7 +72,8 @@ impl Log {
                 });
             }
         }
-        let about = serde_json::from_str(rest).map_err(|error| unreadable(&error.to_string()))?;
+        let about = foreign_json::from_slice(rest.as_bytes())
+            .map_err(|error| unreadable(&error.to_string()))?;
         let log = Self { files, about };
         let version = log.about.get("schema_version").and_then(Value::as_str);
         match version {
