@@ -9,7 +9,7 @@
 //!   a process that is dead when the swap is, as recovery wants it.
 //! - Standard output holds the protocol and nothing else.
 //!
-//! Leaves out the work, which is `ops`'s, and the documents, which are `wire`'s. The SDK is named in `server` alone.
+//! Leaves out the work, which is `ops`'s, and the documents, which are `wire`'s. The SDK is named in `server` and `transport` alone.
 
 mod arguments;
 mod call;
@@ -20,6 +20,7 @@ mod resources;
 mod schema;
 mod server;
 mod tools;
+mod transport;
 
 pub use call::answer;
 pub use schema::listing;

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams,
-    GetPromptResponse, GetPromptResult, Implementation, InputRequest, InputRequests,
-    InputRequiredResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument,
-    PromptMessage, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities,
-    ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
+    ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    InputRequest, InputRequests, InputRequiredResult, InputResponses, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    Prompt, PromptArgument, PromptMessage, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::call::{self, Job, Work};
+use super::transport::StandardLines;
 use super::{place, prompt, resources, schema, tools};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -29,8 +30,22 @@ use crate::error::{Code, Error, Result, ResultExt};
 /// A client that announced roots and then does not name them is not waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Threads that may wait: for input, for output, and for the process of a call.
-const THREADS: usize = 3;
+/// Threads that may wait: for the process of a call.
+const THREADS: usize = 1;
+
+/// The client has this long to read what was written to it when all is over.
+const LAST: Duration = Duration::from_secs(1);
+
+/// The requests that are answered here.
+const ANSWERED: [&str; 7] = [
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+];
 
 /// By this name the roots are asked for, and answered.
 const ROOTS: &str = "roots";
@@ -41,7 +56,7 @@ const ROOTS: &str = "roots";
 /// `IO` when the client does not speak the protocol, or the system refuses a thread.
 pub fn serve(start: PathBuf, env: Env) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
-        // Without input and output of its own: standard input and output are read by threads that may block.
+        // Without input and output of its own: those have threads that may block.
         .enable_time()
         .max_blocking_threads(THREADS)
         .build()
@@ -52,8 +67,9 @@ pub fn serve(start: PathBuf, env: Env) -> Result<()> {
         turn: Mutex::new(()),
         tools: serde_json::from_value(schema::listing()).map_err(std::io::Error::from)?,
     };
-    runtime.block_on(async {
-        match server.serve(rmcp::transport::stdio()).await {
+    let (lines, written) = StandardLines::open().context(|| "cannot start the server")?;
+    let served = runtime.block_on(async {
+        match server.serve(lines).await {
             Ok(running) => match running.waiting().await {
                 Ok(_) => Ok(()),
                 Err(error) => Err(Error::new(
@@ -69,7 +85,11 @@ pub fn serve(start: PathBuf, env: Env) -> Result<()> {
             )
             .hint("an agent starts 'tw mcp'; 'tw init' sets that up")),
         }
-    })
+    });
+    drop(runtime);
+    // Only the end is waited for, which is no message; a client that does not read is left to itself.
+    let _ = written.recv_timeout(LAST);
+    served
 }
 
 struct Server {
@@ -319,5 +339,20 @@ impl ServerHandler for Server {
         Ok(GetPromptResult::new(vec![message])
             .with_description(prompt::ABOUT)
             .into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<CustomResult, ErrorData> {
+        // What the SDK cannot read as one of the protocol's own requests comes here.
+        let method = request.method;
+        Err(if ANSWERED.contains(&method.as_str()) {
+            let what = format!("the params of '{method}' are not those of the protocol");
+            ErrorData::invalid_params(what, None)
+        } else {
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)
+        })
     }
 }

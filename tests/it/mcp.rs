@@ -1,6 +1,7 @@
 //! `tw mcp`: the protocol, driven by a small client of our own over the real binary's standard input and output.
 
 mod client;
+mod lines;
 mod loops;
 mod places;
 mod refusals;

@@ -173,6 +173,12 @@ impl Client {
         self.raw(&message.to_string());
     }
 
+    /// Sends a line as it is, and gives the message that comes next.
+    pub fn raw_answer(&mut self, line: &str) -> Value {
+        self.raw(line);
+        self.receive()
+    }
+
     fn receive(&mut self) -> Value {
         self.lines
             .recv_timeout(PATIENCE)
