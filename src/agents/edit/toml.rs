@@ -2,6 +2,8 @@
 //!
 //! Marks are comments, and agents that write their settings anew drop those, or put other tools' entries between them. So our
 //! entries are also known by what they are: an MCP server `tw` that runs `tw mcp`, hooks that run `tw hook`.
+//!
+//! To `hooks = []`, as an agent writes it that has none, TOML lets nobody add any: it stands aside as a comment while ours are there.
 
 use std::ops::Range;
 
@@ -12,6 +14,9 @@ use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, TableL
 const SERVERS: &str = "mcp_servers";
 const HOOKS: &str = "hooks";
 const NAME: &str = "tw";
+
+/// What a line begins with that stands aside for ours.
+const ASIDE: &str = "# timewarp put aside: ";
 
 fn is_text(item: Option<&Item>, fits: impl Fn(&str) -> bool) -> bool {
     item.and_then(Item::as_str).is_some_and(fits)
@@ -47,15 +52,70 @@ pub fn put_toml(text: &str, body: &str) -> Option<String> {
         // Somebody wrote the file anew, and they stand there as they should.
         return Some(text.to_owned());
     }
-    if stray == bare && bare == take_block(text) {
-        return Some(put_block(text, body, None));
-    }
-    Some(put_block(&stray, body, None))
+    let room = if stray == bare && bare == take_block(text) {
+        make_room(text, body)?
+    } else {
+        make_room(&stray, body)?
+    };
+    Some(put_block(&room, body, None))
 }
 
 /// The text without our entries; None when it is not valid TOML.
 pub fn take_toml(text: &str) -> Option<String> {
-    without_ours(&without_block(text)?)
+    let left = without_ours(&without_block(text)?)?;
+    let lines = left.split_inclusive('\n');
+    let back: String = lines
+        .map(|line| line.strip_prefix(ASIDE).unwrap_or(line))
+        .collect();
+    if back.parse::<::toml::Table>().is_ok() {
+        return Some(back);
+    }
+    // Others have put theirs there meanwhile.
+    let lines = left.split_inclusive('\n');
+    Some(lines.filter(|line| !line.starts_with(ASIDE)).collect())
+}
+
+/// The text with what is empty and leaves no room for the entries of `body` put aside; None when it is not valid TOML.
+fn make_room(text: &str, body: &str) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let ours = Document::parse(body).ok()?;
+    let mut room = text.to_owned();
+    let mut spans = Vec::new();
+    for (key, value) in [HOOKS, SERVERS]
+        .iter()
+        .filter_map(|key| document.get_key_value(key))
+    {
+        if ours.contains_key(key.get()) && is_empty_inline(value) {
+            spans.push(key.span()?.start..value.span()?.end);
+        }
+    }
+    spans.sort_by_key(|span| std::cmp::Reverse(span.start));
+    for span in spans {
+        let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+        let lines: String = text[start..span.end]
+            .split_inclusive('\n')
+            .flat_map(|line| [ASIDE, line])
+            .collect();
+        room.replace_range(start..span.end, &lines);
+    }
+    Some(room)
+}
+
+fn is_empty_inline(item: &Item) -> bool {
+    match item {
+        Item::Value(Value::Array(list)) => list.is_empty(),
+        Item::Value(Value::InlineTable(table)) => table.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether entries of others stand where none of ours can be added.
+pub fn has_inline_entries(text: &str) -> bool {
+    let Ok(document) = Document::parse(text) else {
+        return false;
+    };
+    let mut values = [HOOKS, SERVERS].iter().filter_map(|key| document.get(key));
+    values.any(|value| matches!(value, Item::Value(Value::Array(_) | Value::InlineTable(_))))
 }
 
 /// The text without our block. What others put between its marks stays.
@@ -229,6 +289,28 @@ mod tests {
             assert_eq!(without_ours(left).as_deref(), Some(left), "{text:?}");
         }
         assert_eq!(without_ours("a ="), None);
+    }
+
+    #[test]
+    fn what_is_empty_stands_aside_and_comes_back() {
+        let hook = "[[hooks]]\nevent = \"x\"\ncommand = \"tw hook kimi x\"\n";
+        for (text, body) in [
+            ("a = 1\nhooks = []\nb = 2\n\n[models]\n", hook),
+            ("hooks = []", hook),
+            ("  hooks  = [ # none\r\n  ] # yet\r\na = 1\r\n", hook),
+            ("mcp_servers = {}\nhooks = []\n", BODY),
+            ("mcp_servers = { }\n[models]\n", BODY),
+        ] {
+            let made = put_toml(text, body).expect("valid");
+            assert!(made.parse::<::toml::Table>().is_ok(), "{made}");
+            assert_eq!(put_toml(&made, body).as_deref(), Some(made.as_str()));
+            assert_eq!(take_toml(&made).as_deref(), Some(text), "{made}");
+            assert!(!has_inline_entries(&made) || body == BODY, "{made}");
+        }
+        let made = put_toml("hooks = []\n", hook).expect("valid");
+        let theirs = "[[hooks]]\nevent = \"y\"\ncommand = \"theirs\"\n";
+        let left = take_toml(&format!("{made}{theirs}")).expect("valid");
+        assert_eq!(left, theirs);
     }
 
     const BODY: &str = "[mcp_servers.tw]\ncommand = \"tw\"\nargs = [\"mcp\"]\n";

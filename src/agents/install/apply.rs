@@ -17,6 +17,8 @@ pub enum Refusal {
     Unreadable,
     /// It would no longer be readable with ours in it.
     NoRoom,
+    /// Entries of others stand in one line, where TOML lets nobody add any.
+    Inline,
     /// A server of another command is called `tw`.
     OtherServer,
     /// Another file stands there.
@@ -29,6 +31,9 @@ impl Refusal {
         match self {
             Self::Unreadable => "cannot be read as the settings it should be",
             Self::NoRoom => "has other settings where those of tw belong",
+            Self::Inline => {
+                "has entries in brackets or braces behind 'hooks =' or 'mcp_servers =', to which TOML lets nobody add any (write them as tables, [[hooks]] or [mcp_servers.NAME], and run this again)"
+            }
             Self::OtherServer => "has another MCP server called 'tw'",
             Self::OtherFile => "is there already and not of tw's making",
         }
@@ -100,6 +105,8 @@ fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
         };
         return if is_toml(&new) {
             Ok(new)
+        } else if edit::has_inline_entries(text) {
+            Err(Refusal::Inline)
         } else {
             Err(Refusal::NoRoom)
         };

@@ -114,7 +114,13 @@ fn every_file_goes_in_and_out_again_byte_for_byte() {
         "{\n  \"hooks\": {},\n  \"version\": 1\n}\n",
         "{\n  // mine\n  \"a\": 1,\n  \"mcpServers\": {\"o\": {}},\n}\n",
     ];
-    let toml = [NO_FILE, "", "a = 1", "a = 1\n[x]\ny = 2 # z\n"];
+    let toml = [
+        NO_FILE,
+        "",
+        "a = 1",
+        "a = 1\n[x]\ny = 2 # z\n",
+        "default_model = \"\"\nhooks = []\nmcp_servers = {}\n\n[models]\n",
+    ];
     for scope in [Scope::Project, Scope::User] {
         for (agent, setup) in setups(scope) {
             for target in setup.targets {
@@ -150,7 +156,8 @@ fn what_is_not_ours_is_left_and_named() {
     let block = [Piece::Block(
         "[[hooks]]\nevent = \"x\"\ncommand = \"tw hook kimi x\"\n".to_owned(),
     )];
-    assert_eq!(put("hooks = []\n", &block), Err(Refusal::NoRoom));
+    let inline = "hooks = [{event = \"x\", command = \"theirs\"}]\n";
+    assert_eq!(put(inline, &block), Err(Refusal::Inline));
     assert_eq!(put("= 1", &block), Err(Refusal::Unreadable));
 }
 
