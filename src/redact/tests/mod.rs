@@ -34,6 +34,27 @@ impl Dice {
 }
 
 #[test]
+fn what_stands_in_colours_goes_too() {
+    let redactor = Redactor::new();
+    for (text, redacted) in [
+        (
+            "DB_PASSWORD=\u{1b}[32mVq7!mKe2zRt9\u{1b}[0m",
+            "DB_PASSWORD=\u{1b}[32m***REDACTED***\u{1b}[0m",
+        ),
+        (
+            "\u{1b}[36mDB_PASSWORD\u{1b}[0m=Vq7!mKe2zRt9",
+            "\u{1b}[36mDB_PASSWORD\u{1b}[0m=***REDACTED***",
+        ),
+        (
+            "\\u001b[36mDB_PASSWORD\\u001b[0m=Vq7!mKe2zRt9",
+            "\\u001b[36mDB_PASSWORD\\u001b[0m=***REDACTED***",
+        ),
+    ] {
+        assert_eq!(redactor.text(text).text, redacted, "{text:?}");
+    }
+}
+
+#[test]
 fn a_secret_that_was_cut_inside_of_an_emoji_goes() {
     let json = "{\"password\":\"hunter2x\\ud83d\"}";
     let redacted = "{\"password\":\"***REDACTED***\"}";
@@ -402,6 +423,10 @@ const HEAVY: &[&str] = &[
     "redis-cli -a ",
     "twitter ",
     "token\u{200b}=",
+    "\u{1b}[32mtoken\u{1b}[0m=",
+    "\u{1b}]",
+    "\u{1b}[1;",
+    "\\u001b[",
     "é",
 ];
 
