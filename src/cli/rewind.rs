@@ -21,7 +21,8 @@ use crate::text::command_line;
 /// first. The conversation goes back by a fork: a new session file beside the agent's own, which ends just before the
 /// checkpoint's prompt; tw prints the agent's command that resumes it. The file of the session that is rewound is never
 /// touched. On a terminal without a mode, tw shows what each would do and asks (Enter takes the first); elsewhere a mode is needed. With --dry-run and
-/// without a mode it shows what each would do, and asks nothing; without a CHECKPOINT it lists those of the session.
+/// without a mode it shows what each would do, and asks nothing; without a CHECKPOINT it lists those of the session. The files
+/// of another worktree's session go back in that worktree alone.
 ///
 /// --note tells the future self what the discarded part has taught. The agent gets it when the fork starts, by its
 /// session-start hook where that is set up; else it is printed, to be pasted as the first prompt. 'tw rewind --undo' takes

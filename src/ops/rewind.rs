@@ -192,11 +192,15 @@ pub struct Choices {
 ///
 /// # Errors
 /// `INVALID_CHECKPOINT`, `CHECKPOINT_UNAVAILABLE` and `TRANSCRIPT_NOT_FOUND` for a conversation that no longer holds it,
-/// `VERIFY_FAILED` when the fork is not sound; else as `restore`. Then nothing was done.
+/// `VERIFY_FAILED` when the fork is not sound, `WOULD_OVERWRITE` for files of another worktree's session; else as `restore`.
+/// Then nothing was done.
 pub fn rewind(ctx: &Context<'_>, request: &Rewind) -> Result<Rewound> {
     ctx.check_workspace(false)?;
     let store = ctx.store()?;
     let named = checkpoints::find(ctx, store, &request.checkpoint, request.session.as_deref())?;
+    if request.mode.code() {
+        code::refuse_other_worktree(ctx, store, &named.checkpoint, request.mode)?;
+    }
     let rewinding = Rewinding {
         ctx,
         store,
@@ -217,7 +221,8 @@ pub fn rewind(ctx: &Context<'_>, request: &Rewind) -> Result<Rewound> {
 pub fn choices(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Choices> {
     let store = ctx.store()?;
     let checkpoint = checkpoints::find(ctx, store, word, session)?.checkpoint;
-    let code = code::look(ctx, store, &checkpoint);
+    let code = code::refuse_other_worktree(ctx, store, &checkpoint, Mode::Code)
+        .and_then(|()| code::look(ctx, store, &checkpoint));
     let conversation = talk::Plan::new(ctx, &checkpoint, None).map(talk::Plan::into_dry);
     let (code, code_refused) = or_why(code);
     let (conversation, conversation_refused) = or_why(conversation);

@@ -114,6 +114,17 @@ pub fn opened(dir: &StateDir) -> Result<Option<OpenedDir>> {
     read_json(&dir.file(OPENED))
 }
 
+/// Where a worktree's working tree is, as far as its git directory tells.
+pub fn root(worktree: &Worktree) -> Option<PathBuf> {
+    let git_dir = &worktree.git_dir;
+    let Some(link) = crate::git::fs::read_optional(&git_dir.join("gitdir")).ok()? else {
+        let is_usual = git_dir.file_name() == Some(OsStr::new(".git"));
+        return git_dir.parent().filter(|_| is_usual).map(Path::to_owned);
+    };
+    let file = git_dir.join(OsStr::from_bytes(link.trim_ascii_end()));
+    file.parent().map(Path::to_owned)
+}
+
 /// Says which worktree's record could not be read, and that nothing was done for that reason.
 pub fn unreadable(worktree: &Worktree, error: Error) -> Error {
     error.while_doing(format!("worktree '{}'", worktree.name))

@@ -208,3 +208,51 @@ fn never_mind_does_nothing_and_a_mode_is_needed() {
     before.assert_same(&sandbox.state());
     assert_eq!(session_files(&sandbox), files);
 }
+
+#[test]
+fn the_files_of_another_worktree_s_session_stay_there() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["worktree", "add", "-q", "../there"]);
+    let there = sandbox.root().join("there").canonicalize().unwrap();
+    let hook = |event: &str, prompt: &str| {
+        let payload = json!({"session_id": "theirs", "cwd": there, "prompt": prompt});
+        let mut command = sandbox.tw_command();
+        let command = command.args(["hook", "generic", event]);
+        assert!(
+            command
+                .write_stdin(payload.to_string())
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
+    };
+    hook("session-start", "");
+    hook("user-prompt-submit", "one");
+    std::fs::write(there.join("of-there.txt"), "there").unwrap();
+    hook("user-prompt-submit", "two");
+    sandbox.write("of-here.txt", "here\n");
+    for mode in ["--code", "--both"] {
+        for more in [&["--dry-run"][..], &[]] {
+            let (error, _) = sandbox.json_error([&["rewind", "theirs:1", mode], more].concat());
+            assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
+            let hint = error["hint"].as_str().unwrap();
+            let command = format!("tw -C {} rewind theirs:1 {mode}", there.display());
+            assert!(hint.contains(&command), "{hint}");
+        }
+    }
+    assert!(sandbox.exists("of-here.txt") && !sandbox.exists("of-there.txt"));
+    assert!(
+        sandbox.json(["undo", "--list"])["steps"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+    );
+    let root = there.to_str().unwrap();
+    let back = sandbox.json(["rewind", "theirs:1", "--code", "-C", root]);
+    assert_eq!(back["code"]["files"].as_array().unwrap().len(), 0);
+    let back = sandbox.json(["rewind", "theirs:0", "--code", "-C", root]);
+    assert_eq!(back["code"]["files"][0]["path"], "of-there.txt");
+    // An address is one, wherever it comes from.
+    sandbox.json(["travel", "theirs:1"]);
+    assert!(sandbox.exists("of-there.txt"));
+}

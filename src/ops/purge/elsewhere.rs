@@ -1,14 +1,12 @@
 //! Where purged paths may still be: what `tw` does not own and does not touch. One sentence each.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::rewrite::contains;
 use crate::error::Result;
 use crate::git::Oid;
-use crate::git::fs::{Root, read_optional};
+use crate::git::fs::Root;
 use crate::git::index::{Checksum, Index};
 use crate::git::notes::{blob_bytes, notes_at};
 use crate::git::objects::ObjectKind;
@@ -19,7 +17,7 @@ use crate::ops::Context;
 use crate::ops::event_log;
 use crate::ops::gitview::Trees;
 use crate::ops::holders::record_tips;
-use crate::ops::worktrees::Worktree;
+use crate::ops::worktrees::{self, Worktree};
 use crate::store::Store;
 use crate::store::names;
 use crate::text::{typed_bytes, typed_path};
@@ -123,11 +121,7 @@ impl Search<'_> {
         if worktree.git_dir == self.ctx.repo.git_dir() {
             return Some(self.ctx.repo.worktree_root().to_owned());
         }
-        let link = read_optional(&worktree.git_dir.join("gitdir")).ok()??;
-        let file = worktree
-            .git_dir
-            .join(OsStr::from_bytes(link.trim_ascii_end()));
-        file.parent().map(std::path::Path::to_path_buf)
+        worktrees::root(worktree)
     }
 
     fn refs(&mut self) -> Result<()> {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::CodePart;
-use crate::error::Result;
+use super::{CodePart, Mode};
+use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::compare::{Beyond, Patches, Side, sides, tree_diff};
 use crate::ops::outcome::{FileDiff, MemberSwap, Restored};
@@ -12,15 +12,54 @@ use crate::ops::put_back::{self, Purpose};
 use crate::ops::request::{DryRun, Restore};
 use crate::ops::swap::recover;
 use crate::ops::workspaces::{self, Partner, WentAlong};
+use crate::ops::worktrees;
 use crate::store::Store;
 use crate::store::checkpoint::Checkpoint;
 use crate::store::id::SnapshotId;
 use crate::store::stored::{Stored, not_found};
+use crate::text::{typed, typed_path};
 
 fn snapshot(store: &Store, checkpoint: &Checkpoint) -> Result<Stored> {
     let id = SnapshotId::parse(&checkpoint.snapshot_id);
     let stored = id.map(|id| store.read_id(&id));
     stored.unwrap_or_else(|| Err(not_found(&checkpoint.snapshot_id)))
+}
+
+/// Refuses a checkpoint of another worktree: its files are not what this one's would go back to.
+///
+/// # Errors
+/// `WOULD_OVERWRITE`, naming the worktree and the command to run there.
+pub fn refuse_other_worktree(
+    ctx: &Context<'_>,
+    store: &Store,
+    checkpoint: &Checkpoint,
+    mode: Mode,
+) -> Result<()> {
+    let stored = snapshot(store, checkpoint)?;
+    let (here, there) = (ctx.repo.worktree_name(), &stored.record.worktree);
+    if *there == here {
+        return Ok(());
+    }
+    let (session, number) = (&checkpoint.session_id, checkpoint.checkpoint_id);
+    let address = typed(format!("{session}:{number}"));
+    let message = format!(
+        "checkpoint {number} of session '{session}' is of worktree '{there}': the files of '{here}' do not go back to it"
+    );
+    let known = worktrees::all(&ctx.repo)?;
+    let known = known.iter().find(|worktree| worktree.name == *there);
+    let root = known.and_then(worktrees::root).filter(|root| root.is_dir());
+    let error =
+        Error::new(Code::WouldOverwrite, message).detail("worktree_of_session", there.clone());
+    let error = match root.as_deref().map(typed_path) {
+        Some(root) if mode == Mode::Both => error.hint(format!(
+            "run it there: 'tw -C {root} rewind {address} --both'"
+        )),
+        Some(root) => error.hint(format!(
+            "run it there: 'tw -C {root} rewind {address} --code'"
+        )),
+        None => error,
+    };
+    Err(error.hint(format!("or look at its files here: 'tw travel {address}'")))
 }
 
 /// What putting the files back would do; a refusal that the real run would meet is met here.
