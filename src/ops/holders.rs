@@ -201,7 +201,7 @@ fn of_head(
             .while_doing("the head of the workspace")
             .hint("to leave the workspace: 'tw workspace off'")
     })?;
-    let head = Store::open(&Rc::new(head))?;
+    let head = Store::open(&Rc::new(head), ctx.settings.file_wait())?;
     for kind in [IdKind::Snapshot, IdKind::Backup] {
         for id in head.ids(kind)? {
             // Such a one leads nowhere.

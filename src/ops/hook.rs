@@ -1,8 +1,8 @@
 //! An agent's event comes in: `tw hook AGENT EVENT`.
 //!
 //! Promises: the agent is never failed or held up. Whatever goes wrong becomes a line in `log.jsonl` of the worktree's
-//! `timewarp` directory; outside of a repository nothing happens at all; the lock is waited for no longer than a quarter of
-//! the event's budget; a dead swap is left to a command of the user's, and what is there is snapshotted as interrupted.
+//! `timewarp` directory; outside of a repository nothing happens at all; no lock is waited for longer than a quarter of the
+//! event's budget; a dead swap is left to a command of the user's, and what is there is snapshotted as interrupted.
 
 use std::path::Path;
 use std::time::Duration;
@@ -118,9 +118,12 @@ pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hoo
     let cwd = parsed.as_ref().ok().and_then(|event| event.cwd.clone());
     let dir = cwd.map_or_else(|| request.start.to_owned(), |cwd| request.start.join(cwd));
     // Outside of a repository, and in one that cannot be read, there is nothing to do and no log to say so.
-    let Ok(ctx) = Context::open(&dir, env, progress) else {
+    let Ok(mut ctx) = Context::open(&dir, env, progress) else {
         return hooked;
     };
+    if let Ok(event) = &parsed {
+        ctx.settings.wait_at_most(budget(&event.event) / 4);
+    }
     let result = parsed.and_then(|event| {
         event.agent.clone_into(&mut hooked.agent);
         hooked.event = Some(event.event.clone());
@@ -141,6 +144,15 @@ pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hoo
         hooked.error = Some(error);
     }
     hooked
+}
+
+/// How long an event may take.
+fn budget(event: &str) -> Duration {
+    match event {
+        "session-start" | "subagent-start" => BUDGET,
+        // The end of a session too: its agent is on its way out.
+        _ => PROMPT_BUDGET,
+    }
 }
 
 fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {

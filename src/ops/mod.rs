@@ -178,7 +178,7 @@ impl<'a> Context<'a> {
         if let Some(store) = self.store.get() {
             return Ok(store);
         }
-        let store = Store::open(&self.repo)?;
+        let store = Store::open(&self.repo, self.settings.file_wait())?;
         Ok(self.store.get_or_init(|| store))
     }
 
@@ -199,7 +199,7 @@ impl<'a> Context<'a> {
 
     /// The register of sessions, which all worktrees share.
     pub fn sessions(&self) -> Sessions {
-        Sessions::new(self.repo.common_dir())
+        Sessions::new(self.repo.common_dir(), self.settings.file_wait())
     }
 
     /// The redactor that knows this working tree's secrets, made at its first use.

@@ -8,6 +8,8 @@
 
 mod team;
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::error::{Code, Error, Result};
@@ -195,7 +197,7 @@ pub struct Settings {
     /// Bytes.
     pub max_file_size: u64,
     /// How long to wait for a lock.
-    pub lock_timeout: std::time::Duration,
+    pub lock_timeout: Duration,
     /// Days.
     pub keep_days: u32,
     /// Count.
@@ -237,6 +239,9 @@ impl From<Fault> for Error {
     }
 }
 
+/// Long enough for the changes of all who ask at once.
+const A_TURN: Duration = Duration::from_millis(500);
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -246,7 +251,7 @@ impl Default for Settings {
             team_include: Vec::new(),
             default_excludes: true,
             max_file_size: 100 << 20,
-            lock_timeout: std::time::Duration::from_secs(5),
+            lock_timeout: Duration::from_secs(5),
             keep_days: 14,
             keep_last: 200,
             keep_backup_days: 30,
@@ -273,6 +278,17 @@ impl Settings {
         settings.load_team(repo);
         settings.load_git(repo)?;
         Ok(settings)
+    }
+
+    /// Waits no longer than this for any lock.
+    pub fn wait_at_most(&mut self, wait: Duration) {
+        self.lock_timeout = self.lock_timeout.min(wait);
+    }
+
+    /// How long to wait for a file that is held for a change of microseconds: also where no lock is to be waited for, those who
+    /// come at the same time take turns.
+    pub fn file_wait(&self) -> Duration {
+        self.lock_timeout.max(A_TURN)
     }
 
     /// The value of a key as JSON.
@@ -369,7 +385,7 @@ impl Settings {
                     // 'from_secs_f64' panics on what is negative, infinite or no number.
                     .filter(|seconds| (0.0..=86_400.0).contains(seconds));
                 let seconds = seconds.ok_or_else(invalid)?;
-                self.lock_timeout = std::time::Duration::from_secs_f64(seconds);
+                self.lock_timeout = Duration::from_secs_f64(seconds);
             }
             "keep_days" => {
                 self.keep_days = text.parse().map_err(|_| invalid())?;

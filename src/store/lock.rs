@@ -146,21 +146,10 @@ impl Drop for WorktreeLock {
     }
 }
 
-/// Takes the lock of a file, made private when there is none, for a change of microseconds. Freed when dropped, or by death.
+/// Takes the lock of a file, made private when there is none, waiting no longer than `wait`. Freed when dropped, or by death.
 ///
 /// # Errors
-/// When the file cannot be made or locked.
-pub fn hold_file(path: &Path) -> Result<File> {
-    let file = open_lock_file(path)?;
-    rustix::fs::flock(&file, FlockOperation::LockExclusive)
-        .context(|| format!("cannot lock '{}'", path.display()))?;
-    Ok(file)
-}
-
-/// As [`hold_file`], waiting no longer than `wait`.
-///
-/// # Errors
-/// `BUSY`, naming the file.
+/// `BUSY`, naming the file; or when it cannot be made or locked.
 pub fn hold_file_within(path: &Path, wait: Duration) -> Result<File> {
     let file = open_lock_file(path)?;
     let operation = FlockOperation::NonBlockingLockExclusive;

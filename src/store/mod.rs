@@ -24,6 +24,7 @@ pub mod workspace;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
@@ -44,16 +45,19 @@ pub struct Store {
     pub objects: ObjectStore,
     /// This worktree's `timewarp` directory.
     pub dir: StateDir,
+    /// How long a file that others hold is waited for.
+    pub wait: Duration,
 }
 
 impl Store {
-    /// Opens the store of a worktree. Writes nothing.
-    pub fn open(repo: &Rc<Repo>) -> Result<Self> {
+    /// Opens the store of a worktree, in which a file that others hold is waited for no longer than `wait`. Writes nothing.
+    pub fn open(repo: &Rc<Repo>, wait: Duration) -> Result<Self> {
         Ok(Self {
             repo: Rc::clone(repo),
             refs: repo.refs().clone(),
             objects: ObjectStore::open(repo.common_dir(), repo.object_format())?,
             dir: StateDir::new(repo.git_dir()),
+            wait,
         })
     }
 
@@ -111,7 +115,7 @@ impl Store {
         crate::git::create::private_dir(&self.common(""))?;
         let path = self.common("seq");
         let what = || format!("cannot count in '{}'", path.display());
-        let file = lock::hold_file(&path)?;
+        let file = lock::hold_file_within(&path, self.wait)?;
         // As many digits as the greatest u64 has, always all of them: it is written over in place and never gets shorter.
         let mut text = [0u8; 20];
         let count = file.read_at(&mut text, 0).context(what)?;

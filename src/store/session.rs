@@ -6,11 +6,12 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::lock::hold_file;
+use super::lock::hold_file_within;
 use super::names::session_component;
 use super::state::{parse_versioned, with_way_in};
 use crate::env::Moment;
@@ -119,13 +120,15 @@ pub type Invalid = Vec<(String, String)>;
 #[derive(Debug, Clone)]
 pub struct Sessions {
     dir: PathBuf,
+    wait: Duration,
 }
 
 impl Sessions {
-    /// The register under this common git directory. Writes nothing.
-    pub fn new(common_dir: &Path) -> Self {
+    /// The register under this common git directory, whose lock is waited for no longer than `wait`. Writes nothing.
+    pub fn new(common_dir: &Path, wait: Duration) -> Self {
         Self {
             dir: common_dir.join("timewarp/sessions"),
+            wait,
         }
     }
 
@@ -182,7 +185,7 @@ impl Sessions {
     /// Changes the record of a session, made first when there is none, and gives what was written. One process at a time.
     ///
     /// # Errors
-    /// `CORRUPT_RECORD` or `NEWER_RECORD` when there is one that cannot be read; it stays.
+    /// `CORRUPT_RECORD` or `NEWER_RECORD` when there is one that cannot be read; it stays. `BUSY` when others hold the register.
     #[expect(clippy::missing_panics_doc, reason = "plain data serialises")]
     pub fn update(
         &self,
@@ -219,7 +222,7 @@ impl Sessions {
     /// Takes the text that was left for a session: one caller gets it, once.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read. `BUSY` as [`Self::update`].
     pub fn take_note(&self, session_id: &str) -> Result<Option<String>> {
         let file = self.note_file(session_id);
         // Asked at every start: where no note is, neither a lock nor a directory is made.
@@ -237,7 +240,7 @@ impl Sessions {
 
     /// Held for the few microseconds of a change; freed by death.
     fn lock(&self) -> Result<std::fs::File> {
-        hold_file(&self.dir.join("lock"))
+        hold_file_within(&self.dir.join("lock"), self.wait)
     }
 
     /// The session at the top of a sub-agent's chain of parents, as far as it is known.
@@ -284,7 +287,7 @@ mod tests {
 
     fn register() -> (tempfile::TempDir, Sessions) {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let sessions = Sessions::new(dir.path());
+        let sessions = Sessions::new(dir.path(), Duration::from_secs(60));
         (dir, sessions)
     }
 

@@ -626,3 +626,35 @@ fn a_payload_that_was_cut_inside_of_an_emoji_is_one() {
     let listed = sandbox.json(["checkpoint", "list", "--session", "abcd"]);
     assert_eq!(listed["checkpoints"][0]["prompt"], "cut \u{fffd}");
 }
+
+#[test]
+fn a_register_that_others_hold_is_waited_for_a_little() {
+    let sandbox = Sandbox::new();
+    silent(
+        &sandbox,
+        &["claude", "SessionStart"],
+        &json!({"session_id": "abcd", "source": "startup"}),
+    );
+    for file in ["sessions/lock", "seq"] {
+        let mut holder = sandbox
+            .command("flock")
+            .args([&format!(".git/timewarp/{file}"), "sleep", "60"])
+            .spawn_held();
+        for event in ["UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"] {
+            sandbox.write("a.txt", format!("{file} {event}\n"));
+            let begun = std::time::Instant::now();
+            let payload = json!({"session_id": "abcd", "prompt": event, "tool_name": "Write"});
+            silent(&sandbox, &["claude", event], &payload);
+            // A quarter of two seconds for each thing that is held; the holder keeps it for a minute.
+            let waited = begun.elapsed().as_secs();
+            assert!(waited < 20, "{file} {event}: {waited} s");
+        }
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+    }
+    let busy = log(&sandbox)
+        .iter()
+        .filter(|line| line["code"] == "BUSY")
+        .count();
+    assert!(busy > 2, "{:?}", log(&sandbox));
+}

@@ -7,6 +7,9 @@ use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
 
+/// Longer than any of these takes.
+const WAIT: std::time::Duration = std::time::Duration::from_secs(60);
+
 const AT: Moment = Moment(1_772_292_612_000_000_000);
 const ISSUE: &str = "i_20260228_153012_ab12cd";
 const FACE: &str = "refs/notes/timewarp/issues/i_20260228_153012_ab12cd";
@@ -51,7 +54,7 @@ impl Lab {
     }
 
     fn store(&self) -> Store {
-        Store::open(&self.repo).expect("a store")
+        Store::open(&self.repo, WAIT).expect("a store")
     }
 
     fn git(&self, args: &[&str]) -> String {
@@ -151,7 +154,7 @@ fn no_change_is_lost_among_threads() {
                 let repo = Rc::new(
                     Repo::discover(lab.temp.path(), &Env::default()).expect("a repository"),
                 );
-                let store = Store::open(&repo).expect("a store");
+                let store = Store::open(&repo, WAIT).expect("a store");
                 for _ in 0..10 {
                     store
                         .update_record(&name(), "issue: edit", AT, add)

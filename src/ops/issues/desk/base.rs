@@ -16,7 +16,7 @@ use crate::git::fs::{self, Durable};
 use crate::git::hex::hex;
 use crate::store::Store;
 use crate::store::id::IssueId;
-use crate::store::lock::hold_file;
+use crate::store::lock::hold_file_within;
 use crate::store::state::read_json;
 
 /// One issue's desk as it was written last.
@@ -45,12 +45,12 @@ fn directory(store: &Store) -> PathBuf {
 /// Waits until nobody else is at the desks of this worktree.
 ///
 /// # Errors
-/// When the lock file cannot be made.
+/// When the lock file cannot be made. `BUSY`.
 pub fn lock(store: &Store) -> Result<Lock> {
     let directory = directory(store);
     store.dir.create()?;
     crate::git::create::private_dir(&directory)?;
-    hold_file(&directory.join("lock")).map(Lock)
+    hold_file_within(&directory.join("lock"), store.wait).map(Lock)
 }
 
 /// The sha256 of a file's bytes, in hex.
