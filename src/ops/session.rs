@@ -177,7 +177,10 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
     let files = traces::files(ctx, store, &record, &notes, goes_on).ok();
     known.files_touched = files.as_ref().map(Vec::len);
     if let Some(transcript) = transcript(ctx, &record) {
-        known.title = transcript.title().map(str::to_owned).or(known.title);
+        let title = transcript
+            .title()
+            .map(|title| ctx.redactor().text(title).text);
+        known.title = title.or(known.title);
         known.prompts = Some(transcript.prompts.len());
         known.tokens = Some(Counts {
             context: transcript.tokens.context,

@@ -305,3 +305,21 @@ fn the_snapshot_of_a_session_is_dropped_when_forced() {
     sandbox.write("a.txt", "on\n");
     sandbox.json(["snapshot"]);
 }
+
+#[test]
+fn a_title_from_the_transcript_is_redacted() {
+    let sandbox = Sandbox::new();
+    let talk = crate::transcripts::Talk::new(&sandbox, crate::transcripts::Kind::Claude);
+    talk.hook("SessionStart", &json!({"source": "startup"}));
+    talk.writes_prompt("use API_TOKEN=q7gzkxv0w1jh9p2m for it");
+    talk.answers("done", 100);
+    let shown = sandbox.json(["session", "show", &talk.id]);
+    let title = shown["session"]["title"].as_str().unwrap();
+    assert_eq!(title, "use API_TOKEN=***REDACTED*** for it");
+    assert!(
+        !sandbox
+            .tw(["session", "show", &talk.id])
+            .out()
+            .contains("q7gzk")
+    );
+}
