@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use super::field_names::{NameClass, classify};
-use super::judge::{Trust, is_assigned_secret, is_secret};
+use super::judge::{Trust, is_assigned_secret, is_mnemonic, is_secret};
 use super::runs::{Runs, Stop, run_at_end, run_at_start};
 use super::shape::{Shape, is_uuid, wordiness};
 use super::syntax::{Field, Quoting, Tie, field_after, literal_on_line};
@@ -34,10 +34,28 @@ pub(super) fn secret_after(
     if text.as_bytes()[field.value.start..].starts_with(b"***REDACTED") {
         return None;
     }
+    let read = field.value.end;
     widen(text, &mut field, class, runs);
     let value = runs.head(text.get(field.value.clone())?, field.value.start);
     if convinces(text, &field, class, value) {
         return Some((field.value, class));
+    }
+    if field.value.end > read {
+        // A generated one may have these signs inside; they tell nothing of it.
+        if class == NameClass::Strong
+            && convinces(text, &field, class, &value.replace([',', ';'], ""))
+        {
+            return Some((field.value, class));
+        }
+        // Not as a whole: what stands behind the sign at which a value usually ends may be something else.
+        let narrow = text.get(field.value.start..read)?;
+        let short = Field {
+            value: field.value.start..read,
+            ..field.clone()
+        };
+        if convinces(text, &short, class, runs.head(narrow, read - narrow.len())) {
+            return Some((short.value, class));
+        }
     }
     let expression = field.quoting == Quoting::Bare && value.contains(['(', '.', '[', '|']);
     if class >= NameClass::Strong && expression && matches!(field.tie, Tie::Assign | Tie::Call) {
@@ -97,17 +115,29 @@ fn widen(text: &str, field: &mut Field, class: NameClass, runs: &Runs) {
         return;
     }
     let bytes = text.as_bytes();
-    if class == NameClass::Password && is_environment(text, field) {
+    let environment = is_environment(text, field);
+    let password = class == NameClass::Password;
+    let strong = class == NameClass::Strong && environment;
+    if environment && (password || strong) {
         let more = run_at_start(&bytes[field.value.end..], 256, |byte| {
             byte > b' ' && !b"\"'`\\<".contains(&byte)
         });
-        field.value.end += more;
+        let further = &bytes[field.value.end..field.value.end + more];
+        // An issued token has none of these signs: what goes on behind one may be a field, a command, or code.
+        let goes_on = further.len() > 1
+            && matches!(further[0], b',' | b';')
+            && !further.iter().any(|byte| b"=(){}[]|>$".contains(byte))
+            && further[1..].iter().all(u8::is_ascii_graphic)
+            && std::str::from_utf8(&further[1..]).is_ok_and(|rest| wordiness(rest) < 0.5);
+        if password || goes_on {
+            field.value.end += more;
+        }
     }
     let in_query = field.name.start > 0 && matches!(bytes[field.name.start - 1], b'?' | b'&');
     let stop = if in_query { Stop::Query } else { Stop::And };
     let cut = runs.end(bytes, stop, field.value.start);
     // In a password a `&` may stand, unless another field comes after it.
-    let ends = in_query || class != NameClass::Password || {
+    let ends = in_query || !(password || strong) || {
         let next = runs.end(bytes, Stop::Equals, cut);
         next < field.value.end
     };
@@ -228,7 +258,7 @@ fn stands_out(value: &str) -> bool {
 
 /// A value under a name like `key` or `auth`.
 fn is_weak_secret(value: &str, vendor: impl Fn() -> bool, name: &str) -> bool {
-    if is_basic(value) && name.to_ascii_lowercase().contains("auth") {
+    if is_mnemonic(value) || is_basic(value) && name.to_ascii_lowercase().contains("auth") {
         return true;
     }
     if !is_secret(value, Trust::Hinted) {

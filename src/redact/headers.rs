@@ -60,7 +60,8 @@ fn credentials(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
         && !credentials.contains("://")
         && !is_stand_in(credentials)
         && is_secret(credentials, Trust::Password)
-        && super::shape::wordiness(credentials) < 0.7;
+        && (scheme.eq_ignore_ascii_case("bearer") && shape.digit > 0
+            || super::shape::wordiness(credentials) < 0.7);
     secret.then(|| line.end - credentials.len()..line.end)
 }
 
@@ -141,6 +142,7 @@ mod tests {
                 Some("9944b09199c62bcf"),
             ),
             ("-H \"Authorization: A1b2C3d4E5\"", Some("A1b2C3d4E5")),
+            ("Authorization: Bearer my-short-tok9", Some("my-short-tok9")),
             ("Authorization: Bearer $TOKEN", None),
             ("Authorization: Bearer <token>", None),
             ("\"Authorization\": `Bearer ${token}`", None),

@@ -1,5 +1,6 @@
 //! A text without what stands inside of words and is not seen: zero-width characters, soft hyphens, marks of direction, the
-//! colours and other orders that a terminal takes for itself, and the zero bytes of UTF-16 that was read as bytes.
+//! colours and other orders that a terminal takes for itself, and the zero bytes of UTF-16 that was read as bytes. Signs that a
+//! URL has encoded without need stand there as themselves.
 //!
 //! A secret is looked for in what is left; its place in the text is known again, with all that stands inside.
 
@@ -20,19 +21,24 @@ impl Visible {
         let bytes = text.as_bytes();
         let is_plain = |byte: &u8| (1..0x80).contains(byte) && *byte != ESCAPE;
         // Most texts are plain ASCII: one quick look, and no copy is made.
-        if bytes.iter().all(is_plain) && !has_spelled(text) {
+        if bytes.iter().all(is_plain) && !has_spelled(text) && !has_encoded(text) {
             return None;
         }
         let mut visible: Option<Self> = None;
         let (mut end, mut at) = (0, 0);
         while let Some(ch) = text[at..].chars().next() {
+            if let Some(sign) = encoded(&text[at..]) {
+                let visible = visible.get_or_insert_with(|| Self::all_of(&text[..at]));
+                visible.text.push(sign);
+                // Of the three the last one: what ends here ends behind all of them.
+                visible.places.push(at + 2);
+                (at, end) = (at + 3, at + 3);
+                continue;
+            }
             let left_out = unseen(text, at, ch);
             if left_out > 0 {
                 // All before it was seen.
-                visible.get_or_insert_with(|| Self {
-                    text: text[..at].to_owned(),
-                    places: (0..at).collect(),
-                });
+                visible.get_or_insert_with(|| Self::all_of(&text[..at]));
                 at += left_out;
                 continue;
             }
@@ -48,10 +54,28 @@ impl Visible {
         Some(visible)
     }
 
+    fn all_of(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            places: (0..text.len()).collect(),
+        }
+    }
+
     /// The place in the whole text of a place in what is left.
     pub(super) fn place(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let last = range.end.checked_sub(1)?;
         Some(*self.places.get(range.start)?..self.places.get(last)? + 1)
+    }
+}
+
+/// A sign that parts of tokens are joined by, encoded where a URL needs no encoding: `ghp%5F…`.
+fn encoded(rest: &str) -> Option<char> {
+    let code = rest.strip_prefix('%')?.get(..2)?;
+    match code {
+        "5F" | "5f" => Some('_'),
+        "2D" | "2d" => Some('-'),
+        "2E" | "2e" => Some('.'),
+        _ => None,
     }
 }
 
@@ -134,6 +158,11 @@ fn has_spelled(text: &str) -> bool {
     })
 }
 
+fn has_encoded(text: &str) -> bool {
+    text.match_indices('%')
+        .any(|(at, _)| encoded(&text[at..]).is_some())
+}
+
 fn is_unseen(ch: char) -> bool {
     matches!(ch,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
@@ -190,6 +219,18 @@ mod tests {
         ] {
             assert_eq!(left(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn an_encoded_sign_is_itself_and_its_place_is_all_of_it() {
+        let text = "a%5Fb%2dc%20%5F";
+        let visible = Visible::new(text).expect("there is something");
+        assert_eq!(visible.text, "a_b-c%20_");
+        assert_eq!(
+            visible.place(&(0..5)).map(|place| &text[place]),
+            Some("a%5Fb%2dc")
+        );
+        assert_eq!(visible.place(&(0..9)).map(|place| &text[place]), Some(text));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::placeholder::is_placeholder;
 use super::reference::{is_epoch, is_reference, is_regex, is_sequence};
 use super::shape::{Shape, is_uuid, symbols, wordiness};
 use super::span::floor;
-use super::words::TYPES;
+use super::words::{SENTENCE, TYPES};
 
 /// How much the surroundings promise that a value is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,10 +60,31 @@ fn is_passphrase(value: &str) -> bool {
         .bytes()
         .filter(|byte| byte.is_ascii_digit() || b"!@#$%^&*+=~".contains(byte))
         .count();
-    odd >= 2
+    let of_signs = odd >= 2
         && trimmed.len() <= 80
         && !trimmed.contains(['(', '<', '{'])
-        && value.split(' ').count() <= 6
+        && value.split(' ').count() <= 6;
+    of_signs || is_of_words(value)
+}
+
+/// Words that were drawn by lot: lower case, at least four, and none that makes a sentence of them.
+fn is_of_words(value: &str) -> bool {
+    let words: Vec<&str> = value.split(' ').collect();
+    let is_drawn = |word: &&str| {
+        (3..=10).contains(&word.len())
+            && word.bytes().all(|byte| byte.is_ascii_lowercase())
+            && !SENTENCE.has(word)
+    };
+    (4..=24).contains(&words.len()) && words.iter().all(is_drawn)
+}
+
+/// The words from which a wallet is made again: twelve to twenty-four, of three to eight letters.
+pub(super) fn is_mnemonic(value: &str) -> bool {
+    let words: Vec<&str> = value.split(' ').collect();
+    let is_listed = |word: &&str| {
+        (3..=8).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_lowercase())
+    };
+    matches!(words.len(), 12 | 15 | 18 | 21 | 24) && words.iter().all(is_listed)
 }
 
 fn is_bare_password(value: &str) -> bool {
@@ -109,6 +130,9 @@ fn is_number(value: &str) -> bool {
 }
 
 fn is_named_secret(value: &str) -> bool {
+    if is_mnemonic(value) {
+        return true;
+    }
     if value.len() < 8
         || value.bytes().any(|byte| byte.is_ascii_whitespace())
         || value.starts_with(['[', '(', '{', '\\'])
@@ -332,12 +356,15 @@ mod tests {
             "P@ssw0rd!",
             "correct-horse-battery",
             "Tr0ub4dor &3",
+            "purple monkey dishwasher lamp",
         ] {
             assert!(is_secret(value, Trust::Password), "{value}");
         }
         for value in [
             "password",
             "Enter your password",
+            "choose another password please",
+            "must match the first one",
             "Contraseña",
             "${PW}",
             "abc",

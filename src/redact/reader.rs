@@ -196,6 +196,27 @@ impl Reader<'_> {
         false
     }
 
+    /// What stands in a part of a form behind its headers: `name="x"`, an empty line, the value on a line.
+    pub(super) fn form_part(&self) -> Option<Range<usize>> {
+        let head = &self.rest()[..self.rest().len().min(GAP_MAX)];
+        let ends = [&b"\r\n\r\n"[..], b"\n\n"].into_iter();
+        let (at, end) = ends
+            .filter_map(|end| {
+                let at = head.windows(end.len()).position(|window| window == end)?;
+                Some((at, end.len()))
+            })
+            .min()?;
+        // Behind the name is at once the line's end: what follows are the part's other headers.
+        if !matches!(head.first(), Some(b'\r' | b'\n')) {
+            return None;
+        }
+        let start = self.at + at + end;
+        let length = run_at_start(&self.bytes[start..], VALUE_MAX, |byte| {
+            byte != b'\r' && byte != b'\n'
+        });
+        (length > 0).then_some(start..start + length)
+    }
+
     pub(super) fn value(&mut self, tie: Tie) -> Option<(Range<usize>, Quoting, Tie)> {
         let lines = !matches!(tie, Tie::Blank | Tie::Is);
         self.blanks(lines);

@@ -79,6 +79,18 @@ pub(super) fn field_after(text: &str, name: Range<usize>, runs: &Runs) -> Option
         .and_then(|at| text.as_bytes().get(at))
         .copied();
     let quoted_name = reader.close_name();
+    if quoted_name
+        && text[..name.start].ends_with("name=\"")
+        && let Some(value) = reader.form_part()
+    {
+        return Some(Field {
+            name,
+            value,
+            tie: Tie::Element,
+            quoting: Quoting::Text,
+            quoted_name,
+        });
+    }
     let tie = reader.tie(before, quoted_name)?;
     let (value, quoting, tie) = reader.value(tie)?;
     (value.start - name.end <= GAP_MAX && !value.is_empty()).then_some(Field {
@@ -167,6 +179,9 @@ mod tests {
             "x_token=&quot;VALUE&quot;",
             "the x_token is VALUE.",
             "x_token == \"VALUE\"",
+            "form-data; name=\"x_token\"\r\n\r\nVALUE\r\n--",
+            "form-data; name=\"x_token\"\r\nContent-Type: text/plain\r\n\r\nVALUE\r\n--",
+            "form-data; name=\"x_token\"\n\nVALUE\n--",
         ] {
             let (name, value) = read(line).unwrap_or_default();
             assert_eq!(name.trim_start_matches(['-', '$']), "x_token", "{line}");

@@ -77,6 +77,9 @@ pub(super) static PASS_OWNERS: Words = Words::new(include_str!("words/pass_owner
 /// Names that take a number: variables and types.
 pub(super) static TYPES: Words = Words::new(include_str!("words/types.txt"));
 
+/// Words of sentences, and of what programs say to people about passwords.
+pub(super) static SENTENCE: Words = Words::new(include_str!("words/sentence.txt"));
+
 /// Beginnings of data, hashes, public keys and ids that look random and are no secret.
 pub(super) static HARMLESS: Words = Words::new(include_str!("words/harmless.txt"));
 

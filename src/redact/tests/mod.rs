@@ -34,8 +34,9 @@ impl Dice {
 }
 
 #[test]
-fn what_stands_in_colours_goes_too() {
+fn what_stands_in_colours_or_in_other_clothes_goes_too() {
     let redactor = Redactor::new();
+    let ghp = format!("ghp%5F{}", "q7gzkxv0w1jh9p2mzz01q7gzkxv0w1jh9p2m");
     for (text, redacted) in [
         (
             "DB_PASSWORD=\u{1b}[32mVq7!mKe2zRt9\u{1b}[0m",
@@ -49,16 +50,50 @@ fn what_stands_in_colours_goes_too() {
             "\\u001b[36mDB_PASSWORD\\u001b[0m=Vq7!mKe2zRt9",
             "\\u001b[36mDB_PASSWORD\\u001b[0m=***REDACTED***",
         ),
+        (
+            "ADMIN_PASSWORD=\"purple monkey dishwasher lamp\"",
+            "ADMIN_PASSWORD=\"***REDACTED***\"",
+        ),
+        (
+            "passphrase: \"purple monkey dishwasher lamp\"",
+            "passphrase: \"***REDACTED***\"",
+        ),
+        (
+            "MNEMONIC=\"legal winner thank year wave sausage worth useful legal winner thank yellow\"",
+            "MNEMONIC=\"***REDACTED***\"",
+        ),
+        ("APP_TOKEN=Rf5sJu,9cVa2Lq", "APP_TOKEN=***REDACTED***"),
+        ("API_SECRET=Rf5s;Ju9cVa2Lq", "API_SECRET=***REDACTED***"),
+        ("JWT_SECRET=k8&Zp2#Qw9", "JWT_SECRET=***REDACTED***"),
+        ("SECRET=Tr0ub4dor&3xyzABC", "SECRET=***REDACTED***"),
+        (
+            "https://x.test/?token=q7gzkxv0w1jh9p2m&x=b",
+            "https://x.test/?token=***REDACTED***&x=b",
+        ),
+        (
+            "TOKEN=q7gzkxv0w1jh9p2m;export X",
+            "TOKEN=***REDACTED***;export X",
+        ),
+        (
+            "APP_TOKEN=q7gzkxv0w1jh9p2m,OTHER=b",
+            "APP_TOKEN=***REDACTED***,OTHER=b",
+        ),
+        (ghp.as_str(), "***REDACTED:github-personal-token***"),
+        (
+            "Authorization: Bearer my-short-tok9",
+            "Authorization: Bearer ***REDACTED***",
+        ),
+        (
+            "form-data; name=\"password\"\r\n\r\nhunter2\r\n--x",
+            "form-data; name=\"password\"\r\n\r\n***REDACTED***\r\n--x",
+        ),
     ] {
         assert_eq!(redactor.text(text).text, redacted, "{text:?}");
     }
-}
-
-#[test]
-fn a_secret_that_was_cut_inside_of_an_emoji_goes() {
-    let json = "{\"password\":\"hunter2x\\ud83d\"}";
-    let redacted = "{\"password\":\"***REDACTED***\"}";
-    assert_eq!(Redactor::new().json_lines(json).text, redacted);
+    let json =
+        "{\"passphrase\":\"purple monkey dishwasher lamp\",\"password\":\"hunter2x\\ud83d\"}";
+    let redacted = "{\"passphrase\":\"***REDACTED***\",\"password\":\"***REDACTED***\"}";
+    assert_eq!(redactor.json_lines(json).text, redacted);
 }
 
 #[test]
@@ -427,6 +462,8 @@ const HEAVY: &[&str] = &[
     "\u{1b}]",
     "\u{1b}[1;",
     "\\u001b[",
+    "%5F",
+    "name=\"token\"\n",
     "é",
 ];
 
