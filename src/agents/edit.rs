@@ -5,8 +5,9 @@
 //! reformatted the file in between, and then still the same settings. Text that is no JSON is refused, never guessed at.
 //!
 //! How taking out knows what was there: a container that we made begins with a line feed (or, in a file of one line, with
-//! nothing); one that was there and empty begins with a blank before what we put in, and keeps its inner blanks behind it.
-//! In TOML a line that would leave no room for ours stands aside as a comment.
+//! nothing); one that was there and empty begins with its comments, else with a blank, before what we put in, and keeps its
+//! inner blanks behind it. A member that would be anybody's has two blanks before its value, and in TOML a line that would leave
+//! no room for ours stands aside as a comment.
 
 mod block;
 mod json;
@@ -15,5 +16,8 @@ mod toml;
 
 pub use block::{BEGIN, END, has_block, put_block, take_block};
 use block::{inside_block, replace_block};
-pub use json::{Document, Found, NO_FILE, put_entry, put_member, take_entry, take_member};
+pub use json::{
+    Document, Found, NO_FILE, put_entry, put_marked_member, put_member, take_entry,
+    take_marked_member, take_member,
+};
 pub use toml::{has_inline_entries, has_other_server, put_toml, take_toml};

@@ -11,6 +11,9 @@ use super::jsonc::{self, Item, Items, Kind, Node};
 /// again.
 pub const NO_FILE: &str = "\0";
 
+/// What stands between the colon and the value of a member that is ours and says nothing of us.
+const MARKED: &str = "  ";
+
 /// What of ours stands in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
@@ -113,6 +116,25 @@ pub fn put_member(text: &str, path: &[&str], value: &Value) -> Option<String> {
     put(&document, parents, Some(key), value)
 }
 
+/// Adds a member to the object at the top, which is known as ours again by the two blanks before its value. `None` as for
+/// [`put_member`].
+pub fn put_marked_member(text: &str, key: &str, value: &Value) -> Option<String> {
+    let text = put_member(text, &[key], value)?;
+    let node = Document::parse(&text)?.at(&[key])?.start;
+    let bare = text[..node].trim_end_matches(' ');
+    Some([bare, MARKED, &text[node..]].concat())
+}
+
+/// Takes out what [`put_marked_member`] put in. `None` when the text is no JSON.
+pub fn take_marked_member(text: &str, key: &str) -> Option<String> {
+    let document = Document::parse(text)?;
+    let before = document.at(&[key]).map(|node| &text[..node.start]);
+    match before.and_then(|before| before.strip_suffix(MARKED)) {
+        Some(before) if before.ends_with(':') => take_member(text, &[key], &|_| true),
+        _ => Some(text.to_owned()),
+    }
+}
+
 /// Adds an entry to the list at `path`, making the list and what leads to it. One of ours that is there is replaced by it.
 /// `None` as for [`put_member`].
 pub fn put_entry(
@@ -201,8 +223,16 @@ fn insert(
     });
     let item = format!("{name}{}", style.value(value, depth));
     let Some(last) = found.list.last() else {
-        // It was there and empty: the blank says so.
-        return replaced(text, node.start + 1..node.start + 1, &format!(" {item}"));
+        // It was there and empty. The comments before it say so, else a blank.
+        let inside = &text[node.start + 1..node.end - 1];
+        let comments = inside.trim_end();
+        let at = node.start + 1 + comments.len();
+        let before = if !comments.is_empty() && inside.contains('\n') {
+            style.line(depth)
+        } else {
+            " ".to_owned()
+        };
+        return replaced(text, at..at, &format!("{before}{item}"));
     };
     let before = style.line(depth);
     if let Some(comma) = last.comma {
@@ -310,6 +340,8 @@ fn take(document: &Document, path: &[&str], at: usize) -> String {
     let first = &text[node.start + 1..found.list.first().map_or(node.end, |item| item.start)];
     match first {
         " " => cut(text, node, at),
+        // Comments stand in it that were there before.
+        first if !first.trim().is_empty() => cut(text, node, at),
         // The whole file was blank but for us.
         "\t" if path.is_empty() => replaced(text, node.start..text.len(), ""),
         _ => match path.split_last() {
@@ -340,7 +372,9 @@ fn cut(text: &str, node: &Node, at: usize) -> String {
             (None, Some(comma)) => comma + 1,
             (None, None) => item.value.end,
         };
-        return replaced(text, node.start + 1..end, "");
+        let start = node.start + 1;
+        let comments = text[start..item.start].trim_end().len();
+        return replaced(text, start + comments..end, "");
     };
     let comma = before.comma.unwrap_or(before.value.end);
     let start = behind_comments(text, comma + 1);

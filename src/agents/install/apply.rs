@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::Piece;
 use crate::agents::edit::{
-    self, Document, Found, NO_FILE, put_entry, put_member, take_entry, take_member,
+    self, Document, Found, NO_FILE, put_entry, put_marked_member, put_member, take_entry,
+    take_marked_member, take_member,
 };
 
 /// A byte order mark: some editors put one first. It stays where it is, and is no part of the settings.
@@ -73,11 +74,28 @@ pub fn put(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
     if let Some(text) = text.strip_prefix(MARK) {
         return Ok(format!("{MARK}{}", put(text, pieces)?));
     }
+    let of_others = has_hooks(text);
     let mut text = text.to_owned();
     for piece in pieces {
-        text = put_piece(&text, piece)?;
+        text = match piece {
+            // Beside hooks of others it would not be known as ours again.
+            Piece::Version(version) if of_others => put_version(&text, *version)?,
+            piece => put_piece(&text, piece)?,
+        };
     }
     Ok(text)
+}
+
+fn has_hooks(text: &str) -> bool {
+    Document::parse(text).is_some_and(|document| document.keys().contains(&"hooks"))
+}
+
+fn put_version(text: &str, version: u32) -> Result<String, Refusal> {
+    let document = Document::parse(text).ok_or(Refusal::Unreadable)?;
+    if document.keys().contains(&"version") {
+        return Ok(text.to_owned());
+    }
+    put_marked_member(text, "version", &json!(version)).ok_or(Refusal::NoRoom)
 }
 
 fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
@@ -156,11 +174,15 @@ pub fn take(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
         let left = if left == NO_FILE { "" } else { &left };
         return Ok(format!("{MARK}{left}"));
     }
-    let mut text = text.to_owned();
-    // A version that stands behind the hooks and goes when they go is ours.
     let versioned = pieces
         .iter()
         .any(|piece| matches!(piece, Piece::Version(_)));
+    let mut text = if versioned {
+        take_marked_member(text, "version").ok_or(Refusal::Unreadable)?
+    } else {
+        text.to_owned()
+    };
+    // A version that stands behind the hooks and goes when they go is ours.
     let ours_last = versioned
         && Document::parse(&text).is_some_and(|document| {
             let keys = document.keys();

@@ -113,6 +113,13 @@ fn every_file_goes_in_and_out_again_byte_for_byte() {
         "{\n  \"version\": 1,\n  \"hooks\": {\n    \"SessionStart\": [{\"hooks\": [{\"command\": \"x\"}]}],\n    \"sessionStart\": [{\"command\": \"x\"}]\n  }\n}\n",
         "{\n  \"hooks\": {},\n  \"version\": 1\n}\n",
         "{\n  // mine\n  \"a\": 1,\n  \"mcpServers\": {\"o\": {}},\n}\n",
+        "{\"hooks\":{\"stop\":[{\"command\":\"mine\"}]}}",
+        "{\n  \"hooks\": {\n    \"stop\": [{\"command\": \"mine\"}]\n  },\n  \"a\": 1\n}\n",
+        "{\"hooks\":{ /* keep */ }}",
+        "{\n  \"hooks\": {\n    // ours go here, see wiki  \n  }\n}\n",
+        "{\n  \"hooks\": { /* keep */ /* this */ },\n  \"mcpServers\": {\r\n  // too\r\n  }\n}\n",
+        "{ /* nothing yet */ }",
+        "{\"hooks\": {\"SessionStart\": [ /* mine */ ], \"sessionStart\": [/**/]}, \"mcpServers\": {/**/}}",
     ];
     let toml = [
         NO_FILE,
