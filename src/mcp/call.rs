@@ -1,10 +1,13 @@
 //! One call: what the server hands to a process of its own, what that does, and the document that comes back.
 
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -41,26 +44,71 @@ const OURSELVES: &str = "/proc/self/exe";
 /// The end of a dead process's last words that is worth showing.
 const LAST_WORDS: usize = 500;
 
+/// The way to end a call before it is done.
+#[derive(Debug, Default)]
+pub struct Stop(Mutex<Process>);
+
+/// How far a call is.
+#[derive(Debug, Default)]
+enum Process {
+    #[default]
+    NotStarted,
+    Running(OwnedFd),
+    Stopped,
+}
+
+impl Stop {
+    /// Ends the call as Ctrl-C ends a command: at once, but for a swap, which is finished, and with all that it has started.
+    /// One that has not begun does not begin.
+    pub fn now(&self) {
+        let mut process = self.process();
+        if let Process::Running(process) = &*process {
+            // It may have ended by itself.
+            let _ = pidfd_send_signal(process, Signal::INT);
+        }
+        *process = Process::Stopped;
+    }
+
+    fn process(&self) -> MutexGuard<'_, Process> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the process, unless the call was ended before.
+    fn start(&self, command: &mut Command) -> std::io::Result<Child> {
+        let mut process = self.process();
+        if matches!(*process, Process::Stopped) {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
+        let child = command.spawn()?;
+        // By a number alone another process could be meant when this one has ended.
+        let known = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
+        if let Ok(known) = known {
+            *process = Process::Running(known);
+        }
+        Ok(child)
+    }
+}
+
 /// Runs a job in a process of its own and gives its document; of a process that dies, the document of an error.
-pub fn run(job: &Job) -> Value {
-    match start(job) {
+pub fn run(job: &Job, stop: &Stop) -> Value {
+    match start(job, stop) {
         Ok(document) => document,
         Err(error) => finish(Err(error), None),
     }
 }
 
-fn start(job: &Job) -> Result<Value> {
+fn start(job: &Job, stop: &Stop) -> Result<Value> {
     let what = || "cannot start a process for the call";
     let text = serde_json::to_vec(job)
         .map_err(std::io::Error::from)
         .context(what)?;
-    let mut child = Command::new(OURSELVES)
+    let mut command = Command::new(OURSELVES);
+    command
         .args(["mcp", "--call"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context(what)?;
+        .stderr(Stdio::piped());
+    let mut child = stop.start(&mut command).context(what)?;
     // It reads all before it writes; when it cannot read, its end says why.
     if let Some(mut stdin) = child.stdin.take() {
         let _ = stdin.write_all(&text);

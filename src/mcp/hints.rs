@@ -40,7 +40,12 @@ fn usual(code: Code) -> Option<&'static str> {
         Code::AlreadyInPast => {
             "call timewarp_return with the guard_token of the travel that began this stay"
         }
-        Code::NotInPast => "nothing is to be done: the working tree is in the present",
+        Code::NotInPast => {
+            "nothing is to be done: the working tree is in the present; timewarp_travel goes to the past"
+        }
+        Code::BacktrackPending => {
+            "end your turn: the message that waits is read then; only the user drops it, with 'tw backtrack cancel'"
+        }
         Code::NotApproved => {
             "give the guard_token that timewarp_travel answered; take_over: true ends a stay that another agent began"
         }

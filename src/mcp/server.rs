@@ -1,10 +1,12 @@
 //! The server: the official SDK of the Model Context Protocol over standard input and output.
 //!
 //! The SDK agrees on the revision of the protocol with the client and keeps to its lifecycle. Calls are done one after the
-//! other, in the order in which they came: a snapshot that is sent together with what it is to protect from comes first. At the
-//! end of input the calls under way are finished, then the server ends.
+//! other, in the order in which they came: a snapshot that is sent together with what it is to protect from comes first. What
+//! only looks waits for the ones before it for a moment, then goes on beside them. A call that the client cancels ends as by
+//! Ctrl-C. At the end of input the calls under way are finished, then the server ends.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
@@ -19,10 +21,11 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
-use super::call::{self, Job, Work};
-use super::transport::StandardLines;
+use super::call::{self, Job, Stop, Work};
+use super::tools::Effect;
+use super::transport::{Client, StandardLines};
 use super::{place, prompt, resources, schema, tools};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -30,8 +33,11 @@ use crate::error::{Code, Error, Result, ResultExt};
 /// A client that announced roots and then does not name them is not waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Threads that may wait: for the process of a call.
-const THREADS: usize = 1;
+/// Threads that may wait: each for the process of a call.
+const THREADS: usize = 4;
+
+/// What only looks waits so long for the calls before it.
+const A_MOMENT: Duration = Duration::from_secs(3);
 
 /// The client has this long to read what was written to it when all is over.
 const LAST: Duration = Duration::from_secs(1);
@@ -61,13 +67,14 @@ pub fn serve(start: PathBuf, env: Env) -> Result<()> {
         .max_blocking_threads(THREADS)
         .build()
         .context(|| "cannot start the server")?;
+    let (lines, written) = StandardLines::open().context(|| "cannot start the server")?;
     let server = Server {
         start,
         env,
+        client: lines.client(),
         turn: Mutex::new(()),
         tools: serde_json::from_value(schema::listing()).map_err(std::io::Error::from)?,
     };
-    let (lines, written) = StandardLines::open().context(|| "cannot start the server")?;
     let served = runtime.block_on(async {
         match server.serve(lines).await {
             Ok(running) => match running.waiting().await {
@@ -95,6 +102,7 @@ pub fn serve(start: PathBuf, env: Env) -> Result<()> {
 struct Server {
     start: PathBuf,
     env: Env,
+    client: Client,
     /// Held by the call whose turn it is; the others wait in line.
     turn: Mutex<()>,
     tools: Vec<Tool>,
@@ -146,11 +154,33 @@ impl Server {
         &self,
         work: Work,
         roots: Option<Vec<String>>,
+        context: &RequestContext<RoleServer>,
     ) -> std::result::Result<Value, ErrorData> {
         let job = Job { work, roots };
-        tokio::task::spawn_blocking(move || call::run(&job))
-            .await
-            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+        let stop = Arc::new(Stop::default());
+        let way_out = Arc::clone(&stop);
+        let mut running = tokio::task::spawn_blocking(move || call::run(&job, &way_out));
+        let ended = tokio::select! {
+            ended = &mut running => ended,
+            () = context.ct.cancelled() => {
+                // At the end of input the SDK cancels what is under way, and that is finished.
+                if !self.client.is_gone() {
+                    stop.now();
+                }
+                running.await
+            }
+        };
+        ended.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    /// Waits for the calls that came before; what only looks, not for long.
+    async fn turn(&self, effect: Effect) -> Option<MutexGuard<'_, ()>> {
+        // A lock of tokio's gives turns in the order of asking.
+        let turn = self.turn.lock();
+        match effect {
+            Effect::ReadOnly => tokio::time::timeout(A_MOMENT, turn).await.ok(),
+            Effect::Idempotent | Effect::Adds | Effect::Replaces => Some(turn.await),
+        }
     }
 }
 
@@ -219,13 +249,15 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<CallToolResponse, ErrorData> {
-        if tools::named(&request.name).is_none() {
+        let Some(tool) = tools::named(&request.name) else {
             let message = format!("there is no tool '{}'", request.name);
             // An error of the protocol, not a document: there is no tool that could have answered.
             return Err(ErrorData::invalid_params(message, None));
-        }
-        // A lock of tokio's gives turns in the order of asking.
-        let _turn = self.turn.lock().await;
+        };
+        let _turn = tokio::select! {
+            turn = self.turn(tool.effect) => turn,
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
+        };
         let arguments = request.arguments.unwrap_or_default();
         let needed = self.needs_roots(arguments.get("dir"));
         let answers = request.input_responses.as_ref();
@@ -234,7 +266,7 @@ impl ServerHandler for Server {
             Roots::Ask => return Ok(ask_for_roots()?.into()),
         };
         let work = Work::Tool(request.name.into_owned(), arguments);
-        let document = self.call(work, roots).await?;
+        let document = self.call(work, roots, &context).await?;
         Ok(if document["ok"] == true {
             CallToolResult::structured(document)
         } else {
@@ -264,7 +296,7 @@ impl ServerHandler for Server {
             Roots::Known(roots) => roots,
             Roots::Ask => None,
         };
-        let document = resource_result(self.call(Work::Resources(from), roots).await?)?;
+        let document = resource_result(self.call(Work::Resources(from), roots, &context).await?)?;
         let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
         let listed = document["resources"].as_array().into_iter().flatten();
         let listed = listed.map(|entry| {
@@ -305,7 +337,7 @@ impl ServerHandler for Server {
             Roots::Ask => return Ok(ask_for_roots()?.into()),
         };
         let work = Work::Resource(request.uri.clone());
-        let document = resource_result(self.call(work, roots).await?)?;
+        let document = resource_result(self.call(work, roots, &context).await?)?;
         let contents = ResourceContents::text(document.to_string(), request.uri)
             .with_mime_type(resources::MIME_TYPE);
         Ok(ReadResourceResult::new(vec![contents]).into())

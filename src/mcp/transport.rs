@@ -6,6 +6,8 @@
 //! each other, and that a client which does not read holds up only what is written to it. Leaves out what a message means.
 
 use std::io::{BufRead, Read as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use rmcp::ErrorData;
@@ -30,6 +32,18 @@ type Message = RxJsonRpcMessage<RoleServer>;
 pub struct StandardLines {
     incoming: mpsc::Receiver<Line>,
     outgoing: mpsc::UnboundedSender<Written>,
+    client: Client,
+}
+
+/// Whether the client is there still.
+#[derive(Debug, Clone, Default)]
+pub struct Client(Arc<AtomicBool>);
+
+impl Client {
+    /// Whether it has closed its end.
+    pub fn is_gone(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A line that came in.
@@ -66,7 +80,17 @@ impl StandardLines {
             write_all(to_write);
             drop(writing);
         })?;
-        Ok((Self { incoming, outgoing }, written))
+        let lines = Self {
+            incoming,
+            outgoing,
+            client: Client::default(),
+        };
+        Ok((lines, written))
+    }
+
+    /// The client, for whoever answers it.
+    pub fn client(&self) -> Client {
+        self.client.clone()
     }
 
     /// Writes without waiting.
@@ -117,7 +141,10 @@ impl Transport<RoleServer> for StandardLines {
                     self.answer(&refusal(None, &ErrorData::invalid_request(what, None)));
                     continue;
                 }
-                None => return None,
+                None => {
+                    self.client.0.store(true, Ordering::Relaxed);
+                    return None;
+                }
             };
             match understand(&line) {
                 Understood::Message(message) => return Some(*message),

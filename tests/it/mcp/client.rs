@@ -179,6 +179,14 @@ impl Client {
         self.receive()
     }
 
+    /// Cancels a request.
+    pub fn cancel(&mut self, id: i64) {
+        let params = json!({"requestId": id, "reason": "changed my mind"});
+        self.send(
+            &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}),
+        );
+    }
+
     fn receive(&mut self) -> Value {
         self.lines
             .recv_timeout(PATIENCE)
@@ -282,9 +290,9 @@ impl Client {
         document["error"].clone()
     }
 
-    /// Sends a call and does not wait.
-    pub fn send_tool(&mut self, name: &str, arguments: &Value) {
-        self.request("tools/call", &json!({"name": name, "arguments": arguments}));
+    /// Sends a call and does not wait. Gives the request's id.
+    pub fn send_tool(&mut self, name: &str, arguments: &Value) -> i64 {
+        self.request("tools/call", &json!({"name": name, "arguments": arguments}))
     }
 
     /// Waits for so many answers, all of them good.

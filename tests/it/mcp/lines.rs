@@ -1,9 +1,12 @@
-//! What comes as a line of its own: damaged or wrong.
+//! What comes as a line of its own: damaged, wrong, cancelled, or beside a long call.
+
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::client::Client;
 use super::ready;
+use crate::sandbox::Sandbox;
 
 #[test]
 fn a_call_that_was_cut_inside_of_an_emoji_is_done() {
@@ -61,5 +64,49 @@ fn every_line_that_asks_for_something_is_answered() {
     assert_eq!(
         client.tool("timewarp_status", &json!({}))["mode"],
         "present"
+    );
+}
+
+/// A command that a person has run here, and that takes a minute by now.
+fn slow(sandbox: &Sandbox) -> Value {
+    sandbox.write("run.sh", "exit 0\n");
+    sandbox.ok(["try", "-n", "1", "--", "sh run.sh"]);
+    sandbox.write("run.sh", "touch \"$TW_SOURCE/../begun\"; sleep 60\n");
+    json!({"command": "sh run.sh", "runs": 1})
+}
+
+fn wait_until(done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "in time");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_call_that_is_cancelled_ends_and_the_next_one_goes_on() {
+    let sandbox = ready();
+    let arguments = slow(&sandbox);
+    let mut client = Client::start(&sandbox);
+    let begun = sandbox.root().join("begun");
+    let long = client.send_tool("timewarp_try", &arguments);
+    wait_until(|| begun.exists());
+    // What only looks is answered meanwhile.
+    let status = client.tool("timewarp_status", &json!({}));
+    assert_eq!(status["mode"], "present");
+    // One that waits for its turn, and the one that has it.
+    let waiting = client.send_tool("timewarp_try", &arguments);
+    let now = Instant::now();
+    client.cancel(waiting);
+    client.cancel(long);
+    let snapshot = client.tool("timewarp_snapshot", &json!({"message": "after"}));
+    assert_eq!(snapshot["snapshot"]["title"], "after");
+    assert!(now.elapsed() < Duration::from_secs(30), "not waited for");
+    let (code, rest, stderr) = client.end();
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert_eq!(
+        rest,
+        Vec::<Value>::new(),
+        "what was cancelled is not answered"
     );
 }
