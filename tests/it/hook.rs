@@ -658,3 +658,28 @@ fn a_register_that_others_hold_is_waited_for_a_little() {
         .count();
     assert!(busy > 2, "{:?}", log(&sandbox));
 }
+
+#[test]
+fn the_same_words_after_the_end_of_a_turn_are_another_prompt() {
+    let sandbox = Sandbox::new();
+    let event = |event: &str, prompt: &str| {
+        // The same moment for all of them.
+        let payload = json!({"session_id": "abcd", "prompt": prompt}).to_string();
+        let ran = sandbox
+            .tw_command()
+            .args(["hook", "generic", event])
+            .env("TW_TEST_NOW", "2026-02-28T15:30:12Z")
+            .write_stdin(payload)
+            .output()
+            .unwrap();
+        assert!(ran.stderr.is_empty() && ran.status.success());
+    };
+    event("session-start", "");
+    event("user-prompt-submit", "go on");
+    event("user-prompt-submit", "go on");
+    event("stop", "");
+    event("user-prompt-submit", "go on");
+    let listed = sandbox.json(["checkpoint", "list", "--session", "abcd"]);
+    let prompts = listed["checkpoints"].as_array().unwrap();
+    assert_eq!(prompts.len(), 2, "told twice once, said twice: {listed}");
+}

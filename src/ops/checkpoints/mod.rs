@@ -410,6 +410,11 @@ impl NewCheckpoint<'_> {
         if let (Some(last), Some(made)) = ids {
             return same && last == made;
         }
+        // Its turn has ended: whoever says the same again says it anew.
+        let ended = notes.turn_ends.last().and_then(|end| end.checkpoint_id);
+        if ended == Some(last.checkpoint_id) {
+            return false;
+        }
         let recent = self.ctx.env.now().minus_seconds(REPEATED_SECONDS).rfc3339();
         same && last.transcript.offset == made.transcript.offset && last.created_at >= recent
     }
