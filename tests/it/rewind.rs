@@ -256,3 +256,15 @@ fn the_files_of_another_worktree_s_session_stay_there() {
     sandbox.json(["travel", "theirs:1"]);
     assert!(sandbox.exists("of-there.txt"));
 }
+
+#[test]
+fn without_the_conversation_the_files_still_go_back() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    std::fs::remove_file(&talk.path).unwrap();
+    let (error, _) = sandbox.json_error(["rewind", "1", "--both"]);
+    assert_eq!(error["code"], "TRANSCRIPT_NOT_FOUND");
+    let command = format!("tw rewind {}:1 --code", talk.id);
+    assert!(error.to_string().contains(&command), "{error}");
+    sandbox.json(["rewind", "1", "--code"]);
+}

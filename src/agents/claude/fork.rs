@@ -43,8 +43,9 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     if !rows
         .iter()
         .zip(&kept)
-        .any(|(row, &kept)| kept && row.is_message())
+        .any(|(row, &kept)| kept && row.speaks())
     {
+        // Before the first prompt stands at most what the agent tells the model for itself.
         return Ok(None);
     }
     keep_beside(rows, &tree, end, &mut kept);

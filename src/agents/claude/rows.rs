@@ -89,7 +89,7 @@ pub struct Row {
     pub len: u64,
     /// What kind of row it is.
     pub kind: Kind,
-    /// `type`, and `subtype` for system rows.
+    /// `type`, and `subtype` for system rows; what is left of a compacted conversation is [`SUMMARY`].
     pub what: Box<str>,
     /// Its id; `None` beside the chain.
     pub uuid: Option<Box<str>>,
@@ -136,6 +136,13 @@ impl Row {
     /// Whether it is a message of the main conversation.
     pub fn is_message(&self) -> bool {
         matches!(self.kind, Kind::User | Kind::Assistant) && self.is_linked()
+    }
+
+    /// Whether it is a message of the model's, of a person's, or what is left of either: not what the agent tells the model for
+    /// itself.
+    pub fn speaks(&self) -> bool {
+        let by_whom = self.kind == Kind::Assistant || self.said.is_some() || &*self.what == SUMMARY;
+        self.is_message() && by_whom
     }
 
     /// Whether it is a prompt that begins a turn.
@@ -232,6 +239,7 @@ fn row(record: &Value, line: &Line<'_>, detail: Detail, file: u8) -> Row {
         .get("message")
         .filter(|_| matches!(kind, Kind::User | Kind::Assistant));
     let model = message.and_then(|message| text(message, "model"));
+    let said = said(record, kind);
     let blocks = blocks(message.and_then(|message| message.get("content")), detail);
     Row {
         file,
@@ -256,7 +264,7 @@ fn row(record: &Value, line: &Line<'_>, detail: Detail, file: u8) -> Row {
             .map(usage),
         at: boxed(record, "timestamp"),
         prompt_id: boxed(record, "promptId"),
-        said: said(record, kind),
+        said,
         blocks: if model == Some("<synthetic>") {
             Vec::new()
         } else {
@@ -265,8 +273,14 @@ fn row(record: &Value, line: &Line<'_>, detail: Detail, file: u8) -> Row {
     }
 }
 
+/// What a row is that sums up a conversation.
+const SUMMARY: &str = "user/compact-summary";
+
 fn what(record: &Value) -> String {
     let kind = text(record, "type").unwrap_or_default();
+    if kind == "user" && flag(record, "isCompactSummary") {
+        return SUMMARY.to_owned();
+    }
     match text(record, "subtype") {
         Some(subtype) => format!("{kind}/{subtype}"),
         None => kind.to_owned(),

@@ -365,6 +365,36 @@ fn synthetic_and_side_chain_records_are_no_messages() {
 }
 
 #[test]
+fn before_the_first_prompt_there_is_nothing_to_fork() {
+    let mut session = Session::new();
+    let meta = |text: &str| json!({"isMeta": true, "message": {"role": "user", "content": text}});
+    session.row("user", meta("Caveat: The messages below were generated"));
+    session.row(
+        "user",
+        json!({"message": {"role": "user", "content": "<local-command-stdout>x</local-command-stdout>"}}),
+    );
+    session.prompt("one");
+    session.text("m1", "first");
+    session.prompt("two");
+    let transcript = session.read();
+    let plan = plan_fork(&transcript, &cut(&transcript, 0)).expect("planned");
+    assert!(plan.is_none(), "{plan:?}");
+    let text = fork_text(&transcript, &cut(&transcript, 1));
+    assert_eq!(text.lines().count(), 4);
+    // What is left of a conversation that was compacted is one.
+    let mut session = Session::new();
+    let summary =
+        json!({"isCompactSummary": true, "message": {"role": "user", "content": "so far"}});
+    session.row("user", summary);
+    session.prompt("one");
+    let transcript = session.read();
+    assert_eq!(
+        fork_text(&transcript, &cut(&transcript, 0)).lines().count(),
+        1
+    );
+}
+
+#[test]
 fn usage_is_counted_once_per_message_by_its_last_row() {
     let mut session = Session::new();
     session.prompt("one");

@@ -14,6 +14,7 @@ use crate::ops::checkpoints::{conversation, spot};
 use crate::ops::exports::Export;
 use crate::store::checkpoint::{Checkpoint, Kind};
 use crate::store::session::{Origin, SessionRecord};
+use crate::text::typed;
 
 /// So much of a prompt is named in what the future self is told.
 const PROMPT_CHARS: usize = 200;
@@ -60,7 +61,14 @@ impl Plan {
         checkpoint: &Checkpoint,
         told: Option<&NoteToSelf>,
     ) -> Result<Self> {
-        let transcript = conversation(ctx, checkpoint)?;
+        let transcript = conversation(ctx, checkpoint).map_err(|error| match error.code() {
+            Code::TranscriptNotFound => error.hint(format!(
+                "the files can go back without it: 'tw rewind {}:{} --code'",
+                typed(&checkpoint.session_id),
+                checkpoint.checkpoint_id
+            )),
+            _ => error,
+        })?;
         let redactor = ctx.redactor();
         let spot = spot(&transcript, checkpoint, redactor, true)?;
         let fork = match spot.cut() {
