@@ -430,7 +430,7 @@ fn removal(key: &Key, entry: &ConfigEntry) -> String {
         }
     };
     if key.is_list() {
-        let value = typed(&entry.text());
+        let value = typed(entry.text());
         return format!(
             "git config {place}--fixed-value --unset-all {} {value}",
             key.git

@@ -148,36 +148,31 @@ impl Human for Tried {
         }
         page.notices(&self.notices);
         let id = clean(&record.try_id);
-        match record.best {
-            Some(best) => {
-                page.hint(format!("'tw try diff {id} {best}' shows the best"));
-                page.hint(if self.in_past {
-                    format!("'tw return' first, then tw try apply {id} {best}")
-                } else {
-                    format!("'tw try apply {id} {best}' puts it onto the present")
-                });
-                if let Some(issue) = &record.issue_id {
-                    let issue = clean(issue);
-                    let run = record.runs.iter().find(|run| run.run == best);
-                    let proof = match run.map(|run| run.status) {
-                        Some(Status::Passed) => format!(" --proof {id}:{best}"),
-                        _ => String::new(),
-                    };
-                    page.hint(format!(
-                        "'tw issue close {issue}{proof}' then closes the issue"
-                    ));
-                }
+        // One that could not begin has printed nothing.
+        let began = |run: &&TryRun| run.exit.is_some() || run.error.is_none();
+        if let Some(best) = record.best {
+            page.hint(format!("'tw try diff {id} {best}' shows the best"));
+            page.hint(if self.in_past {
+                format!("'tw return' first, then tw try apply {id} {best}")
+            } else {
+                format!("'tw try apply {id} {best}' puts it onto the present")
+            });
+            if let Some(issue) = &record.issue_id {
+                let issue = clean(issue);
+                let run = record.runs.iter().find(|run| run.run == best);
+                let proof = match run.map(|run| run.status) {
+                    Some(Status::Passed) => format!(" --proof {id}:{best}"),
+                    _ => String::new(),
+                };
+                page.hint(format!(
+                    "'tw issue close {issue}{proof}' then closes the issue"
+                ));
             }
-            None => {
-                // One that could not begin has printed nothing.
-                let began = |run: &&TryRun| run.exit.is_some() || run.error.is_none();
-                if let Some(run) = record.runs.iter().find(began) {
-                    page.hint(format!(
-                        "'tw try log {id} {}' shows what it printed",
-                        run.run
-                    ));
-                }
-            }
+        } else if let Some(run) = record.runs.iter().find(began) {
+            page.hint(format!(
+                "'tw try log {id} {}' shows what it printed",
+                run.run
+            ));
         }
     }
 
