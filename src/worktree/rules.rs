@@ -31,6 +31,8 @@ pub enum Decision<I = Inside> {
     Ignored,
     /// Left out by a glob of ours, which is listed with the kind that says which.
     Excluded(Kind),
+    /// No rule leaves it out, but it is to be left alone: listed where it could not be captured anyway, else passed over like what is ignored.
+    LeftAlone,
 }
 
 /// What holds for every entry of a directory because of the directory itself, or of one above it.
@@ -105,14 +107,16 @@ impl RulesDir {
     pub fn judge(&self, path: &[u8], is_dir: bool, tracked: bool) -> Decision {
         // git tracks files: that some lie beneath does not keep a rule from hiding the rest of the directory.
         let holds = self.what_holds(path, is_dir, tracked && !is_dir);
-        if holds.left_alone && !tracked && !self.ignore.is_written(path) {
-            return Decision::Ignored;
-        }
-        if is_dir {
+        let decision = if is_dir {
             self.judge_dir(path, holds, tracked)
         } else {
             judge_file(holds, tracked)
+        };
+        let is_shown = matches!(decision, Decision::Capture | Decision::Descend(_));
+        if is_shown && holds.left_alone && !tracked && !self.ignore.is_written(path) {
+            return Decision::LeftAlone;
         }
+        decision
     }
 
     fn judge_dir(&self, path: &[u8], holds: Inside, tracked_beneath: bool) -> Decision {

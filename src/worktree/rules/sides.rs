@@ -143,6 +143,9 @@ impl Sides {
         } else if disk == Some(Decision::Capture) || other == Some(Decision::Capture) {
             return Decision::Capture;
         }
+        if disk == Some(Decision::LeftAlone) || other == Some(Decision::LeftAlone) {
+            return Decision::LeftAlone;
+        }
         let excluded = |decision: Option<Decision>| match decision {
             Some(Decision::Excluded(kind)) => Some(kind),
             _ => None,

@@ -276,6 +276,10 @@ impl Run<'_, '_, '_> {
         }
         match verdict {
             Decision::Excluded(kind) => Some(Self::listed(kind, stamp)),
+            Decision::LeftAlone if name != b".gitignore" => {
+                let rec = self.file_record(full, unnamed, stamp, false);
+                (!rec.kind.in_tree()).then_some(rec)
+            }
             _ if name == b".gitignore" => Some(FileRec {
                 flags: self.racy_flag(stamp),
                 ..Self::listed(Kind::IgnoreFile, stamp)
@@ -324,7 +328,8 @@ impl Run<'_, '_, '_> {
             return Ok(entry);
         }
         let inside = match verdict {
-            Decision::Descend(inside) => inside,
+            Decision::Descend(inside) => Some(inside),
+            Decision::LeftAlone => None,
             Decision::Excluded(kind) => return listed(kind),
             // What is in a nested repository is that one's own.
             Decision::Ignored if look.rules.is_in_nested_repository() => {
@@ -341,9 +346,13 @@ impl Run<'_, '_, '_> {
                 if self.scan.own.contains(fd.as_fd(), &now) {
                     return Ok(Entry::File(Self::listed(Kind::GitDirectory, &now)));
                 }
-                match stamp_at(fd.as_fd(), b".git") {
+                let enter = |inside: Option<SidesInside>, fd| match inside {
                     // It stays open: the worker that reads it need not walk down its path again.
-                    Ok(None) => Ok(Entry::Dir(inside, Some((fd, now)))),
+                    Some(inside) => Entry::Dir(inside, Some((fd, now))),
+                    None => Entry::Ignored(0),
+                };
+                match stamp_at(fd.as_fd(), b".git") {
+                    Ok(None) => Ok(enter(inside, fd)),
                     // Without the x bit names can be read, but nothing behind them.
                     Err(Errno::ACCESS) => unreadable(),
                     _ if self.nested().is_repository(full) => {
@@ -352,7 +361,7 @@ impl Run<'_, '_, '_> {
                             None => Entry::File(Self::listed(Kind::Nested, &now)),
                         })
                     }
-                    _ => Ok(Entry::Dir(inside, Some((fd, now)))),
+                    _ => Ok(enter(inside, fd)),
                 }
             }
             Err(Errno::ACCESS | Errno::PERM) => unreadable(),

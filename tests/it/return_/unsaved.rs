@@ -90,6 +90,13 @@ const CASES: &[Case] = &[
         afterwards: "mv ../elsewhere.git n/.git",
     },
     Case {
+        name: "what no snapshot could have, on both sides",
+        past: "git config timewarp.maxFileSize 1k; git init -q --template= n; echo n >n/f; head -c 3000 /dev/zero >big; mkfifo pipe",
+        present: "echo 2 >a.txt",
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
         name: "an empty directory that is ignored",
         past: "mkdir tmp",
         present: "echo 'tmp/' >.gitignore",
@@ -140,8 +147,10 @@ fn files(root: &Path) -> BTreeMap<String, String> {
             let bytes = if meta.is_dir() {
                 pending.push(path.clone());
                 Vec::new()
-            } else {
+            } else if meta.is_file() {
                 std::fs::read(&path).unwrap()
+            } else {
+                Vec::new()
             };
             let fact = format!("{:o} {}", meta.permissions().mode(), bytes.escape_ascii());
             found.insert(path.strip_prefix(root).unwrap().display().to_string(), fact);

@@ -47,7 +47,9 @@ fn one_that_is_killed_stopped_or_somebody_else_costs_a_full_look() {
 
     // Killed: its socket is still there.
     watched.start_again(&[]);
+    let pid = watched.pid();
     watched.signal("KILL");
+    wait_for_end(pid);
     assert!(is_full(&watched));
     assert_eq!(watched.status()["state"], "off");
 
