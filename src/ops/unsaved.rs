@@ -74,7 +74,7 @@ impl Unsaved {
         };
         let mut buffer = Vec::new();
         each_name(std::os::fd::AsFd::as_fd(&fd), &mut buffer, |name, _| {
-            add(name)
+            add(name);
         })
         .context(what)
     }

@@ -89,7 +89,7 @@ pub struct Row {
     pub len: u64,
     /// What kind of row it is.
     pub kind: Kind,
-    /// `type`, and `subtype` for system rows; what is left of a compacted conversation is [`SUMMARY`].
+    /// `type`, and `subtype` for system rows; what is left of a compacted conversation is `SUMMARY`.
     pub what: Box<str>,
     /// Its id; `None` beside the chain.
     pub uuid: Option<Box<str>>,

@@ -359,12 +359,7 @@ fn a_snapshot_of_a_newer_program_is_named_until_it_can_be_taken() {
     let newer = text.replace("\"version\": 1", "\"version\": 9");
     assert_ne!(text, newer);
     let tree = hub.git(["rev-parse", &format!("{CHAIN}^{{tree}}")]);
-    let made = hub.git([
-        "commit-tree",
-        "-m",
-        &newer.replace("\"snapshot_id\": \"s_", "\"snapshot_id\": \"s_"),
-        tree.trim(),
-    ]);
+    let made = hub.git(["commit-tree", "-m", &newer, tree.trim()]);
     hub.git(["update-ref", CHAIN, made.trim()]);
     for _ in 0..2 {
         let pulled = b.json(["pull"]);

@@ -103,7 +103,7 @@ fn lost_events_are_known_to_be_lost() {
     watched.check();
     for text in ["one\n", "two\n"] {
         watched.write("d6/f0", text);
-        watched.write(&format!("d6/{}", text.trim()), text);
+        watched.write(format!("d6/{}", text.trim()), text);
         watched.check();
     }
     watched.follow();
