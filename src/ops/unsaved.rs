@@ -11,10 +11,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, ResultExt};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable, Root, each_name};
 use crate::git::path;
 use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
+use crate::text::typed_path;
 use crate::worktree::ignore::LeftAlone;
 use crate::worktree::manifest::{Kind, Manifest};
 
@@ -84,7 +85,8 @@ impl Unsaved {
     /// # Errors
     /// `CORRUPT_RECORD` or `NEWER_RECORD`.
     pub fn of_stay(dir: &StateDir) -> Result<Self> {
-        let Some(noted) = read_json::<Noted>(&file(dir))? else {
+        let noted = read_json::<Noted>(&file(dir)).map_err(|error| with_way_out(dir, error))?;
+        let Some(noted) = noted else {
             return Ok(Self::default());
         };
         let state = dir.state()?;
@@ -150,6 +152,19 @@ impl Unsaved {
         let bytes = serde_json::to_vec(&noted).expect("plain data serialises");
         fs::write_atomic(&file(dir), &bytes, Durable::Yes)
     }
+}
+
+/// A stay must not be without a way home because of it.
+fn with_way_out(dir: &StateDir, error: Error) -> Error {
+    if error.code() != Code::CorruptRecord {
+        return error;
+    }
+    let file = typed_path(&file(dir));
+    Error::new(error.code(), error.message().to_owned())
+        .hint(format!(
+            "'rm {file}' goes on without it: what the present ignored may then go into the experiment, and comes back with 'tw restore'"
+        ))
+        .caused_by(error)
 }
 
 /// Forgets it: the stay has ended.

@@ -190,3 +190,26 @@ fn it_is_there_as_it_was() {
         }
     }
 }
+
+#[test]
+fn a_damaged_note_has_a_way_home() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write(".gitignore", "*.env\n");
+    sandbox.write("prod.env", "KEY\n");
+    sandbox.json(["travel", &past]);
+    let noted = sandbox.path(".git/timewarp/unsaved.json");
+    assert!(
+        std::fs::read_to_string(&noted)
+            .unwrap()
+            .contains("prod.env")
+    );
+    std::fs::write(&noted, "{").unwrap();
+    let (error, _) = sandbox.json_error(["return"]);
+    assert_eq!(error["code"], "CORRUPT_RECORD", "{error}");
+    let way = format!("'rm {}'", noted.display());
+    assert!(error["hint"].as_str().unwrap().starts_with(&way), "{error}");
+    std::fs::remove_file(&noted).unwrap();
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("prod.env"), "KEY\n");
+}
