@@ -10,6 +10,8 @@ use crate::git::tree::{self, Change};
 use crate::ops::capture::Capture;
 use crate::ops::swap::goal::Hidden;
 use crate::ops::swap::read_tree;
+use crate::ops::unsaved::Unsaved;
+use crate::worktree::manifest::Kind;
 
 impl ReturnOperation<'_> {
     /// What the present's rules or the past's would hide from the experiment.
@@ -39,9 +41,17 @@ impl ReturnOperation<'_> {
                 }
             }
         }
+        // An ignore file that ignores itself is in no tree. Those of the present are left alone.
+        let unsaved = Unsaved::of_stay(&self.store.dir)?;
+        let is_made = |path: &[u8]| !unsaved.has(path);
+        let ignores_itself = || {
+            let files = seen.manifest.entries();
+            let mut ignoring = files.filter(|(_, file)| file.kind == Kind::IgnoreFile);
+            ignoring.any(|(dir, file)| is_made(&seen.manifest.path_of(dir, &file)))
+        };
         Ok(Hidden {
             // On disk are the past's rules; the present's are the other side.
-            other_rules: has_rules(&changes).then_some(self.backup.tree),
+            other_rules: (has_rules(&changes) || ignores_itself()).then_some(self.backup.tree),
             forced,
         })
     }

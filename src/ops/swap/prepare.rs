@@ -136,6 +136,9 @@ impl<'s> Preparation<'_, '_, 's> {
                 _ => return Err(would_overwrite(ctx, goal, &refused)),
             }
         }
+        if to_force.iter().any(|path| self.forced.contains(path)) {
+            return Err(hidden_by_the_user(ctx, goal, &to_force));
+        }
         if !to_force.is_empty() {
             self.forced.extend(to_force);
             return Ok(None);
@@ -218,6 +221,14 @@ fn unproven_paths(manifest: &Manifest, plan: &Plan) -> BTreeSet<Vec<u8>> {
             file.is_some_and(|file| file.flags.has(FileFlags::UNPROVEN))
         })
         .collect()
+}
+
+/// The user's own exclude hides from every look what would have to be captured first.
+fn hidden_by_the_user(ctx: &Context<'_>, goal: &Goal<'_>, paths: &BTreeSet<Vec<u8>>) -> Error {
+    let refused: Vec<_> = paths.iter().map(|path| (path.clone(), "exclude")).collect();
+    would_overwrite(ctx, goal, &refused).hint(
+        "your own 'exclude' keeps them from being captured: 'tw config exclude' shows it, 'tw config --unset exclude' takes it away",
+    )
 }
 
 fn would_overwrite(

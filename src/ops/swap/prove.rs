@@ -67,18 +67,27 @@ pub(super) fn prove(
     };
     let before: &Manifest = &saved.manifest;
     let written = |full: &[u8]| blob_of(plan, full);
-    let options = CaptureOptions {
-        // What the backup saw of files that nobody touched since need not be hashed again.
-        base: saved.recorded.clone().map(|meta| (before, meta)),
-        storing: Storing::No,
-        // What was captured against the rules then is compared now, too.
-        forced: claim.git.lists.forced.iter().cloned().collect(),
-        whole_index: true,
-        likely: Some(&written),
-        ..CaptureOptions::default()
+    let look = |forced: BTreeSet<Vec<u8>>| {
+        let options = CaptureOptions {
+            // What the backup saw of files that nobody touched since need not be hashed again.
+            base: saved.recorded.clone().map(|meta| (before, meta)),
+            storing: Storing::No,
+            forced,
+            whole_index: true,
+            likely: Some(&written),
+            ..CaptureOptions::default()
+        };
+        capture(ctx, store, &options)
     };
-    let seen = capture(ctx, store, &options)?;
+    // What was captured against the rules then is compared now, too.
+    let mut forced: BTreeSet<Vec<u8>> = claim.git.lists.forced.iter().cloned().collect();
+    let mut seen = look(forced.clone())?;
     let root = Root::open(ctx.repo.worktree_root())?;
+    let hidden = hidden(store, &claim, &seen, &root)?;
+    if !hidden.is_empty() {
+        forced.extend(hidden);
+        seen = look(forced)?;
+    }
     let mut differing = differing(ctx, store, &claim, &seen, applied)?;
     differing.retain(|path| {
         !claim
@@ -110,6 +119,20 @@ pub(super) fn prove(
         cache::save(&file, &seen.manifest, &meta, store.objects.format())?;
     }
     Ok(changed_since)
+}
+
+/// What is claimed and on disk, and hidden from this look: by rules or settings that the past still has, or had until now.
+fn hidden(
+    store: &Store,
+    claim: &Claim<'_>,
+    seen: &Capture<'_>,
+    root: &Root,
+) -> Result<Vec<Vec<u8>>> {
+    let read = |oid| read_tree(store, seen, oid);
+    let changes = tree::diff(&read, Some(claim.aim.stored.tree), Some(seen.tree))?;
+    let gone = changes.into_iter().filter(|change| change.new.is_none());
+    let is_there = |path: &Vec<u8>| matches!(root.stamp(path), Ok(Some(stamp)) if !stamp.is_dir());
+    Ok(gone.map(|change| change.path).filter(is_there).collect())
 }
 
 /// The blob that the swap put at a path.

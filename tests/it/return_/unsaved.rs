@@ -104,6 +104,55 @@ const CASES: &[Case] = &[
         afterwards: "",
     },
     Case {
+        name: "an empty directory in one that is ignored",
+        past: "mkdir -p n/e",
+        present: "echo n >.gitignore",
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
+        name: "the same, by a rule of this repository alone",
+        past: "mkdir -p n/e",
+        present: "mkdir -p .git/info; echo n >.git/info/exclude",
+        meanwhile: ":",
+        afterwards: "",
+    },
+    Case {
+        name: "settings of the past that leave out what the present has",
+        past: "mkdir .timewarp data; echo \"exclude = ['data/']\" >.timewarp/config.toml; git add -f .timewarp; git commit -qm cfg",
+        present: "echo 'exclude = []' >.timewarp/config.toml; echo 1 >data/x; git commit -qam cfg2",
+        meanwhile: ":",
+        afterwards: "",
+    },
+    Case {
+        name: "a rule that came in the past for what the present has saved",
+        past: "echo 1 >t.o",
+        present: "echo 2 >a.txt",
+        meanwhile: "mkdir -p .git/info; echo '*.o' >>.git/info/exclude",
+        afterwards: "",
+    },
+    Case {
+        name: "a smaller limit in the past",
+        past: "head -c 3000 /dev/zero >big",
+        present: "echo 2 >a.txt",
+        meanwhile: "git config timewarp.maxFileSize 1k",
+        afterwards: "",
+    },
+    Case {
+        name: "an ignore file that ignores itself, made in the past",
+        past: "mkdir out; echo 1 >out/k",
+        present: "echo 2 >a.txt",
+        meanwhile: r"printf '*\n' >out/.gitignore; echo new >out/new",
+        afterwards: "",
+    },
+    Case {
+        name: "the same at the top",
+        past: "",
+        present: "echo 2 >a.txt",
+        meanwhile: r"printf '*\n' >.gitignore; echo 1 >new",
+        afterwards: "",
+    },
+    Case {
         name: "an ignored directory that the past has files in",
         past: "mkdir -p out/deep; echo then >out/deep/x",
         present: "rm -r out; mkdir out; echo mine >out/own; echo 'out/' >.gitignore",
@@ -212,4 +261,36 @@ fn a_damaged_note_has_a_way_home() {
     std::fs::remove_file(&noted).unwrap();
     sandbox.json(["return"]);
     assert_eq!(sandbox.text("prod.env"), "KEY\n");
+}
+
+#[test]
+fn what_the_user_s_own_exclude_hides_is_named_and_not_waited_for() {
+    let sandbox = Sandbox::new();
+    sandbox.write("n.csv", "1\n");
+    let past = snapshot(&sandbox);
+    sandbox.git(["config", "timewarp.exclude", "*.csv"]);
+    sandbox.write("n.csv", "2\n");
+    for words in [&["travel", &past][..], &["restore", &past, "n.csv"]] {
+        let (error, code) = sandbox.json_error(words);
+        assert_eq!(
+            (error["code"].as_str(), code),
+            (Some("WOULD_OVERWRITE"), 5),
+            "{error}"
+        );
+        assert_eq!(error["paths"][0], "n.csv", "{error}");
+        assert!(
+            error["hints"]
+                .to_string()
+                .contains("tw config --unset exclude"),
+            "{error}"
+        );
+    }
+    sandbox.json(["config", "--unset", "exclude"]);
+    sandbox.json(["travel", &past]);
+    sandbox.git(["config", "timewarp.exclude", "*.csv"]);
+    let (error, _) = sandbox.json_error(["return"]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
+    sandbox.git(["config", "--unset", "timewarp.exclude"]);
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("n.csv"), "2\n");
 }
