@@ -171,9 +171,11 @@ fn differing(
     let all = || seen.manifest.paths_on_disk();
     let other_access = claimed.access.differing(&extras.access, all).into_iter();
     differing.extend(other_access.filter(|path| !applied.lost.contains_key(path)));
-    let gone = claimed.empty_dirs.difference(&extras.empty_dirs);
-    differing.extend(gone.cloned());
     let root = Root::open(ctx.repo.worktree_root())?;
+    // One that holds what rules leave out is there; what is captured in it differs by itself.
+    let gone = claimed.empty_dirs.difference(&extras.empty_dirs);
+    let gone = gone.filter(|dir| !matches!(root.stamp(dir), Ok(Some(stamp)) if stamp.is_dir()));
+    differing.extend(gone.cloned());
     for dir in extras.empty_dirs.difference(&claimed.empty_dirs) {
         // One that is new and still holds what the rules leave out, or a nested repository, stays with it.
         if is_bare(&root, dir)? {

@@ -132,6 +132,20 @@ const CASES: &[Case] = &[
         afterwards: "",
     },
     Case {
+        name: "what rules leave out, made in an empty directory",
+        past: "mkdir logs",
+        present: "echo 2 >a.txt",
+        meanwhile: "mkdir logs/sub; echo 1 >logs/sub/m.log",
+        afterwards: "rm -r logs/sub",
+    },
+    Case {
+        name: "a repository made over files of the present",
+        past: "mkdir env; echo 1 >env/lib",
+        present: "echo 2 >a.txt",
+        meanwhile: "git init -q --template= env",
+        afterwards: "rm -rf env/.git",
+    },
+    Case {
         name: "a smaller limit in the past",
         past: "head -c 3000 /dev/zero >big",
         present: "echo 2 >a.txt",
