@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
-use crate::git::path;
+use crate::git::{path, tree};
 use crate::ops::capture::load_ignore_file;
 use crate::worktree::globs::Globs;
 use crate::worktree::ignore::Globals;
@@ -51,6 +51,12 @@ impl<'a> TreeRules<'a> {
         self.dir(full).is_none()
     }
 
+    /// Whether the side has something beneath a directory.
+    fn has_files_in(&self, dir: &[u8]) -> bool {
+        let read = |oid| self.objects.read_tree(oid);
+        matches!(tree::find(&read, self.tree, dir), Ok(Some(node)) if node.is_dir())
+    }
+
     fn dir(&self, dir: &[u8]) -> Option<RulesDir> {
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(dir) {
@@ -62,13 +68,18 @@ impl<'a> TreeRules<'a> {
             let (globals, globs) = (self.globals.clone(), self.globs.clone());
             Some(RulesDir::root(globals, globs, ignore.as_deref()))
         } else {
-            self.dir(path::split(dir).0)
-                .and_then(|parent| match parent.judge(dir, true, false) {
-                    Decision::Descend(inside) => {
-                        Some(parent.descend(dir, inside, ignore.as_deref()))
-                    }
+            self.dir(path::split(dir).0).and_then(|parent| {
+                let entered = match parent.judge(dir, true, false) {
+                    Decision::Descend(inside) => Some(inside),
+                    // Entered for what is tracked in it, and then also for what an include names.
+                    _ if self.has_files_in(dir) => match parent.judge(dir, true, true) {
+                        Decision::Descend(inside) => Some(inside),
+                        _ => None,
+                    },
                     _ => None,
-                })
+                };
+                entered.map(|inside| parent.descend(dir, inside, ignore.as_deref()))
+            })
         };
         lock().insert(dir.to_vec(), made.clone());
         made

@@ -146,6 +146,20 @@ const CASES: &[Case] = &[
         afterwards: "rm -rf env/.git",
     },
     Case {
+        name: "an include in an ignored directory with tracked files",
+        past: "git config timewarp.include '*.env'; mkdir a; echo 1 >a/x; git add a; git commit -qm a; echo 'a/' >.gitignore",
+        present: "echo 2 >a.txt",
+        meanwhile: "echo K >a/k.env",
+        afterwards: "",
+    },
+    Case {
+        name: "the same, made in the present",
+        past: "git config timewarp.include '*.env'; mkdir a; echo 1 >a/x; git add a; git commit -qm a; echo 'a/' >.gitignore",
+        present: "echo 2 >a.txt; echo K >a/k.env",
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
         name: "a smaller limit in the past",
         past: "head -c 3000 /dev/zero >big",
         present: "echo 2 >a.txt",
