@@ -271,6 +271,29 @@ pub fn private_dir(path: &Path) -> Result<()> {
     dirs(path, 0o700).context(|| format!("cannot create '{}'", path.display()))
 }
 
+/// What a git directory is made of, itself first.
+const GIT_DIRS: [&str; 7] = [
+    "",
+    "objects",
+    "objects/info",
+    "objects/pack",
+    "refs",
+    "refs/heads",
+    "info",
+];
+
+/// Makes the directories of a new git directory, private (0700).
+///
+/// # Errors
+/// Something is there, or the disk refuses.
+pub fn git_dirs(dir: &Path) -> Result<()> {
+    for name in GIT_DIRS {
+        let part = dir.join(name);
+        new_dir(&part, 0o700).context(|| format!("cannot create '{}'", part.display()))?;
+    }
+    Ok(())
+}
+
 /// As root, gives what root made at `path` and beneath to the owner of the directory over it: another program made it, or an older `tw`. Never follows
 /// a symlink, and leaves alone what has a second name elsewhere.
 ///

@@ -19,15 +19,6 @@ use super::repo::Repo;
 use super::{ObjectFormat, Oid};
 use crate::error::{Code, Error, Result, ResultExt};
 
-const DIRS: [&str; 6] = [
-    "",
-    "objects",
-    "objects/info",
-    "objects/pack",
-    "refs",
-    "refs/heads",
-];
-
 /// The branch that HEAD names, which never exists.
 const HEAD: &str = "ref: refs/heads/none\n";
 
@@ -68,11 +59,7 @@ impl Depot {
         }
         // Somebody died while making it.
         Self::remove(dir)?;
-        for name in DIRS {
-            let part = dir.join(name);
-            create::new_dir(&part, 0o700)
-                .context(|| format!("cannot create '{}'", part.display()))?;
-        }
+        create::git_dirs(dir)?;
         let write =
             |name: &str, text: &str| write_atomic(&dir.join(name), text.as_bytes(), Durable::No);
         write("config", &config(repo)?)?;

@@ -6,16 +6,6 @@ use crate::error::{Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{Durable, write_atomic};
 
-const DIRS: [&str; 7] = [
-    "",
-    "objects",
-    "objects/info",
-    "objects/pack",
-    "refs",
-    "refs/heads",
-    "info",
-];
-
 /// The branch that HEAD names. It never exists: nobody commits here.
 const HEAD: &str = "ref: refs/heads/main\n";
 
@@ -24,10 +14,7 @@ const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n
 
 /// Makes it, on disk when this returns.
 pub(super) fn repository(dir: &Path, worktree: &str) -> Result<()> {
-    for name in DIRS {
-        let part = dir.join(name);
-        create::new_dir(&part, 0o700).context(|| format!("cannot create '{}'", part.display()))?;
-    }
+    create::git_dirs(dir)?;
     let write =
         |name: &str, text: &str| write_atomic(&dir.join(name), text.as_bytes(), Durable::Yes);
     write("info/exclude", "")?;

@@ -106,30 +106,12 @@ fn towards(
     })?;
     // Permissions and access differ where the trees are alike.
     plan.entries.retain(|entry| !is_kept(&entry.path));
-    know_dirs_on_disk(ctx, &mut plan)?;
     let hidden = made_dirs_unseen(ctx, aim, (&capture.manifest, own), &after_node)?;
     if !hidden.is_empty() {
         plan.dirs.extend(hidden);
         plan.dirs.sort_by(|a, b| a.path.cmp(&b.path));
     }
     Ok(plan)
-}
-
-/// A directory that the rules hide from a look is there all the same: it is not made, and does not go with what is.
-fn know_dirs_on_disk(ctx: &Context<'_>, plan: &mut Plan) -> Result<()> {
-    let mut made = plan.dirs.iter().filter(|dir| dir.before.is_none());
-    if made.next().is_none() {
-        return Ok(());
-    }
-    let root = Root::open(ctx.repo.worktree_root())?;
-    for dir in plan.dirs.iter_mut().filter(|dir| dir.before.is_none()) {
-        if let Ok(Some(stamp)) = root.stamp(&dir.path)
-            && stamp.is_dir()
-        {
-            dir.before = Some(stamp.permissions());
-        }
-    }
-    Ok(())
 }
 
 /// Directories that the stay made, that the rules hide from a look, and that the target does not have: they go when nothing is left in them.

@@ -97,7 +97,7 @@ impl<'s> Preparation<'_, '_, 's> {
             return Ok(None);
         }
         let (ctx, store, goal) = (self.ctx, self.store, self.goal);
-        let plan = make_plan(
+        let mut plan = make_plan(
             ctx,
             store,
             goal,
@@ -143,6 +143,7 @@ impl<'s> Preparation<'_, '_, 's> {
             self.forced.extend(to_force);
             return Ok(None);
         }
+        know_dirs_on_disk(&root, &mut plan);
         let blobs = prove_objects(ctx, store, goal, &capture, &plan)?;
         // After the proof, which tells the sizes.
         check_room(ctx, &plan, &blobs)?;
@@ -196,6 +197,17 @@ impl<'s> Preparation<'_, '_, 's> {
         self.forced.extend(hidden.forced);
         self.other_rules = other_rules;
         Ok(true)
+    }
+}
+
+/// A directory that the rules hide from a look is there all the same: it is not made, and does not go with what is.
+fn know_dirs_on_disk(root: &Root, plan: &mut Plan) {
+    for dir in plan.dirs.iter_mut().filter(|dir| dir.before.is_none()) {
+        if let Ok(Some(stamp)) = root.stamp(&dir.path)
+            && stamp.is_dir()
+        {
+            dir.before = Some(stamp.permissions());
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What stands where the snapshot needs a path and is not in the backup by itself: captured first, or a refusal.
 
 use crate::sandbox::{Sandbox, is_root, skipped};
-use crate::trip::{commit, list, snapshot, stored, with_stop};
+use crate::trip::{commit, list, mode, snapshot, stored, with_stop};
 
 /// Travel is refused over this path, nothing has changed, and there is no backup.
 #[track_caller]
@@ -281,4 +281,15 @@ fn a_submodule_is_never_entered() {
             "the index is the snapshot's"
         );
     });
+}
+
+#[test]
+fn a_repository_where_an_empty_directory_was_is_left_as_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.mkdir("n");
+    let past = snapshot(&sandbox);
+    sandbox.git(["init", "-q", "n"]);
+    sandbox.chmod("n", 0o700);
+    refused(&sandbox, &past, "n");
+    assert_eq!(mode(&sandbox, "n") & 0o777, 0o700);
 }
