@@ -177,18 +177,15 @@ impl<'s> SwapRun<'_, '_, 's> {
 
     /// What the present has and no backup will have, as it is before this swap writes; None where that is noted already.
     fn unsaved(&self, capture: &Capture<'_>, plan: &Plan) -> Result<Option<Unsaved>> {
-        let mut unsaved = if self.store.dir.state()?.mode == Mode::Present {
+        let begins = self.store.dir.state()?.mode == Mode::Present;
+        let mut unsaved = if begins {
             let root = Root::open(self.ctx.repo.worktree_root())?;
             Unsaved::of_present(&root, &capture.manifest)?
         } else {
-            let mut known = Unsaved::of_stay(&self.store.dir)?;
-            if !known.write(written(plan)) {
-                return Ok(None);
-            }
-            known
+            Unsaved::of_stay(&self.store.dir)?
         };
-        unsaved.write(written(plan));
-        Ok(Some(unsaved))
+        let has_written = unsaved.write(written(plan));
+        Ok((begins || has_written).then_some(unsaved))
     }
 
     /// Saves what is there now, as a backup or an experiment.
