@@ -119,6 +119,14 @@ impl Unsaved {
         !self.is_empty() && path::with_parents(path).any(|at| self.is_one(at))
     }
 
+    /// Those beneath a directory.
+    pub fn beneath<'s>(&'s self, dir: &[u8]) -> impl Iterator<Item = &'s [u8]> {
+        let start = [dir, b"/"].concat();
+        let from = self.0.roots.range(start.clone()..);
+        from.map(Vec::as_slice)
+            .take_while(move |path| path.starts_with(&start))
+    }
+
     /// Takes note of what a swap is about to write. Whether any of it is beneath one of them.
     pub fn write<'p>(&mut self, paths: impl Iterator<Item = &'p [u8]>) -> bool {
         let mut is_beneath = false;

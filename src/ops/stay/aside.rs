@@ -1,7 +1,13 @@
 //! What is in the way of a return and cannot be captured, renamed on request.
+//!
+//! What the present left out of its backup is moved by nobody: where it is in a directory that has to be renamed, it goes back to
+//! its place at once.
 
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 
+use rustix::fs::{AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result, ResultExt};
@@ -12,13 +18,14 @@ use crate::ops::capture::Storing;
 use crate::ops::outcome::MovedAside;
 use crate::ops::swap::goal::Goal;
 use crate::ops::swap::prepare;
+use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::state::path_from_stored;
 
 /// No more than this is renamed: something that makes files in the way faster than they are renamed would go on for ever.
 const MOST: usize = 1000;
 
-/// Renames what is in the way and cannot be captured. Answers with old and new names.
+/// Renames what is in the way and cannot be captured. Answers with old and new names, what of the present could not go back among them.
 ///
 /// # Errors
 /// As [`prepare`], when what is in the way is git's own or is not to be renamed.
@@ -29,6 +36,7 @@ pub(super) fn move_aside(
     tail: &str,
 ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut moved = Vec::new();
+    let unsaved = Unsaved::of_stay(&store.dir)?;
     // Only the next preparation tells whether there is more behind what was renamed.
     loop {
         let error = match prepare(ctx, store, goal, &Storing::No) {
@@ -44,7 +52,9 @@ pub(super) fn move_aside(
         let root = Root::open(ctx.repo.worktree_root())?;
         for path in paths {
             if let Some(to) = rename(&root, &path, tail)? {
+                let left = bring_back(&root, &unsaved, &path, &to);
                 moved.push((path, to));
+                moved.extend(left);
             }
         }
         if moved.len() == before {
@@ -121,4 +131,49 @@ fn rename(root: &Root, path: &[u8], tail: &str) -> Result<Option<Vec<u8>>> {
         }
     }
     Ok(None)
+}
+
+/// Renames what the present left out back to its place, out of a directory that has another name now. Answers with what stays in there,
+/// since somebody took the right to look into it.
+fn bring_back(root: &Root, unsaved: &Unsaved, from: &[u8], to: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut left = Vec::new();
+    for own in unsaved.beneath(from) {
+        let there = [to, &own[from.len()..]].concat();
+        match rename_with_dirs(root, &there, own) {
+            // It went away by itself.
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(_) => left.push((own.to_vec(), there)),
+        }
+    }
+    left
+}
+
+/// Renames to a name that is free; the directories over it are made as those are that it was in.
+fn rename_with_dirs(root: &Root, from: &[u8], to: &[u8]) -> rustix::io::Result<()> {
+    let ((from_dir, from_name), (to_dir, to_name)) = (path::split(from), path::split(to));
+    let source = root.open_dir(from_dir)?;
+    for dir in path::with_parents(to_dir).filter(|dir| !dir.is_empty()) {
+        if root.stamp(dir)?.is_some() {
+            continue;
+        }
+        let (above, name) = path::split(dir);
+        // As far below the new name of what was moved as this is below the old one.
+        let like = &from[..from.len() - (to.len() - dir.len())];
+        let Some(like) = root.stamp(like)? else {
+            return Err(Errno::NOENT);
+        };
+        let mode = Mode::from_bits_truncate(like.permissions());
+        let above = root.open_dir(above)?;
+        let name = OsStr::from_bytes(name);
+        rustix::fs::mkdirat(&above, name, Mode::RWXU)?;
+        rustix::fs::chmodat(&above, name, mode, AtFlags::empty())?;
+    }
+    let target = root.open_dir(to_dir)?;
+    rustix::fs::renameat_with(
+        &source,
+        OsStr::from_bytes(from_name),
+        &target,
+        OsStr::from_bytes(to_name),
+        RenameFlags::NOREPLACE,
+    )
 }

@@ -252,6 +252,35 @@ fn a_directory_that_lets_nobody_look_is_named_with_the_ways_home() {
 }
 
 #[test]
+fn what_the_present_left_out_of_a_directory_that_is_moved_aside_stays_at_its_place() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("app/main.c", "now\n");
+    sandbox.write(".gitignore", "build/\n*.env\n");
+    sandbox.write("app/build/out.o", "object\n");
+    sandbox.write("app/deep/er/prod.env", "KEY\n");
+    sandbox.chmod("app/deep", 0o750);
+    let home = sandbox.state();
+    let deep = std::fs::metadata(sandbox.path("app/deep/er")).unwrap();
+    sandbox.json(["travel", &past]);
+    sandbox.git(["init", "-q", "--template=", "app"]);
+    sandbox.write("app/there", "past\n");
+    let (error, _) = sandbox.json_error(["return"]);
+    assert_eq!(list(&error["paths"]), ["app"], "{error}");
+    let moved = sandbox.json(["return", "--move-aside"])["moved_aside"].clone();
+    assert_eq!(moved.as_array().unwrap().len(), 1, "{moved}");
+    let aside = moved[0]["to"].as_str().unwrap();
+    assert_eq!(sandbox.text(format!("{aside}/there")), "past\n");
+    assert!(!sandbox.exists(format!("{aside}/build")), "{moved}");
+    assert_eq!(sandbox.text("app/build/out.o"), "object\n");
+    assert_eq!(sandbox.text("app/deep/er/prod.env"), "KEY\n");
+    let back = std::fs::metadata(sandbox.path("app/deep/er")).unwrap();
+    assert_eq!(deep.permissions(), back.permissions());
+    sandbox.remove(aside);
+    home.assert_same(&sandbox.state());
+}
+
+#[test]
 fn a_dry_run_says_what_the_return_does() {
     let sandbox = away();
     sandbox.write("dir/y", "there\n");
