@@ -24,7 +24,7 @@ use crate::store::snapshot::{
     FIXED_TIME, HeadRecord, IndexRecord, Lists, SnapshotRecord, author_time, encode_commit,
 };
 use crate::store::state::{Mode, State, stored_path};
-use crate::store::stored::part;
+use crate::store::stored::{Stored, part};
 use crate::text::typed;
 use crate::worktree::cache::{self, Meta};
 use crate::worktree::capture::Sink;
@@ -207,12 +207,12 @@ pub fn make<'s>(
     let always = |capture: &Capture<'_>| about(capture).map(ControlFlow::Continue);
     match make_unless::<Infallible>(ctx, store, kind, wanted, &always)? {
         ControlFlow::Continue(made) => Ok(made),
-        ControlFlow::Break(never) => match never {},
+        ControlFlow::Break((never, _)) => match never {},
     }
 }
 
-/// [`make`], unless what was captured needs no recording: then that is answered by which `about` breaks off. Either way the
-/// working tree is looked at once.
+/// [`make`], unless what was captured needs no recording: then that is answered by which `about` breaks off, with what was seen.
+/// Either way the working tree is looked at once.
 ///
 /// # Errors
 /// As [`make`].
@@ -222,15 +222,12 @@ pub fn make_unless<'s, Known>(
     kind: IdKind,
     wanted: &CaptureOptions<'_>,
     about: &dyn Fn(&Capture<'_>) -> Result<ControlFlow<Known, About>>,
-) -> Result<ControlFlow<Known, Made<'s>>> {
+) -> Result<ControlFlow<(Known, Capture<'s>), Made<'s>>> {
     for _ in 0..TRIES {
         let capture = capture(ctx, store, wanted)?;
         let about = match about(&capture)? {
             ControlFlow::Continue(about) => about,
-            ControlFlow::Break(known) => {
-                capture.keep_moment(store.dir.path(), None);
-                return Ok(ControlFlow::Break(known));
-            }
+            ControlFlow::Break(known) => return Ok(ControlFlow::Break((known, capture))),
         };
         if let Some(made) = record(ctx, store, kind, wanted, capture, &about)? {
             return Ok(ControlFlow::Continue(made));
@@ -352,6 +349,29 @@ pub fn record<'s>(
         capture,
         kept,
     }))
+}
+
+/// Keeps what was seen for the next capture where a snapshot has all of it already, and nothing was recorded. Else whatever was looked
+/// at because its stat data differed, and turned out to be the same, would be read again by each capture until one is recorded.
+pub fn keep_known(
+    store: &Store,
+    wanted: &CaptureOptions<'_>,
+    capture: &Capture<'_>,
+    known: &Stored,
+) {
+    let usual = wanted.include.is_empty() && wanted.exclude.is_empty();
+    // What had to be written is missing from the snapshot, whatever it says.
+    let is_whole = capture
+        .writer
+        .as_ref()
+        .is_some_and(|writer| writer.count().0 == 0);
+    if usual && is_whole {
+        let name = names::snapshot_ref(&known.id);
+        let meta = capture.meta(&name, known.commit, known.index_commit);
+        keep_seen(store, wanted, capture, &meta);
+    } else {
+        capture.keep_moment(store.dir.path(), None);
+    }
 }
 
 /// Keeps what was seen for the next capture.

@@ -10,7 +10,7 @@ use super::capture::{Capture, CaptureOptions, Trust};
 use super::gitview::read_index;
 use super::history::newest;
 use super::outcome::{SnapshotView, Taken};
-use super::record::{About, make_unless};
+use super::record::{About, keep_known, make_unless};
 use super::redaction;
 use super::request::Take;
 use crate::error::Result;
@@ -96,7 +96,8 @@ pub fn take_locked(
     };
     let made = match make_unless(ctx, store, IdKind::Snapshot, &wanted, &about)? {
         ControlFlow::Continue(made) => made,
-        ControlFlow::Break(current) => {
+        ControlFlow::Break((current, capture)) => {
+            keep_known(store, &wanted, &capture, &current);
             return Ok(Taken {
                 snapshot: view(store, &current)?,
                 fresh: false,

@@ -240,6 +240,28 @@ fn whether_a_snapshot_is_needed_and_the_snapshot_take_one_look() {
 }
 
 #[test]
+fn files_that_were_written_again_as_they_were_are_read_once_where_no_snapshot_is_needed() {
+    let sandbox = settled();
+    counted(&sandbox, &["snapshot"]);
+    for dir in 0..5 {
+        for file in 0..FILES {
+            sandbox.write(format!("d{dir}/f{file}"), format!("{dir} {file}\n"));
+        }
+    }
+    settle();
+    let wanted = ["file_reads", "commit_puts", "cache_writes"];
+    let first = counted(&sandbox, &["snapshot", "--if-changed"]);
+    assert_eq!(of(&first, wanted), [5 * FILES, 0, 1]);
+    let second = counted(&sandbox, &["snapshot", "--if-changed"]);
+    assert_eq!(of(&second, wanted), [0, 0, 0]);
+    sandbox.write("d1/f1", "changed\n");
+    settle();
+    let changed = counted(&sandbox, &["snapshot", "--if-changed"]);
+    assert_eq!(of(&changed, wanted), [1, 1, 1]);
+    sandbox.git(["fsck", "--strict"]);
+}
+
+#[test]
 fn the_first_entries_of_the_log_cost_the_same_however_many_there_are() {
     let sandbox = Sandbox::new();
     let mut reads = Vec::new();

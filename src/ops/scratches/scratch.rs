@@ -205,7 +205,7 @@ impl<'a> Scratch<'a> {
         };
         let made = make_unless(&self.there, store, IdKind::Experiment, &wanted, &about)?;
         let mut made = match made {
-            ControlFlow::Break(known) => {
+            ControlFlow::Break((known, _)) => {
                 self.was_saved = true;
                 return Ok(known);
             }
