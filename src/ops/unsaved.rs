@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable, Root, each_name};
 use crate::git::path;
@@ -27,15 +28,23 @@ struct Noted {
     version: u32,
     /// The backup of the present that has none of it.
     backup_id: String,
+    /// When it was looked for, nanoseconds since the epoch.
+    #[serde(default)]
+    looked_at: Option<i64>,
     /// The names.
     roots: Vec<String>,
     /// What swaps of the stay wrote beneath them, with the directories over it.
     written: Vec<String>,
 }
 
-/// The names, and what is none of it.
+/// What it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unsaved(pub LeftAlone);
+pub struct Unsaved {
+    /// The names, and what is none of it.
+    pub left_alone: LeftAlone,
+    /// When it was looked for, nanoseconds since the epoch: what changed later changed in the past.
+    pub looked_at: Option<i64>,
+}
 
 fn file(dir: &StateDir) -> PathBuf {
     dir.file("unsaved.json")
@@ -47,12 +56,15 @@ impl Unsaved {
     /// # Errors
     /// A directory cannot be read.
     pub fn of_present(root: &Root, manifest: &Manifest) -> Result<Self> {
-        let mut found = Self::default();
+        let mut found = Self {
+            looked_at: Some(clock_nanos()),
+            ..Self::default()
+        };
         for dir in &manifest.dirs {
             let at = manifest.dir_path(dir);
             for file in manifest.files_of(dir).iter() {
                 if !file.kind.in_tree() && file.kind != Kind::Gone || file.kind == Kind::Gitlink {
-                    found.0.roots.insert(manifest.path_of(dir, &file));
+                    found.left_alone.roots.insert(manifest.path_of(dir, &file));
                 }
             }
             if dir.ignored.entries > 0 {
@@ -70,7 +82,7 @@ impl Unsaved {
             let full = path::join(dir, name);
             let is_known = manifest.file(&full).is_some() || manifest.find_dir(&full).is_some();
             if !is_known && name != b".git" {
-                self.0.roots.insert(full);
+                self.left_alone.roots.insert(full);
             }
         };
         let mut buffer = Vec::new();
@@ -98,20 +110,23 @@ impl Unsaved {
             let paths = stored.iter();
             paths.filter_map(|path| path_from_stored(path)).collect()
         };
-        Ok(Self(LeftAlone {
-            roots: paths(&noted.roots),
-            written: paths(&noted.written),
-        }))
+        Ok(Self {
+            left_alone: LeftAlone {
+                roots: paths(&noted.roots),
+                written: paths(&noted.written),
+            },
+            looked_at: noted.looked_at,
+        })
     }
 
     /// Whether there is nothing of it.
     pub fn is_empty(&self) -> bool {
-        self.0.roots.is_empty()
+        self.left_alone.roots.is_empty()
     }
 
     /// Whether a path is one of them: it was there before anything was written.
     pub fn is_one(&self, path: &[u8]) -> bool {
-        self.0.roots.contains(path)
+        self.left_alone.roots.contains(path)
     }
 
     /// Whether a path is one of them, or beneath one.
@@ -119,10 +134,15 @@ impl Unsaved {
         !self.is_empty() && path::with_parents(path).any(|at| self.is_one(at))
     }
 
+    /// The names.
+    pub fn roots(&self) -> impl Iterator<Item = &[u8]> {
+        self.left_alone.roots.iter().map(Vec::as_slice)
+    }
+
     /// Those beneath a directory.
     pub fn beneath<'s>(&'s self, dir: &[u8]) -> impl Iterator<Item = &'s [u8]> {
         let start = [dir, b"/"].concat();
-        let from = self.0.roots.range(start.clone()..);
+        let from = self.left_alone.roots.range(start.clone()..);
         from.map(Vec::as_slice)
             .take_while(move |path| path.starts_with(&start))
     }
@@ -136,7 +156,7 @@ impl Unsaved {
             }
             is_beneath = true;
             let written = path::with_parents(path).map(<[u8]>::to_vec);
-            self.0.written.extend(written);
+            self.left_alone.written.extend(written);
         }
         is_beneath
     }
@@ -154,8 +174,9 @@ impl Unsaved {
         let noted = Noted {
             version: VERSION,
             backup_id: backup_id.to_owned(),
-            roots: stored(&self.0.roots),
-            written: stored(&self.0.written),
+            looked_at: self.looked_at,
+            roots: stored(&self.left_alone.roots),
+            written: stored(&self.left_alone.written),
         };
         let bytes = serde_json::to_vec(&noted).expect("plain data serialises");
         fs::write_atomic(&file(dir), &bytes, Durable::Yes)

@@ -54,7 +54,7 @@ pub fn rule_parts(
     }
     text.extend_from_slice(&settings.max_file_size.to_le_bytes());
     text.extend_from_slice(&[u8::from(ignore_case), u8::from(repo.file_mode()?)]);
-    let left_alone = Unsaved::of_stay(&ctx.state_dir())?.0;
+    let left_alone = Unsaved::of_stay(&ctx.state_dir())?.left_alone;
     for paths in [&left_alone.roots, &left_alone.written] {
         for path in paths {
             text.extend_from_slice(path);

@@ -1,46 +1,74 @@
 //! Directories that snapshots leave out (`node_modules`, `target`, …) and that changed in the past: the proof does not speak for them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::env::Moment;
-use crate::git::path::RepoPath;
+use crate::error::Result;
+use crate::git::fs::nanoseconds;
+use crate::git::path::{self, RepoPath};
+use crate::git::tree;
+use crate::ops::unsaved::Unsaved;
+use crate::store::Store;
 use crate::store::stored::Stored;
 
-/// At most so many entries of one directory are looked at.
+/// At most so many entries of one directory are looked at,
 const MOST: usize = 5_000;
 
-/// The left-out directories at the top two levels with something in them newer than `since`.
-pub fn changed_dirs(root: &Path, backup: &Stored, since: Moment) -> Vec<RepoPath> {
-    let mut candidates: Vec<Vec<u8>> = Vec::new();
-    for entry in &backup.record.uncaptured {
-        if let ("default-exclude" | "exclude" | "team-exclude", Ok(path)) =
-            (entry.reason.as_str(), entry.raw_path())
-        {
-            candidates.push(path);
+/// and so many of all together.
+const MOST_OF_ALL: usize = 20_000;
+
+/// Where package managers and builds usually put what no snapshot has. In the present there may be none of these yet.
+const USUAL: [&str; 10] = [
+    "node_modules",
+    "target",
+    ".venv",
+    "venv",
+    "dist",
+    "build",
+    ".next",
+    ".cache",
+    ".gradle",
+    "vendor",
+];
+
+/// What is known of the present that a stay left.
+pub(super) struct LeftOut<'a> {
+    pub store: &'a Store,
+    pub backup: &'a Stored,
+    pub unsaved: &'a Unsaved,
+    /// What swaps of the stay have made.
+    pub made: &'a BTreeSet<Vec<u8>>,
+    /// When the stay began, nanoseconds since the epoch.
+    pub since: i64,
+}
+
+impl LeftOut<'_> {
+    /// The directories with something in them newer than the stay, in order.
+    ///
+    /// # Errors
+    /// The backup cannot be read.
+    pub fn changed_dirs(&self, root: &Path) -> Result<Vec<RepoPath>> {
+        // Where swaps of the stay wrote, too, nobody can tell who changed what.
+        let written = &self.unsaved.left_alone.written;
+        let roots = self.unsaved.roots();
+        let mut candidates: BTreeSet<&[u8]> = roots.filter(|dir| !written.contains(*dir)).collect();
+        for name in USUAL {
+            if self.is_left_out(name.as_bytes())? {
+                candidates.insert(name.as_bytes());
+            }
         }
+        let mut budget = MOST_OF_ALL;
+        let is_changed = |path: &&[u8]| changed(&to_path(root, path), self.since, &mut budget);
+        let changed = candidates.into_iter().filter(is_changed);
+        Ok(changed.map(RepoPath::new).collect())
     }
-    // What git's rules leave out is not in the record: the usual names are looked for where they usually are.
-    for name in [
-        "node_modules",
-        "target",
-        ".venv",
-        "venv",
-        "dist",
-        "build",
-        ".next",
-        ".cache",
-        ".gradle",
-        "vendor",
-    ] {
-        candidates.push(name.as_bytes().to_vec());
+
+    /// Whether neither the present's backup nor the past has files in a directory.
+    fn is_left_out(&self, dir: &[u8]) -> Result<bool> {
+        let read = |oid| self.store.objects.read_tree(oid);
+        let is_made = self.made.iter().any(|made| path::is_within(made, dir));
+        Ok(!is_made && tree::find(&read, self.backup.tree, dir)?.is_none())
     }
-    candidates.sort();
-    candidates.dedup();
-    candidates
-        .into_iter()
-        .filter(|path| changed(&to_path(root, path), since))
-        .map(RepoPath::new)
-        .collect()
 }
 
 fn to_path(root: &Path, path: &[u8]) -> std::path::PathBuf {
@@ -48,30 +76,33 @@ fn to_path(root: &Path, path: &[u8]) -> std::path::PathBuf {
     root.join(std::ffi::OsStr::from_bytes(path))
 }
 
-fn changed(dir: &Path, since: Moment) -> bool {
+fn changed(dir: &Path, since: i64, budget: &mut usize) -> bool {
     use std::os::unix::fs::MetadataExt;
     let newer = |path: &Path| {
         path.symlink_metadata()
             // Package managers set the modification time back to that of an archive; nobody sets the change time.
-            .is_ok_and(|meta| meta.ctime() >= since.seconds())
+            .is_ok_and(|meta| nanoseconds(meta.ctime(), meta.ctime_nsec()) >= since)
     };
-    if !dir.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+    let is_dir = dir.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    // A repository of its own has its own history, and looks of git write into it.
+    if !is_dir || dir.join(".git").symlink_metadata().is_ok() {
         return false;
     }
     if newer(dir) {
         return true;
     }
     let mut pending = vec![dir.to_owned()];
-    let mut entries_seen = 0;
+    let mut left = MOST.min(*budget);
     while let Some(at) = pending.pop() {
         let Ok(entries) = std::fs::read_dir(&at) else {
             continue;
         };
         for entry in entries.flatten() {
-            entries_seen += 1;
-            if entries_seen > MOST {
+            if left == 0 {
                 return false;
             }
+            left -= 1;
+            *budget -= 1;
             let path = entry.path();
             if newer(&path) {
                 return true;

@@ -26,11 +26,12 @@ use super::swap::goal::{
 };
 use super::swap::head::{head_for, is_past_branch, past_head, past_operation};
 use super::swap::notices::swap_notices;
-use super::swap::{Swapped, changes, made, prepare, swap};
+use super::swap::{changes, made, prepare, swap};
+use super::unsaved::Unsaved;
 use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::Root;
+use crate::git::fs::{Root, nanoseconds};
 use crate::git::path::{self, RepoPath};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
@@ -41,6 +42,7 @@ use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::EmptyDirs;
 use aside::{move_aside, would_move};
 pub use hop::Crossing;
+use left_out::LeftOut;
 use limit::Limit;
 
 /// The refusal of a return in the present.
@@ -191,6 +193,8 @@ impl<'a> ReturnOperation<'a> {
             goal = goal.looking_past(&aside);
         }
         let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
+        let (commits_made, untold) = self.commits_made();
+        let commits_branch = self.branch_of(&commits_made);
         Ok(Returned {
             mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
@@ -198,18 +202,18 @@ impl<'a> ReturnOperation<'a> {
             dry_run: true,
             verified: false,
             changes: changes(&prepared.plan),
+            notices: stay_notices(&head, (&commits_made, commits_branch.as_deref()), untold),
             aftermath: Aftermath {
                 changed_since: Vec::new(),
                 head,
-                commits_made: Vec::new(),
-                commits_branch: None,
-                stayed: Vec::new(),
+                commits_made: listed(commits_made),
+                commits_branch,
+                stayed: self.changed_left_out()?,
                 moved_aside: would_move(self.ctx, &aside.take(), self.backup.id.tail())?,
                 discarded: repo_paths(discarded.take()),
                 kept: repo_paths(keep),
             },
             members: Vec::new(),
-            notices: Vec::new(),
         })
     }
 
@@ -246,9 +250,7 @@ impl<'a> ReturnOperation<'a> {
         let (raw_head, head) = head_for(self.ctx, self.store, &self.backup)?;
         // Before HEAD moves away from them.
         let (commits_made, untold) = self.commits_made();
-        let made_branch = self.ctx.repo.head().ok().and_then(|head| head.reference);
-        let made_branch =
-            made_branch.filter(|name| !commits_made.is_empty() && is_past_branch(name));
+        let commits_branch = self.branch_of(&commits_made);
         let hidden = |seen: &Capture<'_>| self.hidden(seen);
         let written = self.written_by_travel()?;
         let likely = |full: &[u8]| written.blob(full);
@@ -273,7 +275,7 @@ impl<'a> ReturnOperation<'a> {
         };
         // Under its new name it may be a file like any other: it stays all the same.
         goal.keep(moved_aside.iter().map(|(_, to)| to.clone()));
-        let stayed = self.changed_left_out();
+        let stayed = self.changed_left_out()?;
         let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
         Ok(Returned {
             mode: Mode::Present,
@@ -282,20 +284,17 @@ impl<'a> ReturnOperation<'a> {
             dry_run: false,
             verified: true,
             changes: swapped.changes(),
-            notices: notices(
-                &swapped,
-                &head,
-                (&commits_made, made_branch.as_deref()),
-                untold,
-            ),
+            notices: {
+                let mut notices = swap_notices(&swapped.applied);
+                let made = (commits_made.as_slice(), commits_branch.as_deref());
+                notices.extend(stay_notices(&head, made, untold));
+                notices
+            },
             aftermath: Aftermath {
                 changed_since: repo_paths(swapped.changed_since),
                 head,
-                commits_made: commits_made
-                    .into_iter()
-                    .map(|(oid, title)| CommitMade { oid, title })
-                    .collect(),
-                commits_branch: made_branch,
+                commits_made: listed(commits_made),
+                commits_branch,
                 stayed,
                 moved_aside: moved_aside.into_iter().map(MovedAside::from).collect(),
                 discarded: repo_paths(discarded.take()),
@@ -358,6 +357,12 @@ impl<'a> ReturnOperation<'a> {
         }
     }
 
+    /// The branch of ours that the commits made in the past are on.
+    fn branch_of(&self, made: &[(Oid, String)]) -> Option<String> {
+        let branch = self.ctx.repo.head().ok().and_then(|head| head.reference);
+        branch.filter(|name| !made.is_empty() && is_past_branch(name))
+    }
+
     /// Untracked files made in the past over the limit: refused, or with `--discard` left out and left in place.
     fn limit(
         &self,
@@ -378,12 +383,22 @@ impl<'a> ReturnOperation<'a> {
     }
 
     /// Directories left out of snapshots whose content changed since the past was entered.
-    fn changed_left_out(&self) -> Vec<RepoPath> {
+    fn changed_left_out(&self) -> Result<Vec<RepoPath>> {
+        let unsaved = Unsaved::of_stay(&self.store.dir)?;
         let entered = self.state.entered_at.as_deref();
-        let Some(entered) = entered.and_then(Moment::parse_rfc3339) else {
-            return Vec::new();
+        let entered = entered.and_then(Moment::parse_rfc3339);
+        let entered = entered.map(|moment| nanoseconds(moment.seconds(), 0));
+        let Some(since) = unsaved.looked_at.or(entered) else {
+            return Ok(Vec::new());
         };
-        left_out::changed_dirs(self.ctx.repo.worktree_root(), &self.backup, entered)
+        let left_out = LeftOut {
+            store: self.store,
+            backup: &self.backup,
+            unsaved: &unsaved,
+            made: &self.made,
+            since,
+        };
+        left_out.changed_dirs(self.ctx.repo.worktree_root())
     }
 }
 
@@ -424,14 +439,20 @@ pub fn untold_commits(tip: Oid, error: &Error) -> String {
     )
 }
 
-fn notices(
-    swapped: &Swapped<'_>,
+fn listed(made: Vec<(Oid, String)>) -> Vec<CommitMade> {
+    let listed = made.into_iter();
+    listed
+        .map(|(oid, title)| CommitMade { oid, title })
+        .collect()
+}
+
+/// What is said of a stay that ends.
+fn stay_notices(
     head: &HeadReport,
     (commits_made, branch): (&[(Oid, String)], Option<&str>),
     untold: Option<String>,
 ) -> Vec<String> {
-    let mut notices = swap_notices(&swapped.applied);
-    notices.extend(untold);
+    let mut notices: Vec<String> = untold.into_iter().collect();
     if let Some(reason) = &head.reason {
         notices.push(head_notice(reason, head));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
 use crate::trip::snapshot;
@@ -258,6 +258,7 @@ fn it_is_there_as_it_was() {
             let what = format!("{}, {way}", case.name);
             if case.meanwhile.is_empty() && way == "return" {
                 assert_eq!(answer["experiment_id"], Value::Null, "{what}: {answer}");
+                assert_eq!(answer["stayed"], json!([]), "{what}: {answer}");
             }
             // What the case itself did to files that no snapshot has.
             sh(&sandbox, case.afterwards);

@@ -159,14 +159,29 @@ fn directories_that_stayed_and_changed_are_named() {
     let sandbox = Sandbox::new();
     sandbox.write("node_modules/m.js", "1\n");
     sandbox.write("target/out", "1\n");
+    sandbox.write("vendor/tracked", "1\n");
+    sandbox.write("build/then", "1\n");
+    sandbox.git(["add", "-f", "vendor", "build"]);
     let id = snapshot(&sandbox);
     sandbox.write("a.txt", "now\n");
-    // The sandbox's clock is not the file system's: a trip into a long past.
+    sandbox.write("vendor/tracked", "2\n");
+    sandbox.git(["rm", "-rqf", "build"]);
+    sandbox.write(".gitignore", "/app/out/\n/made/\n");
+    sandbox.write("app/out/deep/x.o", "1\n");
     sandbox.json(["travel", &id]);
+    let untouched = sandbox.json(["return", "--dry-run"]);
+    assert!(list(&untouched["stayed"]).is_empty(), "{untouched}");
     sandbox.write("node_modules/added.js", "2\n");
+    sandbox.write("app/out/deep/x.o", "2\n");
+    // Where there was none before.
+    sandbox.write(".venv/lib", "1\n");
+    let would = sandbox.json(["return", "--dry-run"]);
     let answer = sandbox.json(["return"]);
-    let stayed = list(&answer["stayed"]);
-    assert!(stayed.contains(&"node_modules".to_owned()), "{answer}");
+    assert_eq!(
+        list(&answer["stayed"]),
+        [".venv", "app/out", "node_modules"]
+    );
+    assert_eq!(would["stayed"], answer["stayed"]);
     assert_eq!(sandbox.text("node_modules/added.js"), "2\n");
 }
 
@@ -292,6 +307,9 @@ fn a_dry_run_says_what_the_return_does() {
         error["hint"].as_str().unwrap().contains("--discard"),
         "{error}"
     );
+    sandbox.git(["add", "big.bin"]);
+    sandbox.git(["commit", "-qm", "there"]);
+    sandbox.write("big2.bin", vec![b'x'; 3000]);
     let words = ["return", "--move-aside", "--discard"];
     let before = sandbox.state();
     let would = sandbox.json(words.iter().chain(&["--dry-run"]));
@@ -299,10 +317,19 @@ fn a_dry_run_says_what_the_return_does() {
     let said = sandbox.ok(words.iter().chain(&["--dry-run"]));
     assert!(said.contains("would be moved aside: x to"), "{said}");
     let did = sandbox.json(words);
-    for field in ["changes", "moved_aside", "discarded"] {
+    for field in [
+        "changes",
+        "moved_aside",
+        "discarded",
+        "stayed",
+        "commits_made",
+        "commits_branch",
+        "notices",
+    ] {
         assert_eq!(would[field], did[field], "{field}");
     }
-    assert_eq!(list(&did["discarded"]), ["big.bin"]);
+    assert_eq!(did["commits_made"][0]["title"], "there", "{did}");
+    assert_eq!(list(&did["discarded"]), ["big2.bin"]);
 }
 
 #[test]
