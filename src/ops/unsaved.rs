@@ -5,6 +5,8 @@
 //! and git's are those of the past by then, a nested repository may be none any more. So the names are noted when the stay begins, each
 //! with all that is beneath it, and count whatever the rules say later: a look at the past leaves them alone, and no swap takes them for
 //! something that was made in the past. What a swap of the stay writes beneath one of them is the past's all the same.
+//!
+//! A return that renames what is in its way notes that here first: whoever dies in between leaves what goes back to its place.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -35,6 +37,9 @@ struct Noted {
     roots: Vec<String>,
     /// What swaps of the stay wrote beneath them, with the directories over it.
     written: Vec<String>,
+    /// What was renamed to be out of the way of the return, or was about to be: old and new names.
+    #[serde(default)]
+    moved_aside: Vec<(String, String)>,
 }
 
 /// What it is.
@@ -44,6 +49,8 @@ pub struct Unsaved {
     pub left_alone: LeftAlone,
     /// When it was looked for, nanoseconds since the epoch: what changed later changed in the past.
     pub looked_at: Option<i64>,
+    /// What was renamed to be out of the way of the return, or was about to be: old and new names. Some of it may be in there.
+    pub moved_aside: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 fn file(dir: &StateDir) -> PathBuf {
@@ -116,6 +123,13 @@ impl Unsaved {
                 written: paths(&noted.written),
             },
             looked_at: noted.looked_at,
+            moved_aside: {
+                let pairs = noted.moved_aside.iter();
+                let read = |(from, to): &(String, String)| {
+                    Some((path_from_stored(from)?, path_from_stored(to)?))
+                };
+                pairs.filter_map(read).collect()
+            },
         })
     }
 
@@ -166,7 +180,7 @@ impl Unsaved {
     /// # Errors
     /// The disk refuses.
     pub fn note(&self, dir: &StateDir, backup_id: &str) -> Result<()> {
-        if self.is_empty() {
+        if self.is_empty() && self.moved_aside.is_empty() {
             return forget(dir);
         }
         let stored =
@@ -177,6 +191,12 @@ impl Unsaved {
             looked_at: self.looked_at,
             roots: stored(&self.left_alone.roots),
             written: stored(&self.left_alone.written),
+            moved_aside: {
+                let pairs = self.moved_aside.iter();
+                pairs
+                    .map(|(from, to)| (stored_path(from), stored_path(to)))
+                    .collect()
+            },
         };
         let bytes = serde_json::to_vec(&noted).expect("plain data serialises");
         fs::write_atomic(&file(dir), &bytes, Durable::Yes)

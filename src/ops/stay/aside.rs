@@ -1,7 +1,8 @@
 //! What is in the way of a return and cannot be captured, renamed on request.
 //!
 //! What the present left out of its backup is moved by nobody: where it is in a directory that has to be renamed, it goes back to
-//! its place at once.
+//! its place at once. What is renamed is noted before (`ops::unsaved`): a return that failed or died after it is followed by one that
+//! finishes it, and tells of it.
 
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -10,8 +11,9 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
 
+use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{Root, rename_to_free};
+use crate::git::fs::{Root, Stamp, rename_to_free};
 use crate::git::path;
 use crate::ops::Context;
 use crate::ops::capture::Storing;
@@ -20,50 +22,150 @@ use crate::ops::swap::goal::Goal;
 use crate::ops::swap::prepare;
 use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
+use crate::store::id::SnapshotId;
 use crate::store::state::path_from_stored;
 
-/// No more than this is renamed: something that makes files in the way faster than they are renamed would go on for ever.
+/// No more rounds than this: something that makes files in the way faster than they are renamed would go on for ever.
 const MOST: usize = 1000;
 
-/// Renames what is in the way and cannot be captured. Answers with old and new names, what of the present could not go back among them.
-///
-/// # Errors
-/// As [`prepare`], when what is in the way is git's own or is not to be renamed.
-pub(super) fn move_aside(
-    ctx: &Context<'_>,
-    store: &Store,
-    goal: &Goal<'_>,
-    tail: &str,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    let mut moved = Vec::new();
-    let unsaved = Unsaved::of_stay(&store.dir)?;
-    // Only the next preparation tells whether there is more behind what was renamed.
-    loop {
-        let error = match prepare(ctx, store, goal, &Storing::No) {
-            Ok(_) => return Ok(moved),
-            Err(error) if error.code() == Code::WouldOverwrite => error,
-            Err(error) => return Err(error),
-        };
-        let paths = renameable(&error);
-        if paths.is_empty() || moved.len() > MOST {
-            return Err(error);
+/// Old and new name.
+type Pair = (Vec<u8>, Vec<u8>);
+
+/// What is renamed on the way home, all returns of a stay together.
+pub(super) struct Aside<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store,
+    backup: &'a SnapshotId,
+    root: Root,
+    unsaved: Unsaved,
+    /// What of the present could not go back to its place.
+    left: Vec<Pair>,
+}
+
+impl<'a> Aside<'a> {
+    /// Of the stay that has this backup. What an earlier return renamed before it failed, or died, is part of it.
+    ///
+    /// # Errors
+    /// What was noted cannot be read.
+    pub fn of_stay(ctx: &'a Context<'a>, store: &'a Store, backup: &'a SnapshotId) -> Result<Self> {
+        Ok(Self {
+            ctx,
+            store,
+            backup,
+            root: Root::open(ctx.repo.worktree_root())?,
+            unsaved: Unsaved::of_stay(&store.dir)?,
+            left: Vec::new(),
+        })
+    }
+
+    /// Brings back to its place what an earlier return had no more time for.
+    ///
+    /// # Errors
+    /// The file system refuses to rename it.
+    pub fn finish_earlier(&mut self) -> Result<()> {
+        for (from, to) in self.unsaved.moved_aside.clone() {
+            self.bring_back(&from, &to)?;
         }
-        let before = moved.len();
-        let root = Root::open(ctx.repo.worktree_root())?;
-        for path in paths {
-            if let Some(to) = rename(&root, &path, tail)? {
-                let left = bring_back(&root, &unsaved, &path, &to);
-                moved.push((path, to));
-                moved.extend(left);
+        Ok(())
+    }
+
+    /// Renames what is in the way and cannot be captured.
+    ///
+    /// # Errors
+    /// As [`prepare`], when what is in the way is git's own or is not to be renamed.
+    pub fn make_way(&mut self, goal: &Goal<'_>) -> Result<()> {
+        // Only the next preparation tells whether there is more behind what was renamed.
+        for _ in 0..MOST {
+            let error = match prepare(self.ctx, self.store, goal, &Storing::No) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.code() == Code::WouldOverwrite => error,
+                Err(error) => return Err(error),
+            };
+            let mut any = false;
+            for path in renameable(&error) {
+                any |= self.rename(&path)?;
+            }
+            if !any {
+                return Err(error);
             }
         }
-        if moved.len() == before {
-            return Err(error);
+        Err(Error::new(Code::Busy, "things keep appearing in the way")
+            .hint("stop what makes them and run 'tw return --move-aside' again"))
+    }
+
+    /// Old and new names of what has another name now, what of the present could not go back among them.
+    ///
+    /// # Errors
+    /// A directory cannot be looked at.
+    pub fn moved(&self) -> Result<Vec<Pair>> {
+        let mut moved = Vec::new();
+        for pair in self.unsaved.moved_aside.iter().chain(&self.left) {
+            if self.stamp(&pair.1)?.is_some() {
+                moved.push(pair.clone());
+            }
         }
+        Ok(moved)
+    }
+
+    fn stamp(&self, path: &[u8]) -> Result<Option<Stamp>> {
+        let stamp = self.root.stamp(path);
+        stamp.context(|| format!("cannot inspect '{}'", path::display(path)))
+    }
+
+    /// Renames to the first free name, noted before. Whether it was still there.
+    fn rename(&mut self, from: &[u8]) -> Result<bool> {
+        let what = || format!("cannot rename '{}'", path::display(from));
+        let (dir, name) = path::split(from);
+        let fd = self.root.open_dir(dir).context(what)?;
+        for new_name in names_aside(name, self.backup.tail()) {
+            let to = path::join(dir, &new_name);
+            if self.stamp(&to)?.is_some() {
+                continue;
+            }
+            // One that was noted for nothing is not told of twice.
+            self.unsaved.moved_aside.retain(|(_, noted)| *noted != to);
+            self.unsaved.moved_aside.push((from.to_vec(), to.clone()));
+            self.unsaved
+                .note(&self.store.dir, &self.backup.to_string())?;
+            match rename_to_free(fd.as_fd(), name, &new_name) {
+                Ok(()) => {
+                    fail_point("return-moved-aside");
+                    return self.bring_back(from, &to).map(|()| true);
+                }
+                Err(Errno::EXIST) => {
+                    self.unsaved.moved_aside.pop();
+                }
+                Err(Errno::NOENT) => return Ok(false),
+                Err(errno) => return Err(errno).context(what),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Renames what the present left out back to its place, out of what has another name now.
+    fn bring_back(&mut self, from: &[u8], to: &[u8]) -> Result<()> {
+        for own in self.unsaved.beneath(from) {
+            let there = [to, &own[from.len()..]].concat();
+            match rename_with_dirs(&self.root, &there, own) {
+                // It is back, or went away by itself.
+                Ok(()) | Err(Errno::NOENT) => {}
+                // Somebody took the right to look into it, or put something else in its place.
+                Err(Errno::ACCESS | Errno::PERM | Errno::EXIST | Errno::NOTDIR | Errno::LOOP) => {
+                    self.left.push((own.to_vec(), there))
+                }
+                Err(errno) => {
+                    return Err(errno).context(|| {
+                        let there = path::display(&there);
+                        format!("cannot rename '{there}' to '{}'", path::display(own))
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 }
 
-/// What [`move_aside`] would rename of these paths: old and new names, as names are free now.
+/// What [`Aside::make_way`] would rename of these paths: old and new names, as names are free now.
 ///
 /// # Errors
 /// A directory cannot be looked at.
@@ -114,38 +216,6 @@ fn renameable(error: &Error) -> Vec<Vec<u8>> {
         .iter()
         .filter_map(|path| path_from_stored(path))
         .collect()
-}
-
-/// Renames to the first free name. `None`: it went away by itself.
-fn rename(root: &Root, path: &[u8], tail: &str) -> Result<Option<Vec<u8>>> {
-    let (dir, name) = path::split(path);
-    let fd = root.open_dir(dir)?;
-    for to in names_aside(name, tail) {
-        match rename_to_free(fd.as_fd(), name, &to) {
-            Ok(()) => return Ok(Some(path::join(dir, &to))),
-            Err(Errno::EXIST) => {}
-            Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => {
-                return Err(errno).context(|| format!("cannot rename '{}'", path::display(path)));
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Renames what the present left out back to its place, out of a directory that has another name now. Answers with what stays in there,
-/// since somebody took the right to look into it.
-fn bring_back(root: &Root, unsaved: &Unsaved, from: &[u8], to: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut left = Vec::new();
-    for own in unsaved.beneath(from) {
-        let there = [to, &own[from.len()..]].concat();
-        match rename_with_dirs(root, &there, own) {
-            // It went away by itself.
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(_) => left.push((own.to_vec(), there)),
-        }
-    }
-    left
 }
 
 /// Renames to a name that is free; the directories over it are made as those are that it was in.

@@ -40,7 +40,7 @@ use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::EmptyDirs;
-use aside::{move_aside, would_move};
+use aside::{Aside, would_move};
 pub use hop::Crossing;
 use left_out::LeftOut;
 use limit::Limit;
@@ -209,7 +209,12 @@ impl<'a> ReturnOperation<'a> {
                 commits_made: listed(commits_made),
                 commits_branch,
                 stayed: self.changed_left_out()?,
-                moved_aside: would_move(self.ctx, &aside.take(), self.backup.id.tail())?,
+                moved_aside: {
+                    let earlier = Aside::of_stay(self.ctx, self.store, &self.backup.id)?;
+                    let earlier = earlier.moved()?.into_iter().map(MovedAside::from);
+                    let more = would_move(self.ctx, &aside.take(), self.backup.id.tail())?;
+                    earlier.chain(more).collect()
+                },
                 discarded: repo_paths(discarded.take()),
                 kept: repo_paths(keep),
             },
@@ -268,11 +273,12 @@ impl<'a> ReturnOperation<'a> {
         };
         let mut goal = self.goal(keep.clone(), raw_head, experiment)?;
         // Before the swap, whose plan has to know the new names.
-        let moved_aside = if request.move_aside {
-            move_aside(self.ctx, self.store, &goal, self.backup.id.tail())?
-        } else {
-            Vec::new()
-        };
+        let mut aside = Aside::of_stay(self.ctx, self.store, &self.backup.id)?;
+        aside.finish_earlier()?;
+        if request.move_aside {
+            aside.make_way(&goal)?;
+        }
+        let moved_aside = aside.moved()?;
         // Under its new name it may be a file like any other: it stays all the same.
         goal.keep(moved_aside.iter().map(|(_, to)| to.clone()));
         let stayed = self.changed_left_out()?;

@@ -1,5 +1,7 @@
 //! There is always a way home: what is in the way, too large, or wanted in the present.
 
+use std::os::unix::process::ExitStatusExt;
+
 use crate::sandbox::{Sandbox, is_root, skipped};
 use crate::trip::{list, snapshot, state_json, stored};
 
@@ -277,22 +279,61 @@ fn what_the_present_left_out_of_a_directory_that_is_moved_aside_stays_at_its_pla
     sandbox.chmod("app/deep", 0o750);
     let home = sandbox.state();
     let deep = std::fs::metadata(sandbox.path("app/deep/er")).unwrap();
+    for dies in [false, true] {
+        sandbox.json(["travel", &past]);
+        sandbox.git(["init", "-q", "--template=", "app"]);
+        sandbox.write("app/there", "past\n");
+        let (error, _) = sandbox.json_error(["return"]);
+        assert_eq!(list(&error["paths"]), ["app"], "{error}");
+        let returned = if dies {
+            let mut dying = sandbox.tw_command();
+            dying.env("TW_FAIL_POINT", "return-moved-aside");
+            let output = dying.args(["return", "--move-aside"]).output().unwrap();
+            assert_eq!(output.status.signal(), Some(9), "{output:?}");
+            assert!(!sandbox.exists("app"));
+            // Nothing is in the way any more: it is finished, and told, without the flag.
+            let would = sandbox.json(["return", "--dry-run"]);
+            let returned = sandbox.json(["return"]);
+            assert_eq!(would["moved_aside"], returned["moved_aside"]);
+            returned
+        } else {
+            sandbox.json(["return", "--move-aside"])
+        };
+        let moved = returned["moved_aside"].as_array().unwrap();
+        assert_eq!(moved.len(), 1, "{returned}");
+        let aside = moved[0]["to"].as_str().unwrap();
+        assert_eq!(sandbox.text(format!("{aside}/there")), "past\n");
+        assert!(!sandbox.exists(format!("{aside}/build")), "{returned}");
+        assert_eq!(sandbox.text("app/build/out.o"), "object\n");
+        assert_eq!(sandbox.text("app/deep/er/prod.env"), "KEY\n");
+        let back = std::fs::metadata(sandbox.path("app/deep/er")).unwrap();
+        assert_eq!(deep.permissions(), back.permissions());
+        sandbox.remove(aside);
+        home.assert_same(&sandbox.state());
+    }
+}
+
+/// What is there by then at the place of something of the present stays, and both are named.
+#[test]
+fn a_place_that_is_taken_meanwhile_is_left_to_whoever_took_it() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("app/main.c", "now\n");
+    sandbox.write(".gitignore", "*.env\n");
+    sandbox.write("app/prod.env", "KEY\n");
     sandbox.json(["travel", &past]);
     sandbox.git(["init", "-q", "--template=", "app"]);
-    sandbox.write("app/there", "past\n");
-    let (error, _) = sandbox.json_error(["return"]);
-    assert_eq!(list(&error["paths"]), ["app"], "{error}");
-    let moved = sandbox.json(["return", "--move-aside"])["moved_aside"].clone();
-    assert_eq!(moved.as_array().unwrap().len(), 1, "{moved}");
-    let aside = moved[0]["to"].as_str().unwrap();
-    assert_eq!(sandbox.text(format!("{aside}/there")), "past\n");
-    assert!(!sandbox.exists(format!("{aside}/build")), "{moved}");
-    assert_eq!(sandbox.text("app/build/out.o"), "object\n");
-    assert_eq!(sandbox.text("app/deep/er/prod.env"), "KEY\n");
-    let back = std::fs::metadata(sandbox.path("app/deep/er")).unwrap();
-    assert_eq!(deep.permissions(), back.permissions());
-    sandbox.remove(aside);
-    home.assert_same(&sandbox.state());
+    let mut dying = sandbox.tw_command();
+    dying.env("TW_FAIL_POINT", "return-moved-aside");
+    let output = dying.args(["return", "--move-aside"]).output().unwrap();
+    assert_eq!(output.status.signal(), Some(9), "{output:?}");
+    sandbox.write("app/prod.env", "another\n");
+    let returned = sandbox.json(["return"]);
+    let moved = returned["moved_aside"].as_array().unwrap();
+    let from = |at: usize| moved[at]["from"].as_str().unwrap();
+    assert_eq!([from(0), from(1)], ["app", "app/prod.env"], "{returned}");
+    assert_eq!(sandbox.text(moved[1]["to"].as_str().unwrap()), "KEY\n");
+    assert_eq!(sandbox.text("app/prod.env"), "another\n");
 }
 
 #[test]
