@@ -1,6 +1,7 @@
 //! Paths inside a repository: bytes, `/`-separated, relative, without empty, `.` or `..` components.
 
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Deref;
 
@@ -100,6 +101,13 @@ pub fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
 pub fn is_within(path: &[u8], dir: &[u8]) -> bool {
     dir.is_empty()
         || (path.starts_with(dir) && (path.len() == dir.len() || path[dir.len()] == b'/'))
+}
+
+/// Whether one of these paths is beneath a directory.
+pub fn any_within(paths: &BTreeSet<Vec<u8>>, dir: &[u8]) -> bool {
+    let first = join(dir, b"");
+    let mut from_there = paths.range(first..);
+    from_there.next().is_some_and(|path| is_within(path, dir))
 }
 
 /// The directories that hold a path, from the outermost, and the path itself. The root is none of them.

@@ -189,14 +189,6 @@ impl<'a> GitView<'a> {
     }
 }
 
-fn any_within(paths: &BTreeSet<Vec<u8>>, dir: &[u8]) -> bool {
-    let first = path::join(dir, b"");
-    let mut from_there = paths.range(first..);
-    from_there
-        .next()
-        .is_some_and(|path| path::is_within(path, dir))
-}
-
 /// The id of no bytes at all.
 fn is_empty_blob(oid: Oid) -> bool {
     static EMPTY: OnceLock<[Option<Oid>; 2]> = OnceLock::new();
@@ -257,7 +249,7 @@ impl Tracked for GitView<'_> {
     }
 
     fn any_beneath(&self, dir: &[u8]) -> bool {
-        any_within(&self.known.head_only, dir) || self.index_beneath(dir)
+        path::any_within(&self.known.head_only, dir) || self.index_beneath(dir)
     }
 
     fn is_in_index(&self, full: &[u8]) -> bool {
@@ -265,7 +257,7 @@ impl Tracked for GitView<'_> {
     }
 
     fn index_beneath(&self, dir: &[u8]) -> bool {
-        any_within(&self.known.forced, dir)
+        path::any_within(&self.known.forced, dir)
             || self
                 .index()
                 .is_some_and(|index| !index.within(dir).is_empty())

@@ -20,7 +20,7 @@ use crate::git::path;
 use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
 use crate::text::typed_path;
 use crate::worktree::ignore::LeftAlone;
-use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::manifest::{DirFlags, Kind, Manifest};
 
 const VERSION: u32 = 1;
 
@@ -76,6 +76,15 @@ impl Unsaved {
             }
             if dir.ignored.entries > 0 {
                 found.add_unknown(root, manifest, at)?;
+            }
+        }
+        // A rule leaves them out, and they were entered for what git tracks in them and is not there.
+        for dir in manifest.empty_dirs() {
+            if dir.flags.has(DirFlags::INSIDE_IGNORED) {
+                found
+                    .left_alone
+                    .roots
+                    .insert(manifest.dir_path(dir).to_vec());
             }
         }
         Ok(found)

@@ -18,6 +18,7 @@ mod build;
 mod secrets;
 mod syntax;
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use globset::{Candidate, Glob, GlobSet};
@@ -25,7 +26,7 @@ use globset::{Candidate, Glob, GlobSet};
 use self::build::Builder;
 use super::manifest::Kind;
 use crate::error::Result;
-use crate::git::path::split;
+use crate::git::path::{self, split};
 
 pub use self::secrets::is_secret_name;
 
@@ -159,6 +160,8 @@ pub struct Globs {
     paths: Part,
     /// Directories on the way to what an anchored `include` matches.
     leads: Part,
+    /// Paths that are brought back whatever leaves them out.
+    shown: BTreeSet<Vec<u8>>,
     warnings: Vec<String>,
     fingerprint: [u8; 20],
 }
@@ -199,12 +202,17 @@ impl Globs {
         builder.finish()
     }
 
+    /// Brings these paths back from now on, whatever leaves them out.
+    pub fn show(&mut self, paths: BTreeSet<Vec<u8>>) {
+        self.shown = paths;
+    }
+
     /// What was left aside of the team's globs.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Equal for equal globs of equal weight; changes when any verdict might.
+    /// Equal for equal globs of equal weight; changes when any verdict might, but for what [`show`](Self::show) brings back.
     pub fn fingerprint(&self) -> [u8; 20] {
         self.fingerprint
     }
@@ -228,6 +236,12 @@ impl Globs {
         };
         self.names.each_match(split(path).1, is_dir, &mut take);
         self.paths.each_match(path, is_dir, &mut take);
+        if self.shown.contains(path) {
+            hits = Hits {
+                exclude: None,
+                include: Some(Source::Flag),
+            };
+        }
         hits
     }
 
@@ -239,7 +253,7 @@ impl Globs {
     /// Whether an anchored `include` may match beneath a directory that `left_out` leaves out (`None`: git's rules do),
     /// and weighs more.
     pub fn leads_into(&self, dir: &[u8], left_out: Option<ExcludedBy>) -> bool {
-        let mut leads = false;
+        let mut leads = path::any_within(&self.shown, dir);
         self.leads.each_match(dir, true, &mut |effect| {
             if let Effect::Include(source) = effect {
                 let allowed = source > Source::Team || !is_secret(dir);

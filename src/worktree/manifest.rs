@@ -102,6 +102,27 @@ impl Manifest {
         self.bytes(dir.path)
     }
 
+    /// Directories, but for the root, in which nothing is captured, however deep. Sparse entries in them are not on disk.
+    pub fn empty_dirs(&self) -> impl Iterator<Item = &DirRec> {
+        let mut has_child = vec![false; self.dirs.len()];
+        for dir in self.dirs.iter().skip(1) {
+            if !dir.flags.has(DirFlags::VIRTUAL) {
+                has_child[dir.parent as usize] = true;
+            }
+        }
+        let dirs = self.dirs.iter().enumerate().skip(1);
+        let empty = dirs.filter(move |(at, dir)| {
+            let is_on_disk = !has_child[*at] && !dir.flags.has(DirFlags::VIRTUAL);
+            is_on_disk && (dir.tree == no_oid() || !self.holds_captured(dir))
+        });
+        empty.map(|(_, dir)| dir)
+    }
+
+    fn holds_captured(&self, dir: &DirRec) -> bool {
+        let mut files = self.files_of(dir).iter();
+        files.any(|file| file.kind.in_tree() && file.kind != Kind::Absent)
+    }
+
     /// The files of a directory, sorted by name.
     pub fn files_of(&self, dir: &DirRec) -> Files<'_> {
         let (first, end) = (dir.first, dir.end);

@@ -177,6 +177,8 @@ pub struct Planning<'a> {
     pub left_out: &'a dyn Fn(&[u8]) -> Result<bool>,
     /// Whether they would have left a directory out, with all that is in it.
     pub leaves_dir_out: &'a dyn Fn(&[u8]) -> bool,
+    /// Whether a directory stays, whatever becomes of what is in it.
+    pub stays: &'a dyn Fn(&[u8]) -> bool,
     /// Whether empty directories that only the earlier side has go.
     pub empty_dirs: EmptyDirs,
     /// Whether a file or directory is meant; none given means all are, and what else makes up the whole of a state.
@@ -211,6 +213,13 @@ pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
     planning.leave_what_is_beyond(&mut plan);
     plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
     plan.entries.dedup_by(|a, b| a.path == b.path);
+    let staying: Vec<Vec<u8>> = {
+        let removed = plan.entries.iter().filter(|entry| entry.after.is_none());
+        let emptied = removed.flat_map(|entry| parents(&entry.path));
+        let staying = emptied.filter(|dir| (planning.stays)(dir));
+        staying.map(<[u8]>::to_vec).collect()
+    };
+    plan.keep_dirs.extend(staying);
     plan.dirs = planning.dirs(&plan)?;
     plan.left.sort();
     plan.keep_dirs

@@ -255,32 +255,11 @@ fn uncaptured(manifest: &Manifest, dir: &DirRec, file: &FileRec) -> (Vec<u8>, Un
     (path, entry)
 }
 
-/// Directories that hold nothing captured, for `empty_dirs`. Sparse entries in them are not on disk.
+/// Directories that hold nothing captured, for `empty_dirs`.
 fn empty_dirs(manifest: &Manifest) -> Vec<Vec<u8>> {
-    let mut has_child = vec![false; manifest.dirs.len()];
-    for dir in manifest.dirs.iter().skip(1) {
-        if !dir.flags.has(DirFlags::VIRTUAL) {
-            has_child[dir.parent as usize] = true;
-        }
-    }
-    let empty = manifest
-        .dirs
-        .iter()
-        .enumerate()
-        .skip(1)
-        .filter(|(at, dir)| {
-            !has_child[*at]
-                && !dir.flags.has(DirFlags::VIRTUAL | DirFlags::INSIDE_IGNORED)
-                && (dir.tree == no_oid() || !holds_captured(manifest, dir))
-        });
-    empty
-        .map(|(_, dir)| manifest.dir_path(dir).to_vec())
-        .collect()
-}
-
-fn holds_captured(manifest: &Manifest, dir: &DirRec) -> bool {
-    let mut files = manifest.files_of(dir).iter();
-    files.any(|file| file.kind.in_tree() && file.kind != Kind::Absent)
+    let empty = manifest.empty_dirs();
+    let empty = empty.filter(|dir| !dir.flags.has(DirFlags::INSIDE_IGNORED));
+    empty.map(|dir| manifest.dir_path(dir).to_vec()).collect()
 }
 
 /// What most files and directories have.

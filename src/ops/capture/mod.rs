@@ -79,6 +79,8 @@ pub struct CaptureOptions<'a> {
     pub exclude: &'a [String],
     /// Paths captured whatever the rules say.
     pub forced: BTreeSet<Vec<u8>>,
+    /// Those of them that are looked at also where the user's own exclude hides them: their bytes are in a snapshot already.
+    pub shown: BTreeSet<Vec<u8>>,
     /// A second side of rules: the ignore files of this tree.
     pub other_rules: Option<Oid>,
     /// Whether the index is wanted in full, for swaps.
@@ -118,6 +120,7 @@ impl Default for CaptureOptions<'_> {
             include: &[],
             exclude: &[],
             forced: BTreeSet::new(),
+            shown: BTreeSet::new(),
             other_rules: None,
             whole_index: false,
             before_hashing: None,

@@ -453,11 +453,18 @@ impl<'s> CaptureRun<'_, 's, '_> {
     }
 
     pub(super) fn rules(&self) -> Result<(Arc<Globals>, Arc<Globs>, String)> {
-        let (globals, globs, mut text) =
+        let (globals, mut globs, mut text) =
             rule_parts(self.ctx, self.wanted.include, self.wanted.exclude)?;
+        if !self.wanted.shown.is_empty() {
+            let own = Arc::get_mut(&mut globs).expect("nobody else has them yet");
+            own.show(self.wanted.shown.clone());
+        }
         text.extend_from_slice(self.wanted.other_rules.unwrap_or(no_oid()).as_bytes());
-        for forced in &self.wanted.forced {
-            text.extend_from_slice(forced);
+        for paths in [&self.wanted.forced, &self.wanted.shown] {
+            for path in paths {
+                text.extend_from_slice(path);
+                text.push(0);
+            }
             text.push(0);
         }
         text.extend_from_slice(&self.own.fingerprint());

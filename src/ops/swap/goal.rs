@@ -223,6 +223,7 @@ pub struct Goal<'a> {
     // A cell, as the entries of the index: every scan decides anew.
     pub(super) taken_back: Option<&'a RefCell<Vec<TakenBack>>>,
     pub(super) in_the_way: Option<&'a RefCell<Vec<Vec<u8>>>>,
+    pub(super) shown: BTreeSet<Vec<u8>>,
 }
 
 impl<'a> Goal<'a> {
@@ -238,6 +239,7 @@ impl<'a> Goal<'a> {
             hints: &["move these paths away and try again"],
             taken_back: None,
             in_the_way: None,
+            shown: BTreeSet::new(),
         }
     }
 
@@ -263,6 +265,12 @@ impl<'a> Goal<'a> {
     /// git's own is refused all the same.
     pub fn looking_past(mut self, in_the_way: &'a RefCell<Vec<Vec<u8>>>) -> Self {
         self.in_the_way = Some(in_the_way);
+        self
+    }
+
+    /// These are captured also where the user's own exclude hides them: a swap wrote them, or moved them there.
+    pub fn showing(mut self, paths: BTreeSet<Vec<u8>>) -> Self {
+        self.shown = paths;
         self
     }
 

@@ -86,6 +86,7 @@ fn towards(
         let is_present_s = own.is_some_and(|own| own.has_dir(dir));
         is_present_s || !aim.made_before.contains(dir) && rules.leaves_dir_out(dir)
     };
+    let stays = |dir: &[u8]| own.is_some_and(|own| own.is_dir(dir));
     let leaves = |oid| {
         let leaves = tree::flatten(&read, oid)?.into_iter();
         Ok(leaves.map(|(path, _)| path).collect())
@@ -100,6 +101,7 @@ fn towards(
         leaves: &leaves,
         left_out: &left_out,
         leaves_dir_out: &leaves_dir_out,
+        stays: &stays,
         empty_dirs: aim.empty_dirs,
         only: aim.only,
         may_change,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::Context;
@@ -13,18 +14,22 @@ use super::plan::make_plan;
 use super::present_own::PresentOwn;
 use super::{TRIES, copied, protected_dirs};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::Root;
+use crate::git::fs::{Root, stamp_at};
 use crate::git::own::OwnDirs;
 use crate::git::{Oid, path};
 use crate::store::Store;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::text::{size, typed_path};
+use crate::worktree::apply::content_oid;
 use crate::worktree::manifest::{FileFlags, Manifest};
 use crate::worktree::plan::{Plan, Side};
 
 /// Why a file is refused that [`PresentOwn`] holds.
 const PRESENT_S: &str = "ignored in the present, whose backup does not have it";
+
+/// Why a file is refused that the user's own exclude keeps from every look.
+const BY_THE_USER: &str = "exclude";
 
 /// A capture, and a plan that can be carried out.
 pub struct Prepared<'s> {
@@ -58,6 +63,7 @@ pub fn prepare<'s>(
         others: OtherRepositories::of(store, goal)?,
         present: PresentOwn::of(ctx, store, goal)?,
         forced: goal.forced(),
+        shown: goal.shown.clone(),
         other_rules: goal.experiment.as_ref().and_then(|left| left.likely_rules),
         prove: prove_first(goal, storing),
     };
@@ -81,6 +87,8 @@ struct Preparation<'a, 'g, 's> {
     present: Option<PresentOwn<'a>>,
     /// Captured whatever the rules say.
     forced: BTreeSet<Vec<u8>>,
+    /// Those of them that are captured also where the user's own exclude hides them.
+    shown: BTreeSet<Vec<u8>>,
     /// A tree whose ignore rules hold beside those on disk.
     other_rules: Option<Oid>,
     prove: Prove,
@@ -127,6 +135,14 @@ impl<'s> Preparation<'_, '_, 's> {
         // All that is refused is named at once, so that it can be moved away at once.
         refused.extend(start_in_the_way(ctx, &plan));
         refused.extend(self.of_the_present(&plan)?);
+        // Captured whatever the rules say, and not there all the same.
+        let is_hidden = |path: &Vec<u8>| self.forced.contains(path);
+        let (hidden, to_force): (BTreeSet<_>, BTreeSet<_>) =
+            to_force.into_iter().partition(is_hidden);
+        let hidden = hidden
+            .into_iter()
+            .chain(self.made_and_hidden(&root, &capture)?);
+        refused.extend(hidden.map(|path| (path, BY_THE_USER)));
         if !refused.is_empty() {
             let is_git_s = refused.iter().any(|(_, why)| *why == GIT_DIRECTORY);
             match goal.in_the_way {
@@ -135,9 +151,6 @@ impl<'s> Preparation<'_, '_, 's> {
                 }
                 _ => return Err(would_overwrite(ctx, goal, &refused)),
             }
-        }
-        if to_force.iter().any(|path| self.forced.contains(path)) {
-            return Err(hidden_by_the_user(ctx, goal, &to_force));
         }
         if !to_force.is_empty() {
             self.forced.extend(to_force);
@@ -155,13 +168,33 @@ impl<'s> Preparation<'_, '_, 's> {
         }))
     }
 
+    /// Files that the stay made, that the user's own exclude hides by now, and that are not as they were made: with the past they would
+    /// have to go, and nothing would have them.
+    fn made_and_hidden(&self, root: &Root, capture: &Capture<'_>) -> Result<Vec<Vec<u8>>> {
+        let Aim::Snapshot(aim) = &self.goal.aim else {
+            return Ok(Vec::new());
+        };
+        let mut found = Vec::new();
+        for path in aim.made_before.intersection(&self.forced) {
+            let is_kept = aim.keep.iter().any(|kept| path::is_within(path, kept));
+            let is_there = || matches!(root.stamp(path), Ok(Some(stamp)) if !stamp.is_dir());
+            if !is_kept && !is_seen(capture, path) && is_there() && !self.is_the_present_s(path)? {
+                found.push(path.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    fn is_the_present_s(&self, path: &[u8]) -> Result<bool> {
+        let present = self.present.as_ref();
+        present.map_or(Ok(false), |present| present.has(path))
+    }
+
     /// Files that the plan would replace, and that may be the present's own.
     fn of_the_present(&self, plan: &Plan) -> Result<Vec<(Vec<u8>, &'static str)>> {
         let mut found = Vec::new();
         for entry in plan.entries.iter().filter(|entry| entry.before.is_some()) {
-            if let Some(present) = &self.present
-                && present.has(&entry.path)?
-            {
+            if self.is_the_present_s(&entry.path)? {
                 found.push((entry.path.clone(), PRESENT_S));
             }
         }
@@ -173,6 +206,7 @@ impl<'s> Preparation<'_, '_, 's> {
         let options = CaptureOptions {
             storing: self.storing.clone(),
             forced: self.forced.clone(),
+            shown: self.shown.clone(),
             other_rules: self.other_rules,
             whole_index: true,
             before_hashing: experiment.and_then(|experiment| experiment.before_hashing),
@@ -191,12 +225,40 @@ impl<'s> Preparation<'_, '_, 's> {
         let hidden = (experiment.hidden)(capture)?;
         // Where the rules turn out to be the same, both sides judged alike.
         let other_rules = hidden.other_rules.or(self.other_rules);
-        if hidden.forced.is_subset(&self.forced) && other_rules == self.other_rules {
-            return Ok(false);
-        }
-        self.forced.extend(hidden.forced);
+        let mut misses = other_rules != self.other_rules;
         self.other_rules = other_rules;
-        Ok(true)
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        for path in hidden.forced {
+            if self.forced.contains(&path) {
+                // The user's own exclude hides it. What is as the trip wrote it is in a snapshot already, and can go.
+                let is_known = !is_seen(capture, &path)
+                    && !self.shown.contains(&path)
+                    && self.is_as_written(&root, &path)?;
+                if is_known {
+                    misses |= self.shown.insert(path);
+                }
+            } else {
+                misses |= self.forced.insert(path);
+            }
+        }
+        Ok(misses)
+    }
+
+    /// Whether a file is what the trip put there that began the stay.
+    fn is_as_written(&self, root: &Root, path: &[u8]) -> Result<bool> {
+        let experiment = self.goal.experiment.as_ref();
+        let Some(written) = experiment.and_then(|experiment| (experiment.likely)(path)) else {
+            return Ok(false);
+        };
+        let (dir, name) = path::split(path);
+        let what = || format!("cannot read '{}'", path::display(path));
+        let fd = root.open_dir(dir).context(what)?;
+        let Some(stamp) = stamp_at(fd.as_fd(), name).context(what)? else {
+            return Ok(false);
+        };
+        let format = self.store.objects.format();
+        let oid = content_oid(format, fd.as_fd(), name, &stamp).context(what)?;
+        Ok(oid == Some(written))
     }
 }
 
@@ -235,12 +297,10 @@ fn unproven_paths(manifest: &Manifest, plan: &Plan) -> BTreeSet<Vec<u8>> {
         .collect()
 }
 
-/// The user's own exclude hides from every look what would have to be captured first.
-fn hidden_by_the_user(ctx: &Context<'_>, goal: &Goal<'_>, paths: &BTreeSet<Vec<u8>>) -> Error {
-    let refused: Vec<_> = paths.iter().map(|path| (path.clone(), "exclude")).collect();
-    would_overwrite(ctx, goal, &refused).hint(
-        "your own 'exclude' keeps them from being captured: 'tw config exclude' shows it, 'tw config --unset exclude' takes it away",
-    )
+/// Whether a capture has the file of a path.
+fn is_seen(capture: &Capture<'_>, path: &[u8]) -> bool {
+    let file = capture.manifest.file(path);
+    file.is_some_and(|file| file.kind.in_tree())
 }
 
 fn would_overwrite(
@@ -296,6 +356,11 @@ fn would_overwrite(
     }
     for hint in goal.hints {
         error = error.hint(*hint);
+    }
+    if refused.iter().any(|(_, why)| *why == BY_THE_USER) {
+        error = error.hint(
+            "your own 'exclude' keeps them from being captured: 'tw config exclude' shows it, 'tw config --unset exclude' takes it away",
+        );
     }
     if let Some((path, _)) = refused.iter().find(|(_, why)| *why == UNREADABLE) {
         let there = ctx.repo.worktree_root().join(OsStr::from_bytes(path));

@@ -59,6 +59,11 @@ impl<'a> PresentOwn<'a> {
         }))
     }
 
+    /// Whether a directory that is at this path is one that the present left out as a whole, also where a swap wrote into it.
+    pub fn is_dir(&self, path: &[u8]) -> bool {
+        self.unsaved.is_one(path)
+    }
+
     /// Whether a directory that is at this path was there, unsaved.
     pub fn has_dir(&self, path: &[u8]) -> bool {
         self.unsaved.is_one(path) || !self.made.contains(path) && self.unsaved.has(path)
@@ -74,13 +79,14 @@ impl<'a> PresentOwn<'a> {
                 .as_ref()
                 .is_some_and(|rules| rules.leaves_out(path))
         };
-        let may_be = self.unsaved.is_one(path)
-            || !self.made.contains(path) && (self.unsaved.has(path) || is_ignored());
-        if !may_be {
+        let is_made = self.made.contains(path);
+        let is_noted = self.unsaved.is_one(path) || !is_made && self.unsaved.has(path);
+        if !is_noted && (is_made || !is_ignored()) {
             return Ok(false);
         }
         let read = |oid| self.store.objects.read_tree(oid);
         let is_saved = tree::find(&read, self.backup.tree, path)?.is_some();
-        Ok(!is_saved && !tracks(self.store, &self.backup, path)?)
+        // git's rules leave nothing out that it tracks; the user's own exclude does.
+        Ok(!is_saved && (is_noted || !tracks(self.store, &self.backup, path)?))
     }
 }

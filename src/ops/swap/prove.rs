@@ -16,6 +16,7 @@ use crate::git::path;
 use crate::git::tree;
 use crate::ops::Context;
 use crate::ops::capture::{Capture, CaptureOptions, IndexSummary, Storing, capture};
+use crate::ops::unsaved::Unsaved;
 use crate::store::state::stored_path;
 use crate::store::stored::part;
 use crate::store::{Store, names};
@@ -67,12 +68,13 @@ pub(super) fn prove(
     };
     let before: &Manifest = &saved.manifest;
     let written = |full: &[u8]| blob_of(plan, full);
-    let look = |forced: BTreeSet<Vec<u8>>| {
+    let look = |forced: BTreeSet<Vec<u8>>, shown: BTreeSet<Vec<u8>>| {
         let options = CaptureOptions {
             // What the backup saw of files that nobody touched since need not be hashed again.
             base: saved.recorded.clone().map(|meta| (before, meta)),
             storing: Storing::No,
             forced,
+            shown,
             whole_index: true,
             likely: Some(&written),
             ..CaptureOptions::default()
@@ -81,14 +83,17 @@ pub(super) fn prove(
     };
     // What was captured against the rules then is compared now, too.
     let mut forced: BTreeSet<Vec<u8>> = claim.git.lists.forced.iter().cloned().collect();
-    let mut seen = look(forced.clone())?;
+    let mut seen = look(forced.clone(), BTreeSet::new())?;
     let root = Root::open(ctx.repo.worktree_root())?;
     let hidden = hidden(store, &claim, &seen, &root)?;
     if !hidden.is_empty() {
-        forced.extend(hidden);
-        seen = look(forced)?;
+        forced.extend(hidden.iter().cloned());
+        seen = look(forced, hidden)?;
     }
     let mut differing = differing(ctx, store, &claim, &seen, applied)?;
+    // What the present left out is seen now where what hid it is gone. It is where it was.
+    let unsaved = Unsaved::of_stay(&store.dir)?;
+    differing.retain(|path| !unsaved.has(path) || stamp_of_path(applied, path).is_some());
     differing.retain(|path| {
         !claim
             .except
@@ -127,7 +132,7 @@ fn hidden(
     claim: &Claim<'_>,
     seen: &Capture<'_>,
     root: &Root,
-) -> Result<Vec<Vec<u8>>> {
+) -> Result<BTreeSet<Vec<u8>>> {
     let read = |oid| read_tree(store, seen, oid);
     let changes = tree::diff(&read, Some(claim.aim.stored.tree), Some(seen.tree))?;
     let gone = changes.into_iter().filter(|change| change.new.is_none());

@@ -1,5 +1,7 @@
 //! From the config's text to globs ready to compile: checks, weights, warnings and the fingerprint.
 
+use std::collections::BTreeSet;
+
 use globset::{Glob, GlobBuilder, GlobSet};
 use sha1::{Digest, Sha1};
 
@@ -34,6 +36,7 @@ impl Builder {
                 names: Part::default(),
                 paths: Part::default(),
                 leads: Part::default(),
+                shown: BTreeSet::new(),
                 warnings: Vec::new(),
                 fingerprint: [0; 20],
             },

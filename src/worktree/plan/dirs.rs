@@ -99,7 +99,11 @@ impl Planning<'_> {
         let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
         for entry in plan.entries.iter().filter(|entry| entry.after.is_none()) {
             let mut at = path::split(&entry.path).0;
-            while !at.is_empty() && seen.insert(at) && !self.is_dir_after(at)? {
+            while !at.is_empty()
+                && seen.insert(at)
+                && !(self.stays)(at)
+                && !self.is_dir_after(at)?
+            {
                 if let Some(before) = self.dir_on_disk(at) {
                     changes.add(at, Some(before), None);
                 }

@@ -195,6 +195,48 @@ const CASES: &[Case] = &[
         meanwhile: ":",
         afterwards: "",
     },
+    Case {
+        name: "an ignored empty directory that the past fills, tracked still",
+        past: "mkdir -p p/d; echo e >p/d/e; echo x >p/x; echo '*' >p/.gitignore; git add -f p",
+        present: "rm p/d/e",
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
+        name: "an ignored empty directory that the past fills",
+        past: "mkdir -p p/d; echo e >p/d/e; echo x >p/x; echo 'p/d/' >.gitignore; git add -f p",
+        present: "rm p/d/e; git rm -q --cached p/d/e",
+        meanwhile: "",
+        afterwards: "",
+    },
+    Case {
+        name: "the user's exclude, made in the past, over what both sides have",
+        past: "mkdir s; echo old >s/f; git add s",
+        present: "echo now >s/f; echo 2 >a.txt",
+        meanwhile: "git config timewarp.exclude s/",
+        afterwards: "",
+    },
+    Case {
+        name: "the same over what the present alone has",
+        past: "",
+        present: "mkdir s; echo now >s/f",
+        meanwhile: "git config timewarp.exclude s/",
+        afterwards: "",
+    },
+    Case {
+        name: "the same over what the past alone has",
+        past: "mkdir s; echo old >s/f",
+        present: "rm -r s; echo 2 >a.txt",
+        meanwhile: "git config timewarp.exclude s/",
+        afterwards: "",
+    },
+    Case {
+        name: "a tracked file that the user's exclude hid, and does no more",
+        past: "",
+        present: "echo precious >x; git add x; git config timewarp.exclude x; echo 2 >a.txt",
+        meanwhile: "git config --unset timewarp.exclude",
+        afterwards: "",
+    },
 ];
 
 fn sh(sandbox: &Sandbox, script: &str) {
@@ -256,6 +298,9 @@ fn it_is_there_as_it_was() {
                 _ => sandbox.json(["return"]),
             };
             let what = format!("{}, {way}", case.name);
+            if way != "undo" {
+                assert_eq!(answer["changed_since"], json!([]), "{what}: {answer}");
+            }
             if case.meanwhile.is_empty() && way == "return" {
                 assert_eq!(answer["experiment_id"], Value::Null, "{what}: {answer}");
                 assert_eq!(answer["stayed"], json!([]), "{what}: {answer}");
@@ -315,11 +360,56 @@ fn what_the_user_s_own_exclude_hides_is_named_and_not_waited_for() {
         );
     }
     sandbox.json(["config", "--unset", "exclude"]);
+    sandbox.write("then.csv", "1\n");
+    let past = snapshot(&sandbox);
+    sandbox.write("n.csv", "3\n");
+    sandbox.remove("then.csv");
+    let home = sandbox.state();
+    for (file, other) in [("n.csv", "then.csv"), ("then.csv", "n.csv")] {
+        sandbox.json(["travel", &past]);
+        sandbox.git(["config", "timewarp.exclude", "*.csv"]);
+        // What is as the past has it is saved already.
+        sandbox.write(file, "made there\n");
+        let (error, _) = sandbox.json_error(["return"]);
+        assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
+        assert_eq!(error["paths"], json!([file]), "{error}");
+        // The first hint leads home.
+        let hint = error["hint"].as_str().unwrap();
+        let words: Vec<&str> = hint.split(' ').skip(1).collect();
+        assert_eq!(words, ["return", "--move-aside"]);
+        let would = sandbox.json(["return", "--move-aside", "--dry-run"]);
+        let returned = sandbox.json(words);
+        assert_eq!(returned["moved_aside"], would["moved_aside"]);
+        let aside = returned["moved_aside"][0]["to"].as_str().unwrap();
+        assert_eq!(sandbox.text(aside), "made there\n");
+        assert!(!aside.starts_with(other), "{returned}");
+        sandbox.remove(aside);
+        sandbox.git(["config", "--unset", "timewarp.exclude"]);
+        home.assert_same(&sandbox.state());
+    }
+}
+
+/// It is in no backup, tracked or not.
+#[test]
+fn what_the_user_s_exclude_hid_in_the_present_is_not_replaced_in_the_past() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("x", "past\n");
+    let other = snapshot(&sandbox);
+    sandbox.write("x", "precious\n");
+    sandbox.git(["add", "x"]);
+    sandbox.git(["config", "timewarp.exclude", "x"]);
     sandbox.json(["travel", &past]);
-    sandbox.git(["config", "timewarp.exclude", "*.csv"]);
-    let (error, _) = sandbox.json_error(["return"]);
-    assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
     sandbox.git(["config", "--unset", "timewarp.exclude"]);
+    for words in [
+        &["travel", "--hop", &other][..],
+        &["restore", &other, "x"],
+        &["restore", &other],
+    ] {
+        let (error, _) = sandbox.json_error(words);
+        assert_eq!(error["code"], "WOULD_OVERWRITE", "{words:?}: {error}");
+        assert_eq!(error["paths"], json!(["x"]), "{error}");
+    }
     sandbox.json(["return"]);
-    assert_eq!(sandbox.text("n.csv"), "2\n");
+    assert_eq!(sandbox.text("x"), "precious\n");
 }

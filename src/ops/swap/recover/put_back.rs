@@ -146,6 +146,7 @@ impl<'a> Unfinished<'a> {
         let root = Root::open(ctx.repo.worktree_root())?;
         let sides = sides(&root, journal, survey, towards)?;
         let goal = self.goal(towards, sides.changes, sides.forced)?;
+        let goal = goal.showing(sides.shown);
         let needed = !survey.differing.is_empty() || survey.temps.iter().any(|(_, kept)| !kept);
         let saving = needed || rescue == Rescue::Always;
         let storing = if saving {
@@ -275,6 +276,8 @@ struct Sides {
     changes: PathChanges,
     /// Captured whatever the rules say: what stands there, and temporary files.
     forced: BTreeSet<Vec<u8>>,
+    /// Those of them that the swap put there.
+    shown: BTreeSet<Vec<u8>>,
     /// Paths that cannot be reached.
     blocked: Vec<Vec<u8>>,
 }
@@ -283,12 +286,16 @@ struct Sides {
 fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: SwapSide) -> Result<Sides> {
     let mut changes = PathChanges::default();
     let mut forced: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut shown: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut blocked = Vec::new();
     for (entry, found) in journal.entries.iter().zip(&survey.found) {
         let full = path_of(&entry.path)?;
         let stamp = root.stamp(&full).ok().flatten();
         if stamp.is_some_and(|stamp| stamp.is_file() || stamp.is_symlink()) {
             forced.insert(full.clone());
+            if *found != OnDisk::Other {
+                shown.insert(full.clone());
+            }
         }
         let side = side_of(towards.of(&entry.before, &entry.after).as_ref())?;
         // Its bytes are those of neither side: it stays.
@@ -301,7 +308,10 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: SwapSide) -> 
             changes.paths.push((full, side));
         }
     }
-    forced.extend(survey.temps.iter().map(|(temp, _)| temp.clone()));
+    for (temp, _) in &survey.temps {
+        forced.insert(temp.clone());
+        shown.insert(temp.clone());
+    }
     for dir in &journal.dirs {
         let bits = towards.of(&dir.before, &dir.after).as_deref();
         changes
@@ -311,6 +321,7 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: SwapSide) -> 
     Ok(Sides {
         changes,
         forced,
+        shown,
         blocked,
     })
 }
