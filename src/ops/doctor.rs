@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 pub use private::outside;
 
 use super::Context;
+use super::gitview::read_index;
 use super::issues::desk::exclude::{check_desk, is_desk_excluded};
 use super::outcome::{Check, CheckStatus, Checkup};
 use super::refspecs;
@@ -22,6 +23,11 @@ use crate::error::{Error, Result};
 use crate::git::command::Git;
 use crate::store::Store;
 use crate::store::lock::{git_locks, is_dead_lock};
+
+/// Whether the index can be read.
+fn index(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
+    read_index(&ctx.repo, &store.objects).map(|_| ok("can be read"))
+}
 
 /// What is said in a directory without git where there is no program of that name either.
 const NO_GIT: &str = "there is no git, and only blame, push and pull need it";
@@ -40,6 +46,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
         git(ctx),
         config(ctx),
         tell("head", head(ctx)),
+        tell("index", index(ctx, store)),
         states(&worktrees),
         interrupted(&worktrees),
         locks(&worktrees),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::git::fs::{Root, Stamp, is_racy, nanoseconds};
 use crate::git::index::{Checksum, Entry, Flags, Index, TreeSource};
 use crate::git::objects::{ObjectKind, ObjectStore, hash};
@@ -13,6 +13,7 @@ use crate::git::path;
 use crate::git::repo::Repo;
 use crate::git::tree::{self, GITLINK_MODE};
 use crate::git::{ObjectFormat, Oid};
+use crate::text::typed_path;
 use crate::worktree::attributes::{
     AttributeConfig, AttributeFiles, Attributes, Conversion, DirAttributes,
 };
@@ -33,12 +34,24 @@ impl TreeSource for Trees<'_> {
 
 /// Reads this worktree's index.
 pub fn read_index(repo: &Repo, objects: &ObjectStore) -> Result<Index> {
-    Index::read(
+    let index = Index::read(
         &repo.index_path(),
         repo.git_dir(),
         &Trees(objects),
         // git does not hash its index at every command either.
         Checksum::Trust,
+    );
+    index.map_err(|error| match error.code() {
+        Code::CorruptRecord => error.hint(way_out(repo)),
+        _ => error,
+    })
+}
+
+/// What to do about an index that cannot be read, as a power cut may leave it: what was staged is in the snapshots.
+pub fn way_out(repo: &Repo) -> String {
+    let index = typed_path(&repo.index_path());
+    format!(
+        "mv {index} {index}.damaged; then 'tw restore --staged latest' stages what the latest snapshot has, or 'git reset' what HEAD has"
     )
 }
 

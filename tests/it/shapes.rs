@@ -716,3 +716,116 @@ fn an_absent_sparse_directory_is_made_for_what_comes_into_it() {
     sandbox.json(["issue", "apply", issue]);
     assert_eq!(sandbox.text("out/new.txt"), "n\n");
 }
+
+/// An index that is there no more is not the one that was seen last, however fresh that was.
+#[test]
+fn an_index_that_is_gone_is_an_empty_one() {
+    for is_born in [false, true] {
+        let sandbox = if is_born {
+            Sandbox::new()
+        } else {
+            Sandbox::unborn()
+        };
+        sandbox.write("dir/f", "x\n");
+        sandbox.git(["add", "dir/f"]);
+        let tw = |args: &[&str]| {
+            let mut command = sandbox.tw_command();
+            // Each stamp is as fresh as can be.
+            command.env("TW_TEST_COARSE_TIMES", "1").arg("--json");
+            let output = command.args(args).output().unwrap();
+            assert!(output.status.success(), "{args:?}: {output:?}");
+            serde_json::from_slice::<Value>(&output.stdout).unwrap()
+        };
+        let staged = |taken: &Value| {
+            let commit = taken["snapshot"]["commit"].as_str().unwrap();
+            let index = format!("{commit}^{}", if is_born { 2 } else { 1 });
+            sandbox.git(["ls-tree", "-r", "--name-only", &index])
+        };
+        assert!(staged(&tw(&["snapshot", "--label", "with"])).contains("dir/f"));
+        std::fs::remove_file(sandbox.path(".git/index")).unwrap();
+        assert_eq!(staged(&tw(&["snapshot"])), "");
+        tw(&["travel", "with"]);
+        assert!(sandbox.git(["ls-files"]).contains("dir/f"));
+        tw(&["return"]);
+        assert_eq!(sandbox.git(["ls-files"]), "");
+    }
+}
+
+#[test]
+fn an_index_that_cannot_be_read_has_a_way_out() {
+    for bytes in [&b""[..], b"DIRC\0\0\0\x02garbage"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("staged", "s\n");
+        sandbox.git(["add", "staged"]);
+        sandbox.json(["snapshot"]);
+        let index = sandbox.path(".git/index");
+        std::fs::write(&index, bytes).unwrap();
+        let (error, _) = sandbox.json_error(["snapshot"]);
+        assert_eq!(error["code"], "CORRUPT_RECORD", "{error}");
+        let hint = error["hint"].as_str().unwrap();
+        let output = sandbox.tw(["doctor", "--json"]);
+        let checks: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let checks = checks["checks"].as_array().unwrap();
+        let check = checks
+            .iter()
+            .find(|check| check["name"] == "index")
+            .unwrap();
+        assert_eq!(check["status"], "error", "{check}");
+        assert_eq!(check["fix"], hint, "{check}");
+        let (away, _) = hint.split_once(';').unwrap();
+        let moved = sandbox.command("sh").args(["-c", away]).output().unwrap();
+        assert!(moved.status.success(), "{moved:?}");
+        assert!(hint.contains("'tw restore --staged latest'"), "{hint}");
+        sandbox.json(["restore", "--staged", "latest"]);
+        assert_eq!(sandbox.git(["diff", "--cached", "--name-only"]), "staged\n");
+    }
+}
+
+/// As git 2.47 can leave it: split over a sparse index, with a file's entry in the place of a folded directory.
+#[test]
+fn an_index_that_says_a_directory_is_a_file_makes_no_tree() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/x", "x\n");
+    sandbox.write("f/q", "q\n");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-qm", "two"]);
+    sandbox.git(["sparse-checkout", "set", "--cone", "--sparse-index", "d"]);
+    let names = sandbox.git(["ls-files", "--sparse"]);
+    let names: Vec<&str> = names.lines().collect();
+    let place = names.iter().position(|name| *name == "f/").unwrap();
+    let base = std::fs::read(sandbox.path(".git/index")).unwrap();
+    let name = base[base.len() - 20..].to_vec();
+    let hex: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+    std::fs::write(sandbox.path(format!(".git/sharedindex.{hex}")), &base).unwrap();
+    let oid = sandbox.git(["rev-parse", "HEAD:f/q"]);
+    let oid = (0..20).map(|at| u8::from_str_radix(&oid[2 * at..2 * at + 2], 16).unwrap());
+    let mut index = b"DIRC\0\0\0\x03\0\0\0\x01".to_vec();
+    let word = |index: &mut Vec<u8>, word: u32| index.extend(word.to_be_bytes());
+    for field in [0, 0, 0, 0, 0, 0, 0o100_644, 0, 0, 0] {
+        word(&mut index, field);
+    }
+    index.extend(oid);
+    // Skipped in the working tree; no name: it replaces another.
+    index.extend([0x40, 0, 0x40, 0]);
+    index.extend([0; 8 - (64 % 8)]);
+    let mut link = name;
+    let ewah = |link: &mut Vec<u8>, bits: usize, words: &[u64]| {
+        word(link, u32::try_from(bits).unwrap());
+        word(link, u32::try_from(words.len()).unwrap());
+        link.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+        word(link, 0);
+    };
+    ewah(&mut link, 0, &[0]);
+    ewah(&mut link, names.len(), &[1 << 33, 1 << place]);
+    index.extend(b"link");
+    word(&mut index, u32::try_from(link.len()).unwrap());
+    index.extend(link);
+    index.extend([0; 20]);
+    std::fs::write(sandbox.path(".git/index"), index).unwrap();
+    let (error, _) = sandbox.json_error(["snapshot"]);
+    assert!(
+        error["message"].as_str().unwrap().contains("'f/'"),
+        "{error}"
+    );
+    sandbox.git(["fsck", "--strict"]);
+}

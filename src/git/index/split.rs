@@ -105,6 +105,14 @@ fn replace(merged: &mut Raw, small: &[Entry], replaced: &[usize]) -> Result<()> 
             return Err(corrupt("a replaced entry has a name of its own"));
         }
         let span = old.span;
+        // A sparse directory and a file do not stand for one another, whatever the two files say together.
+        let is_dir = merged.paths.get(span).ends_with(b"/");
+        if is_dir != (new.mode == crate::git::tree::DIR_MODE) {
+            return Err(corrupt(format!(
+                "the replaced entry of '{}' is of another kind",
+                crate::git::path::display(merged.paths.get(span))
+            )));
+        }
         *old = Entry {
             span,
             ..new.clone()

@@ -27,7 +27,13 @@ pub(super) fn add_absent(manifest: &mut Manifest, view: &GitView<'_>, unheld: &[
                 .binary_search_by(|it| it.as_slice().cmp(path))
                 .is_ok()
         };
+        // No tree may have a name that is none.
+        let is_named = || {
+            path.split(|byte| *byte == b'/')
+                .all(|part| !part.is_empty())
+        };
         if absent
+            && is_named()
             && !is_unheld()
             && manifest.file(path).is_none()
             && manifest.find_dir(path).is_none()

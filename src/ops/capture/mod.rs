@@ -153,7 +153,7 @@ pub struct Capture<'s> {
     pub index: IndexSummary,
     /// The parsed index, when it was read.
     pub parsed_index: Option<Index>,
-    /// The index file's stamp at that moment; empty when there is none.
+    /// The index file's stamp at that moment.
     pub index_stamp: Vec<i64>,
     /// The operation under way.
     pub operation: OperationState,
@@ -191,7 +191,8 @@ pub struct Capture<'s> {
     keeping: Option<Keeping>,
 }
 
-/// The stamp of the index file as the cache keeps it; empty when there is no index.
+/// The stamp of the index file as the cache keeps it; a single zero when there is no index. An empty one is of no file: what was read
+/// too fresh to be trusted has it.
 pub fn index_stamp(ctx: &Context<'_>) -> Vec<i64> {
     use std::os::unix::fs::MetadataExt;
     match ctx.repo.index_path().symlink_metadata() {
@@ -202,7 +203,7 @@ pub fn index_stamp(ctx: &Context<'_>) -> Vec<i64> {
             i64::try_from(meta.ino()).unwrap_or(i64::MAX),
             i64::try_from(meta.size()).unwrap_or(i64::MAX),
         ],
-        Err(_) => Vec::new(),
+        Err(_) => vec![0],
     }
 }
 
