@@ -175,7 +175,7 @@ fn said(
             .map(|full| format!("'{}'", path::display(full)))
             .collect();
         said.push(format!(
-            "removed without being saved (left out by default): {}",
+            "removed without being saved (a command makes it again): {}",
             names.join(", ")
         ));
     }

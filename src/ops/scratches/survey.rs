@@ -14,16 +14,32 @@ use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
 use crate::ops::swap::obstacles::GIT_DIRECTORY;
 use crate::store::Store;
-use crate::worktree::globs::{GlobSettings, GlobVerdict, Globs};
+use crate::worktree::globs::{GlobSettings, GlobVerdict, Globs, Source};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::scan::DESK;
+
+/// What nobody types and a command makes again: it goes without being saved. What else the default globs leave out (`build/`, `dist/`,
+/// `*.log`) may be all that somebody ran a day for.
+const OUTPUT: [&str; 11] = [
+    "node_modules/",
+    ".venv/",
+    "venv/",
+    "__pycache__/",
+    ".next/",
+    "target/",
+    ".cache/",
+    ".gradle/",
+    "*.pid",
+    "*.sock",
+    ".DS_Store",
+];
 
 /// What a look found.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// Ignored files that are captured all the same.
     pub forced: BTreeSet<Vec<u8>>,
-    /// Build output and the like, left out by the default globs: goes without being captured.
+    /// What a command makes again: goes without being captured.
     pub output: Vec<Vec<u8>>,
     /// What cannot be captured, and why.
     pub refused: Vec<(Vec<u8>, &'static str)>,
@@ -41,9 +57,11 @@ pub fn survey(there: &Context<'_>, store: &Store) -> Result<Survey> {
         ..CaptureOptions::default()
     };
     let seen = capture(there, store, &wanted)?;
+    let output = OUTPUT.map(|glob| (glob.to_owned(), Source::User));
+    let is_asked = there.settings.default_excludes;
     let globs = Globs::new(&GlobSettings {
-        use_defaults: there.settings.default_excludes,
         ignore_case: there.repo.ignore_case()?,
+        exclude: output.into_iter().filter(|_| is_asked).collect(),
         ..GlobSettings::default()
     })?;
     let root = Root::open(there.repo.worktree_root())?;
@@ -97,7 +115,7 @@ struct Walk<'a> {
 enum Inside {
     /// Each name is judged.
     Judged,
-    /// The default globs left the directory out.
+    /// A command makes it again.
     Output,
 }
 
@@ -152,7 +170,12 @@ impl Walk<'_> {
             return Some(Inside::Judged);
         }
         // Left out by git's own rules.
-        if self.globs.verdict(full, stamp.is_dir(), false) == GlobVerdict::Default {
+        self.left_out(full, stamp)
+    }
+
+    /// What rules leave out is saved all the same, but for what a command makes again.
+    fn left_out(&mut self, full: &[u8], stamp: &Stamp) -> Option<Inside> {
+        if self.globs.verdict(full, stamp.is_dir(), false) != GlobVerdict::None {
             self.found.output.push(full.to_vec());
             return stamp.is_dir().then_some(Inside::Output);
         }
@@ -168,10 +191,7 @@ impl Walk<'_> {
             Kind::File | Kind::Symlink => {}
             // Not in the snapshot by their own bytes otherwise.
             Kind::FilteredClean | Kind::IgnoreFile => self.force(full, stamp),
-            Kind::DefaultExclude => {
-                self.found.output.push(full.to_vec());
-                return stamp.is_dir().then_some(Inside::Output);
-            }
+            Kind::DefaultExclude => return self.left_out(full, stamp),
             Kind::Gitlink if self.is_empty(full) => {}
             kind => self.refuse(full, kind.reason().unwrap_or("changed meanwhile")),
         }

@@ -96,3 +96,35 @@ fn a_killed_open_leaves_no_half_made_worktree() {
         }
     }
 }
+
+/// Only what a command makes again goes without being saved, and is named.
+#[test]
+fn close_saves_what_the_default_globs_leave_out() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.json(["open", &id, "../opened"]);
+    let dir = sandbox.root().join("opened");
+    let files = [
+        "results.log",
+        "build/report.txt",
+        "dist/deep/out",
+        "big.ignored",
+    ];
+    std::fs::write(dir.join(".gitignore"), "*.ignored\nbuild/\n").unwrap();
+    for path in files.iter().chain(&["node_modules/x", "target/out"]) {
+        let file = dir.join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "measured\n").unwrap();
+    }
+    let closed = sandbox.json(["close", "../opened"]);
+    assert!(!dir.exists());
+    let experiment = closed["experiment_id"].as_str().unwrap();
+    let name = format!("refs/timewarp/experiments/{experiment}");
+    let saved = sandbox.git(["ls-tree", "-r", "--name-only", &name]);
+    for path in files {
+        assert!(saved.lines().any(|line| line == path), "{path}: {saved}");
+    }
+    assert!(!saved.contains("node_modules"), "{saved}");
+    let notices = closed["notices"].to_string();
+    assert!(notices.contains("'node_modules', 'target'"), "{closed}");
+}
