@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::error::{Code, Error, Result};
 use crate::git::repo::{ConfigEntry, ConfigLevel, Repo};
 use crate::text::{typed, typed_path};
-use crate::worktree::globs::{Source, problem};
+use crate::worktree::globs::{DEFAULT_GLOBS, Source, problem};
 
 /// One key: name in `config.toml`, name in git config, what it does.
 pub struct Key {
@@ -278,6 +278,18 @@ impl Settings {
         settings.load_team(repo);
         settings.load_git(repo)?;
         Ok(settings)
+    }
+
+    /// The globs of all settings that leave paths out.
+    pub fn exclude_globs(&self) -> Vec<String> {
+        let defaults: &[&str] = if self.default_excludes {
+            &DEFAULT_GLOBS
+        } else {
+            &[]
+        };
+        let defaults = defaults.iter().map(|glob| (*glob).to_owned());
+        let set = self.team_exclude.iter().chain(&self.exclude).cloned();
+        defaults.chain(set).collect()
     }
 
     /// Waits no longer than this for any lock.

@@ -40,6 +40,7 @@ mod init_all;
 mod interop;
 mod interrupt;
 mod issue;
+mod late;
 mod layers;
 mod layout;
 mod list;

@@ -111,7 +111,13 @@ pub fn everything(dir: &Path) -> BTreeMap<String, String> {
 }
 
 /// Runs `tw` until it passes a fail point, where it stops (SIGSTOP); then `meanwhile`; then lets it go on to its end.
-pub fn with_stop(sandbox: &Sandbox, args: &[&str], point: &str, meanwhile: impl FnOnce()) -> Value {
+pub fn with_stop(sandbox: &Sandbox, args: &[&str], point: &str, meanwhile: impl Fn()) -> Value {
+    with_stops(sandbox, args, &[(point, &meanwhile)])
+}
+
+/// As [`with_stop`], at several points, which it has to pass in this order.
+pub fn with_stops(sandbox: &Sandbox, args: &[&str], stops: &[(&str, &dyn Fn())]) -> Value {
+    let points: Vec<&str> = stops.iter().map(|(point, _)| *point).collect();
     let tw = sandbox.tw_command();
     let mut command = Command::new(tw.get_program());
     command.env_clear().current_dir(sandbox.repo());
@@ -121,7 +127,7 @@ pub fn with_stop(sandbox: &Sandbox, args: &[&str], point: &str, meanwhile: impl 
         }
     }
     let child = command
-        .env("TW_STOP_POINT", point)
+        .env("TW_STOP_POINT", points.join(","))
         .arg("--json")
         .args(args)
         .stdin(Stdio::null())
@@ -129,10 +135,12 @@ pub fn with_stop(sandbox: &Sandbox, args: &[&str], point: &str, meanwhile: impl 
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_for_stop(&child, point);
-    meanwhile();
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    for (point, meanwhile) in stops {
+        wait_for_stop(&child, point);
+        meanwhile();
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    }
     let output = child.wait_with_output().unwrap();
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))

@@ -477,17 +477,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
     }
 
     fn glob_names(&self) -> Vec<String> {
-        let settings = &self.ctx.settings;
-        let mut names: Vec<String> = Vec::new();
-        if settings.default_excludes {
-            names.extend(
-                crate::worktree::globs::DEFAULT_GLOBS
-                    .iter()
-                    .map(|glob| (*glob).to_owned()),
-            );
-        }
-        names.extend(settings.team_exclude.iter().cloned());
-        names.extend(settings.exclude.iter().cloned());
+        let mut names = self.ctx.settings.exclude_globs();
         names.extend(self.wanted.exclude.iter().cloned());
         names
     }

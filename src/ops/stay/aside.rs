@@ -4,6 +4,7 @@
 //! its place at once. What is renamed is noted before (`ops::unsaved`): a return that failed or died after it is followed by one that
 //! finishes it, and tells of it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{Root, Stamp, rename_to_free};
+use crate::git::fs::{Root, Stamp, rename_to_free, stamp_at};
 use crate::git::path;
 use crate::ops::Context;
 use crate::ops::capture::Storing;
@@ -24,6 +25,7 @@ use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::state::path_from_stored;
+use crate::text::typed_path;
 
 /// No more rounds than this: something that makes files in the way faster than they are renamed would go on for ever.
 const MOST: usize = 1000;
@@ -38,6 +40,8 @@ pub(super) struct Aside<'a> {
     backup: &'a SnapshotId,
     root: Root,
     unsaved: Unsaved,
+    /// What this return renamed.
+    renamed: BTreeSet<Vec<u8>>,
     /// What of the present could not go back to its place.
     left: Vec<Pair>,
 }
@@ -54,6 +58,7 @@ impl<'a> Aside<'a> {
             backup,
             root: Root::open(ctx.repo.worktree_root())?,
             unsaved: Unsaved::of_stay(&store.dir)?,
+            renamed: BTreeSet::new(),
             left: Vec::new(),
         })
     }
@@ -83,7 +88,9 @@ impl<'a> Aside<'a> {
             };
             let mut any = false;
             for path in renameable(&error) {
-                any |= self.rename(&path)?;
+                self.check_open(&path)?;
+                // One that is there again is made anew by somebody, without end.
+                any |= self.renamed.insert(path.clone()) && self.rename(&path)?;
             }
             if !any {
                 return Err(error);
@@ -91,6 +98,26 @@ impl<'a> Aside<'a> {
         }
         Err(Error::new(Code::Busy, "things keep appearing in the way")
             .hint("stop what makes them and run 'tw return --move-aside' again"))
+    }
+
+    /// Refuses what lets nobody look into it where something of the present is in there: that could not go back to its place.
+    fn check_open(&self, path: &[u8]) -> Result<()> {
+        if self.unsaved.beneath(path).next().is_none() {
+            return Ok(());
+        }
+        let fd = self.root.open_dir_for_reading(path);
+        if fd.and_then(|fd| stamp_at(fd.as_fd(), b".")).is_ok() {
+            return Ok(());
+        }
+        let message = format!(
+            "what the present left out is in '{}', which lets nobody look into it",
+            path::display(path)
+        );
+        let there = self.ctx.repo.worktree_root().join(OsStr::from_bytes(path));
+        Err(Error::new(Code::WouldOverwrite, message).hint(format!(
+            "let tw look into it, then run 'tw return' again: chmod u+rwX {}",
+            typed_path(&there)
+        )))
     }
 
     /// Old and new names of what has another name now, what of the present could not go back among them.
@@ -151,7 +178,7 @@ impl<'a> Aside<'a> {
                 Ok(()) | Err(Errno::NOENT) => {}
                 // Somebody took the right to look into it, or put something else in its place.
                 Err(Errno::ACCESS | Errno::PERM | Errno::EXIST | Errno::NOTDIR | Errno::LOOP) => {
-                    self.left.push((own.to_vec(), there))
+                    self.left.push((own.to_vec(), there));
                 }
                 Err(errno) => {
                     return Err(errno).context(|| {
@@ -222,6 +249,7 @@ fn renameable(error: &Error) -> Vec<Vec<u8>> {
 fn rename_with_dirs(root: &Root, from: &[u8], to: &[u8]) -> rustix::io::Result<()> {
     let ((from_dir, from_name), (to_dir, to_name)) = (path::split(from), path::split(to));
     let source = root.open_dir(from_dir)?;
+    let mut made = Vec::new();
     for dir in path::with_parents(to_dir).filter(|dir| !dir.is_empty()) {
         if root.stamp(dir)?.is_some() {
             continue;
@@ -236,7 +264,7 @@ fn rename_with_dirs(root: &Root, from: &[u8], to: &[u8]) -> rustix::io::Result<(
         let above = root.open_dir(above)?;
         let name = OsStr::from_bytes(name);
         rustix::fs::mkdirat(&above, name, Mode::RWXU)?;
-        rustix::fs::chmodat(&above, name, mode, AtFlags::empty())?;
+        made.push((above, name.to_owned(), mode));
     }
     let target = root.open_dir(to_dir)?;
     rustix::fs::renameat_with(
@@ -245,5 +273,10 @@ fn rename_with_dirs(root: &Root, from: &[u8], to: &[u8]) -> rustix::io::Result<(
         &target,
         OsStr::from_bytes(to_name),
         RenameFlags::NOREPLACE,
-    )
+    )?;
+    // Not before something is in them: their bits may keep that out.
+    for (above, name, mode) in made.iter().rev() {
+        rustix::fs::chmodat(above, name, *mode, AtFlags::empty())?;
+    }
+    Ok(())
 }

@@ -1,4 +1,5 @@
-//! Directories that snapshots leave out (`node_modules`, `target`, …) and that changed in the past: the proof does not speak for them.
+//! What snapshots leave out (`node_modules`, `target`, an ignored file, …) and that changed in the past, or went: the proof does not
+//! speak for it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -43,11 +44,11 @@ pub(super) struct LeftOut<'a> {
 }
 
 impl LeftOut<'_> {
-    /// The directories with something in them newer than the stay, in order.
+    /// The directories with something in them newer than the stay, and such files, in order.
     ///
     /// # Errors
     /// The backup cannot be read.
-    pub fn changed_dirs(&self, root: &Path) -> Result<Vec<RepoPath>> {
+    pub fn changed(&self, root: &Path) -> Result<Vec<RepoPath>> {
         // Where swaps of the stay wrote, too, nobody can tell who changed what.
         let written = &self.unsaved.left_alone.written;
         let roots = self.unsaved.roots();
@@ -58,9 +59,29 @@ impl LeftOut<'_> {
             }
         }
         let mut budget = MOST_OF_ALL;
-        let is_changed = |path: &&[u8]| changed(&to_path(root, path), self.since, &mut budget);
+        let is_changed = |path: &&[u8]| is_newer(&to_path(root, path), self.since, &mut budget);
         let changed = candidates.into_iter().filter(is_changed);
         Ok(changed.map(RepoPath::new).collect())
+    }
+
+    /// Says what of it is not there any more.
+    pub fn gone(&self, root: &Path) -> Option<String> {
+        let written = &self.unsaved.left_alone.written;
+        let is_gone = |path: &&[u8]| {
+            let there = to_path(root, path).symlink_metadata();
+            let is_gone = there.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+            is_gone && !written.contains(*path)
+        };
+        let gone = self.unsaved.roots().filter(is_gone);
+        let gone: Vec<String> = gone.map(path::display).collect();
+        let first = gone.first()?;
+        let more = match gone.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!(
+            "of what snapshots leave out, this was removed in the past, and no backup has it: '{first}'{more}"
+        ))
     }
 
     /// Whether neither the present's backup nor the past has files in a directory.
@@ -76,20 +97,22 @@ fn to_path(root: &Path, path: &[u8]) -> std::path::PathBuf {
     root.join(std::ffi::OsStr::from_bytes(path))
 }
 
-fn changed(dir: &Path, since: i64, budget: &mut usize) -> bool {
+fn is_newer(dir: &Path, since: i64, budget: &mut usize) -> bool {
     use std::os::unix::fs::MetadataExt;
     let newer = |path: &Path| {
         path.symlink_metadata()
             // Package managers set the modification time back to that of an archive; nobody sets the change time.
             .is_ok_and(|meta| nanoseconds(meta.ctime(), meta.ctime_nsec()) >= since)
     };
-    let is_dir = dir.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    let Ok(meta) = dir.symlink_metadata() else {
+        return false;
+    };
     // A repository of its own has its own history, and looks of git write into it.
-    if !is_dir || dir.join(".git").symlink_metadata().is_ok() {
+    if dir.join(".git").symlink_metadata().is_ok() {
         return false;
     }
-    if newer(dir) {
-        return true;
+    if newer(dir) || !meta.is_dir() {
+        return newer(dir);
     }
     let mut pending = vec![dir.to_owned()];
     let mut left = MOST.min(*budget);

@@ -195,6 +195,7 @@ impl<'a> ReturnOperation<'a> {
         let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
         let (commits_made, untold) = self.commits_made();
         let commits_branch = self.branch_of(&commits_made);
+        let (stayed, gone) = self.changed_left_out()?;
         Ok(Returned {
             mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
@@ -202,13 +203,18 @@ impl<'a> ReturnOperation<'a> {
             dry_run: true,
             verified: false,
             changes: changes(&prepared.plan),
-            notices: stay_notices(&head, (&commits_made, commits_branch.as_deref()), untold),
+            notices: {
+                let made = (commits_made.as_slice(), commits_branch.as_deref());
+                let mut notices = stay_notices(&head, made, untold);
+                notices.extend(gone);
+                notices
+            },
             aftermath: Aftermath {
                 changed_since: Vec::new(),
                 head,
                 commits_made: listed(commits_made),
                 commits_branch,
-                stayed: self.changed_left_out()?,
+                stayed,
                 moved_aside: {
                     let earlier = Aside::of_stay(self.ctx, self.store, &self.backup.id)?;
                     let earlier = earlier.moved()?.into_iter().map(MovedAside::from);
@@ -281,7 +287,7 @@ impl<'a> ReturnOperation<'a> {
         let moved_aside = aside.moved()?;
         // Under its new name it may be a file like any other: it stays all the same.
         goal.keep(moved_aside.iter().map(|(_, to)| to.clone()));
-        let stayed = self.changed_left_out()?;
+        let (stayed, gone) = self.changed_left_out()?;
         let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
         Ok(Returned {
             mode: Mode::Present,
@@ -294,6 +300,7 @@ impl<'a> ReturnOperation<'a> {
                 let mut notices = swap_notices(&swapped.applied);
                 let made = (commits_made.as_slice(), commits_branch.as_deref());
                 notices.extend(stay_notices(&head, made, untold));
+                notices.extend(gone);
                 notices
             },
             aftermath: Aftermath {
@@ -388,14 +395,14 @@ impl<'a> ReturnOperation<'a> {
         Ok(())
     }
 
-    /// Directories left out of snapshots whose content changed since the past was entered.
-    fn changed_left_out(&self) -> Result<Vec<RepoPath>> {
+    /// What is left out of snapshots and changed since the past was entered, and what is to be said of what is gone.
+    fn changed_left_out(&self) -> Result<(Vec<RepoPath>, Option<String>)> {
         let unsaved = Unsaved::of_stay(&self.store.dir)?;
         let entered = self.state.entered_at.as_deref();
         let entered = entered.and_then(Moment::parse_rfc3339);
         let entered = entered.map(|moment| nanoseconds(moment.seconds(), 0));
         let Some(since) = unsaved.looked_at.or(entered) else {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         };
         let left_out = LeftOut {
             store: self.store,
@@ -404,7 +411,8 @@ impl<'a> ReturnOperation<'a> {
             made: &self.made,
             since,
         };
-        left_out.changed_dirs(self.ctx.repo.worktree_root())
+        let root = self.ctx.repo.worktree_root();
+        Ok((left_out.changed(root)?, left_out.gone(root)))
     }
 }
 

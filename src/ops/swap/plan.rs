@@ -17,6 +17,7 @@ use crate::git::path;
 use crate::git::tree::{self, Node};
 use crate::store::Store;
 use crate::store::stored::Stored;
+use crate::worktree::globs::{Check, Source};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::{
     DirChange, Extras, Plan, PlanEntry, Planning, Side, closed_parents, plan,
@@ -35,7 +36,15 @@ pub(super) fn make_plan(
 ) -> Result<Plan> {
     let computed;
     let (changes, saved) = match &goal.aim {
-        Aim::Snapshot(aim) => return towards(ctx, store, aim, capture, forced, hiding, own),
+        Aim::Snapshot(aim) => {
+            let others = Others {
+                forced,
+                hiding,
+                own,
+                then: LeftOutThen::of(ctx, store, goal, aim.stored)?,
+            };
+            return towards(ctx, store, aim, capture, &others);
+        }
         Aim::Paths(aim) => (&aim.changes, &aim.saved),
         Aim::Computed { compute, saved, .. } => {
             computed = compute(capture)?;
@@ -53,23 +62,69 @@ pub(super) fn make_plan(
     .plan())
 }
 
+/// What of what is there is not for the plan that leads to a snapshot to remove, beside the rules of that side.
+struct Others<'a> {
+    forced: &'a BTreeSet<Vec<u8>>,
+    hiding: &'a BTreeSet<Vec<u8>>,
+    own: Option<&'a PresentOwn<'a>>,
+    then: LeftOutThen,
+}
+
+/// What a snapshot left out when it was taken, for reasons that no ignore file in it tells: it lacks that, and says nothing of it.
+#[derive(Default)]
+struct LeftOutThen {
+    /// What it names as not captured.
+    uncaptured: BTreeSet<Vec<u8>>,
+    /// The globs that left things out then, and would not now.
+    globs: Vec<String>,
+}
+
+impl LeftOutThen {
+    /// Nothing where a stay ends: the present noted what it left out, and all else that is there was made in the past.
+    fn of(ctx: &Context<'_>, store: &Store, goal: &Goal<'_>, stored: &Stored) -> Result<Self> {
+        if goal.ends_stay() {
+            return Ok(Self::default());
+        }
+        let uncaptured = store.lists(stored)?.uncaptured.into_iter();
+        let now: BTreeSet<String> = ctx.settings.exclude_globs().into_iter().collect();
+        // A record may come from anywhere: what cannot be read hides nothing.
+        let mut check = Check::new(Source::Flag);
+        let globs = stored.record.exclude_globs.iter();
+        let globs = globs.filter(|glob| !now.contains(*glob) && check.problem(glob).is_none());
+        Ok(Self {
+            uncaptured: uncaptured.map(|(path, _)| path).collect(),
+            globs: globs.cloned().collect(),
+        })
+    }
+
+    fn names(&self, path: &[u8]) -> bool {
+        let is_named = |at: &[u8]| self.uncaptured.contains(at);
+        !self.uncaptured.is_empty() && path::with_parents(path).any(is_named)
+    }
+}
+
 /// The plan that leads to a snapshot.
 fn towards(
     ctx: &Context<'_>,
     store: &Store,
     aim: &SnapshotAim<'_>,
     capture: &Capture<'_>,
-    forced: &BTreeSet<Vec<u8>>,
-    hiding: &BTreeSet<Vec<u8>>,
-    own: Option<&PresentOwn<'_>>,
+    others: &Others<'_>,
 ) -> Result<Plan> {
+    let Others {
+        forced,
+        hiding,
+        own,
+        then,
+    } = others;
+    let own = *own;
     let target = aim.stored.tree;
     let is_kept = |path: &[u8]| aim.keep.iter().any(|kept| path::is_within(path, kept));
     let read = |oid| read_tree(store, capture, oid);
     let mut changes = tree::diff(&read, Some(capture.tree), Some(target))?;
     // Before planning, so that no directory is made or removed for them.
     changes.retain(|change| !is_kept(&change.path));
-    let (globals, globs, _) = rule_parts(ctx, &[], &[])?;
+    let (globals, globs, _) = rule_parts(ctx, &[], &then.globs)?;
     let rules = TreeRules::new(&store.objects, target, globals, globs);
     let hides =
         |path: &[u8]| rules.leaves_out(path) || hiding.iter().any(|dir| path::is_within(path, dir));
@@ -78,13 +133,16 @@ fn towards(
         if own.map_or(Ok(false), |own| own.has(path))? {
             return Ok(true);
         }
-        let ours = aim.made_before.contains(path) || forced.contains(path);
-        Ok(!ours && hides(path) && !tracks(store, aim.stored, path)?)
+        if aim.made_before.contains(path) || forced.contains(path) {
+            return Ok(false);
+        }
+        Ok(then.names(path) || hides(path) && !tracks(store, aim.stored, path)?)
     };
     let after_node = |path: &[u8]| tree::find(&read, target, path);
     let leaves_dir_out = |dir: &[u8]| {
         let is_present_s = own.is_some_and(|own| own.has_dir(dir));
-        is_present_s || !aim.made_before.contains(dir) && rules.leaves_dir_out(dir)
+        let is_hidden = || then.names(dir) || rules.leaves_dir_out(dir);
+        is_present_s || !aim.made_before.contains(dir) && is_hidden()
     };
     let stays = |dir: &[u8]| own.is_some_and(|own| own.is_dir(dir));
     let leaves = |oid| {
@@ -181,6 +239,7 @@ struct PathPlanner<'a> {
 impl PathPlanner<'_> {
     fn plan(mut self) -> Plan {
         self.add_paths();
+        self.take_files_above();
         let giving_way = self.giving_way();
         if !giving_way.is_empty() {
             self.add_what_gives_way(&giving_way);
@@ -206,6 +265,32 @@ impl PathPlanner<'_> {
                 });
             }
         }
+    }
+
+    /// Files that somebody made where a directory over a path that comes back has to be: they are in the backup, and go.
+    fn take_files_above(&mut self) {
+        let mut taken: BTreeMap<Vec<u8>, Side> = BTreeMap::new();
+        let changes = self.changes;
+        let files = changes.paths.iter().filter(|(_, after)| after.is_some());
+        let files = files.map(|(path, _)| path::split(path).0);
+        let dirs = changes.dirs.iter().filter(|(_, after)| after.is_some());
+        let dirs = dirs.map(|(path, _)| path.as_slice());
+        for dir in files.chain(dirs).filter(|dir| !dir.is_empty()) {
+            for at in path::with_parents(dir) {
+                if let Some(before) = side_on_disk(self.manifest, at) {
+                    taken.insert(at.to_vec(), before);
+                }
+            }
+        }
+        for (path, _) in &changes.paths {
+            taken.remove(path);
+        }
+        let entries = taken.into_iter().map(|(path, before)| PlanEntry {
+            path,
+            before: Some(before),
+            after: None,
+        });
+        self.plan.entries.extend(entries);
     }
 
     /// Whether a path is to have another access than it has now, and this process may give it that.

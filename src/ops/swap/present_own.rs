@@ -80,7 +80,10 @@ impl<'a> PresentOwn<'a> {
                 .is_some_and(|rules| rules.leaves_out(path))
         };
         let is_made = self.made.contains(path);
-        let is_noted = self.unsaved.is_one(path) || !is_made && self.unsaved.has(path);
+        // A file that a swap put where a directory of the present was is the swap's.
+        let is_written = self.unsaved.left_alone.written.contains(path);
+        let is_one = self.unsaved.is_one(path) && !is_written;
+        let is_noted = is_one || !is_made && self.unsaved.has(path);
         if !is_noted && (is_made || !is_ignored()) {
             return Ok(false);
         }

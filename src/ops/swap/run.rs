@@ -18,8 +18,9 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::objects::KeptPack;
-use crate::git::operation;
+use crate::git::{operation, path};
 use crate::ops::capture::Capture;
+use crate::ops::outcome::Recovered;
 use crate::ops::stages::Stage;
 use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
@@ -70,6 +71,29 @@ fn note_unsaved(store: &Store, journal: &Journal, unsaved: Option<Unsaved>) -> R
         (Mode::Past, Some(backup), Some(unsaved)) => unsaved.note(&store.dir, backup),
         _ => Ok(()),
     }
+}
+
+/// So many paths are named.
+const SHOWN: usize = 5;
+
+/// The error of a swap that failed and was undone.
+fn undone(error: Error, journal: &Journal, recovered: &Recovered) -> Error {
+    if recovered.differing.is_empty() {
+        return error.hint("everything is as it was");
+    }
+    let shown = recovered.differing.iter().take(SHOWN);
+    let shown: Vec<String> = shown
+        .map(|path| format!("'{}'", path::display(path.as_bytes())))
+        .collect();
+    let more = match recovered.differing.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    error.hint(format!(
+        "all else is as it was, but what somebody wrote meanwhile stays: {}{more}; what was there is in {}",
+        shown.join(", "),
+        journal.backup_id
+    ))
 }
 
 /// The swap has ended: what it kept is held by refs.
@@ -150,9 +174,9 @@ impl<'s> SwapRun<'_, '_, 's> {
         }
         let unfinished = recover::Unfinished::new(self.ctx, self.store, &journal);
         match unfinished.roll_back() {
-            Ok(()) => {
+            Ok(recovered) => {
                 release(kept)?;
-                Ok(error.hint("everything is as it was"))
+                Ok(undone(error, &journal, &recovered))
             }
             Err(second) => Ok(Error::new(
                 Code::Interrupted,

@@ -59,14 +59,15 @@ impl<'a> LateChanges<'a> {
         self.commit
     }
 
-    /// Writes the file's bytes and the commit that has them; gives what the path is now, that commit, and all that was written.
+    /// Writes the file's bytes and the commit that has them, which gets another name for them where it has something else that this
+    /// path would take the place of; gives what the path is now, that commit, and all that was written.
     fn write(
         &mut self,
         full: &[u8],
         dir: BorrowedFd<'_>,
         temp: &[u8],
         stamp: &Stamp,
-    ) -> Result<(Node, Oid, Vec<Oid>)> {
+    ) -> Result<(Option<Node>, Oid, Vec<Oid>)> {
         let owner = Owner::this_process(&self.journal.swap_id).line();
         let mode = WriteMode::Pack {
             keep_note: owner.trim_end().to_owned(),
@@ -75,17 +76,21 @@ impl<'a> LateChanges<'a> {
         // What exists may be about to go.
         let writer = ObjectWriter::new(&self.store.objects, mode)?.afresh();
         let node = store_file(&writer, dir, temp, stamp)?;
-        let commit = amended(self.store, &writer, self.commit, full, node)?;
+        let place = place_in(self.store, self.commit, full)?;
+        let commit = amended(self.store, &writer, self.commit, &place, node)?;
         let written = writer.finish()?;
         self.kept.extend(written.pack);
+        let node = (place == full).then_some(node);
         Ok((node, commit, written.written))
     }
 
     /// Says in the journal what the backup has now.
-    fn note(&mut self, full: &[u8], node: Node, stamp: &Stamp, commit: Oid) -> Result<()> {
+    fn note(&mut self, full: &[u8], node: Option<Node>, stamp: &Stamp, commit: Oid) -> Result<()> {
         let stored = stored_path(full);
         let mut entries = self.journal.entries.iter_mut();
-        if let Some(entry) = entries.find(|entry| entry.path == stored) {
+        if let Some(node) = node
+            && let Some(entry) = entries.find(|entry| entry.path == stored)
+        {
             entry.before = Some(Side {
                 mode: format!("{:06o}", node.mode),
                 oid: node.oid.to_string(),
@@ -187,6 +192,32 @@ fn store_file(
         0o100_755
     };
     Ok(Node { mode, oid })
+}
+
+/// Where late bytes of a path go in a backup: there, unless that would take the place of something else, a directory of a file or a
+/// file of a directory. Then a name beside that which is free.
+fn place_in(store: &Store, commit: Oid, full: &[u8]) -> Result<Vec<u8>> {
+    let tree = store.commit(commit)?.tree;
+    let read = |oid| store.objects.read_tree(oid);
+    let found = |path: &[u8]| tree::find(&read, tree, path);
+    let mut taken = None;
+    for at in path::with_parents(full) {
+        let is_taken = found(at)?.is_some_and(|node| node.is_dir() == (at == full));
+        if is_taken {
+            taken = Some(at);
+            break;
+        }
+    }
+    let Some(taken) = taken else {
+        return Ok(full.to_vec());
+    };
+    for nth in 1.. {
+        let beside = [taken, format!(".tw-late-{nth}").as_bytes()].concat();
+        if found(&beside)?.is_none() {
+            return Ok([&beside, &full[taken.len()..]].concat());
+        }
+    }
+    unreachable!("there is always a free number")
 }
 
 /// Makes a backup's commit anew with one path replaced.

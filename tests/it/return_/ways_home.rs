@@ -170,19 +170,26 @@ fn directories_that_stayed_and_changed_are_named() {
     sandbox.git(["rm", "-rqf", "build"]);
     sandbox.write(".gitignore", "/app/out/\n/made/\n");
     sandbox.write("app/out/deep/x.o", "1\n");
+    sandbox.write("run.log", "1\n");
+    sandbox.write("gone.log", "1\n");
     sandbox.json(["travel", &id]);
     let untouched = sandbox.json(["return", "--dry-run"]);
     assert!(list(&untouched["stayed"]).is_empty(), "{untouched}");
     sandbox.write("node_modules/added.js", "2\n");
     sandbox.write("app/out/deep/x.o", "2\n");
+    sandbox.write("run.log", "2\n");
+    sandbox.remove("gone.log");
     // Where there was none before.
     sandbox.write(".venv/lib", "1\n");
     let would = sandbox.json(["return", "--dry-run"]);
     let answer = sandbox.json(["return"]);
     assert_eq!(
         list(&answer["stayed"]),
-        [".venv", "app/out", "node_modules"]
+        [".venv", "app/out", "node_modules", "run.log"]
     );
+    let notices = answer["notices"].to_string();
+    assert!(notices.contains("no backup has it: 'gone.log'"), "{answer}");
+    assert_eq!(would["notices"], answer["notices"]);
     assert_eq!(would["stayed"], answer["stayed"]);
     assert_eq!(sandbox.text("node_modules/added.js"), "2\n");
 }

@@ -397,3 +397,66 @@ fn a_desk_that_is_a_symlink_is_not_followed() {
     let snapshot = sandbox.snap();
     assert_eq!(sandbox.paths(&snapshot), ["a.txt", "b.txt"]);
 }
+
+/// What a snapshot left out is not missing from it, whatever the settings say by now.
+#[test]
+fn what_a_snapshot_left_out_stays_on_the_way_to_it() {
+    let cases: [(&str, &[&str], &[&str]); 6] = [
+        ("u.dat", &["snapshot", "--exclude", "u.dat"], &[]),
+        ("u.dat", &["snapshot", "--exclude", "*.dat"], &[]),
+        (
+            "u.dat",
+            &["-c", "timewarp.exclude=*.dat"],
+            &["--unset-all", "timewarp.exclude"],
+        ),
+        (
+            "u.dat",
+            &["-c", "timewarp.maxFileSize=1k"],
+            &["--unset-all", "timewarp.maxFileSize"],
+        ),
+        (
+            "node_modules/x",
+            &["snapshot"],
+            &["timewarp.defaultExcludes", "false"],
+        ),
+        (
+            "build/x",
+            &["snapshot"],
+            &["timewarp.defaultExcludes", "false"],
+        ),
+    ];
+    for (path, taken, then) in cases {
+        let sandbox = Sandbox::new();
+        sandbox.write(path, vec![b'x'; 3000]);
+        if let ["-c", setting] = taken {
+            let (name, value) = setting.split_once('=').unwrap();
+            sandbox.git(["config", name, value]);
+            sandbox.json(["snapshot"]);
+        } else {
+            sandbox.json(taken);
+        }
+        sandbox.write("a.txt", "later\n");
+        if !then.is_empty() {
+            sandbox.git(["config"].iter().chain(then));
+        }
+        let before = sandbox.state();
+        let restored = sandbox.json(["restore", "latest"]);
+        assert_eq!(
+            restored["changes"]["removed"],
+            json!([]),
+            "{taken:?} {then:?}"
+        );
+        assert!(sandbox.exists(path), "{taken:?} {then:?}");
+        sandbox.json(["undo"]);
+        before.assert_same(&sandbox.state());
+        let travelled = sandbox.json(["travel", "latest"]);
+        assert_eq!(
+            travelled["changes"]["removed"],
+            json!([]),
+            "{taken:?} {then:?}"
+        );
+        sandbox.write("made", "in the past\n");
+        sandbox.json(["return"]);
+        before.assert_same(&sandbox.state());
+    }
+}

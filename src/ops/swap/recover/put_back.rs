@@ -2,8 +2,9 @@
 //!
 //! What stands there is saved first, as a rescue backup. What neither side explains stays in place.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::AtFlags;
@@ -21,7 +22,7 @@ use super::survey::{OnDisk, Survey};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::durable::sync_file_system;
-use crate::git::fs::Root;
+use crate::git::fs::{Root, rename_to_free};
 use crate::git::objects::KeptPack;
 use crate::git::path::{self, RepoPath};
 use crate::ops::Context;
@@ -32,8 +33,9 @@ use crate::ops::request::Direction;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{GitLocks, Owner, remove_dead_locks};
-use crate::store::state::Journal;
+use crate::store::state::{Journal, Side, stored_path};
 use crate::store::stored::Stored;
+use crate::worktree::plan::{Plan, PlanEntry};
 
 /// A swap that has not ended: its journal, and what it is read with.
 pub(in crate::ops::swap) struct Unfinished<'a> {
@@ -60,11 +62,13 @@ impl<'a> Unfinished<'a> {
     ///
     /// # Errors
     /// What stands against it, with the journal still there.
-    pub(in crate::ops::swap) fn roll_back(&self) -> Result<()> {
+    pub(in crate::ops::swap) fn roll_back(&self) -> Result<Recovered> {
         let survey = self.survey()?;
-        self.restore_paths(&survey, SwapSide::Before, Rescue::WhenNeeded)?;
+        fail_point("rollback-surveyed");
+        let recovered = self.restore_paths(&survey, SwapSide::Before, Rescue::WhenNeeded)?;
         self.put_git_back()?;
-        self.forget_journal()
+        self.forget_journal()?;
+        Ok(recovered)
     }
 
     /// Undoes or finishes it when its process is dead.
@@ -148,20 +152,24 @@ impl<'a> Unfinished<'a> {
         let goal = self.goal(towards, sides.changes, sides.forced)?;
         let goal = goal.showing(sides.shown);
         let needed = !survey.differing.is_empty() || survey.temps.iter().any(|(_, kept)| !kept);
-        let saving = needed || rescue == Rescue::Always;
+        let saving = needed || rescue != Rescue::WhenNeeded;
         let storing = if saving {
             Storing::Durable(journal.swap_id.clone())
         } else {
             Storing::No
         };
         let mut prepared = prepare(ctx, store, &goal, &storing)?;
+        if rescue != Rescue::Again && !explains(journal, &prepared.plan) {
+            // Somebody wrote since the survey.
+            return self.restore_paths(&self.survey()?, towards, Rescue::Again);
+        }
         let mut rescue_id = None;
         let mut kept = Vec::new();
         if saving {
             (prepared, rescue_id) = self.save(prepared, storing, &mut kept)?;
         }
         // Not before what they hold is saved.
-        remove_temps(&root, survey)?;
+        let moved = remove_temps(&root, survey)?;
         // Late changes are noted in the journal; what was surveyed here is of the journal as it was found.
         let mut scratch = journal.clone();
         Placing {
@@ -191,7 +199,7 @@ impl<'a> Unfinished<'a> {
             rescue_id,
             differing: differing.map(RepoPath::new).collect(),
             changes: changes(&prepared.plan),
-            notices: Vec::new(),
+            notices: moved,
         })
     }
 
@@ -269,6 +277,8 @@ pub(super) enum Rescue {
     Always,
     /// Only when something is there that the swap's own backup does not have.
     WhenNeeded,
+    /// Always: something was written meanwhile. What is written now is saved, and not waited for.
+    Again,
 }
 
 /// What a recovery puts in place.
@@ -298,6 +308,10 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: SwapSide) -> 
             }
         }
         let side = side_of(towards.of(&entry.before, &entry.after).as_ref())?;
+        if side.is_some() && stands_above(root, journal, &full)? {
+            blocked.push(full);
+            continue;
+        }
         // Its bytes are those of neither side: it stays.
         if *found == OnDisk::Other {
             continue;
@@ -313,10 +327,14 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: SwapSide) -> 
         shown.insert(temp.clone());
     }
     for dir in &journal.dirs {
-        let bits = towards.of(&dir.before, &dir.after).as_deref();
-        changes
-            .dirs
-            .push((path_of(&dir.path)?, permissions_of(bits)?));
+        let bits = permissions_of(towards.of(&dir.before, &dir.after).as_deref())?;
+        let full = path_of(&dir.path)?;
+        let there = path::join(&full, b"x");
+        if bits.is_none()
+            || !stands_above(root, journal, &there)? && !survey.is_blocked(root, &full)
+        {
+            changes.dirs.push((full, bits));
+        }
     }
     Ok(Sides {
         changes,
@@ -326,21 +344,84 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: SwapSide) -> 
     })
 }
 
-/// Removes temporary files, whose bytes are in a backup by now.
-fn remove_temps(root: &Root, survey: &Survey) -> Result<()> {
+/// Whether something that the journal does not know stands where a directory over a path has to be: somebody put it there since.
+fn stands_above(root: &Root, journal: &Journal, full: &[u8]) -> Result<bool> {
+    for at in path::with_parents(path::split(full).0).filter(|at| !at.is_empty()) {
+        let stored = stored_path(at);
+        let is_known = || journal.entries.iter().any(|entry| entry.path == stored);
+        let what = || format!("cannot inspect '{}'", path::display(at));
+        match root.stamp(at).context(what)? {
+            Some(stamp) if !stamp.is_dir() => return Ok(!is_known()),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    Ok(false)
+}
+
+/// Whether all that a plan replaces or removes is what one of the journal's sides has: that is saved.
+fn explains(journal: &Journal, plan: &Plan) -> bool {
+    let mut known: HashMap<&str, [Option<&Side>; 2]> = HashMap::new();
+    for entry in &journal.entries {
+        known.insert(&entry.path, [entry.before.as_ref(), entry.after.as_ref()]);
+    }
+    let is_known = |entry: &PlanEntry| {
+        let Some(before) = entry.before else {
+            return true;
+        };
+        let oid = before.node.oid.to_string();
+        let sides = known.get(stored_path(&entry.path).as_str());
+        sides.is_some_and(|sides| sides.iter().flatten().any(|side| side.oid == oid))
+    };
+    plan.entries.iter().all(is_known)
+}
+
+/// Removes temporary files, whose bytes are in a backup by now. A directory that came under such a name, since somebody put it where
+/// a file was exchanged, gets another; answers what is to be said of those.
+fn remove_temps(root: &Root, survey: &Survey) -> Result<Vec<String>> {
+    let mut said = Vec::new();
     for (temp, _) in &survey.temps {
         let (dir, name) = path::split(temp);
-        if let Ok(fd) = root.open_dir(dir) {
-            match rustix::fs::unlinkat(&fd, OsStr::from_bytes(name), AtFlags::empty()) {
-                Ok(()) | Err(Errno::NOENT) => {}
-                Err(errno) => {
-                    return Err(errno)
-                        .context(|| format!("cannot remove '{}'", path::display(temp)));
-                }
+        let Ok(fd) = root.open_dir(dir) else {
+            continue;
+        };
+        match rustix::fs::unlinkat(&fd, OsStr::from_bytes(name), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(Errno::ISDIR) => {
+                let kept = keep_dir(fd.as_fd(), name)
+                    .context(|| format!("cannot rename '{}'", path::display(temp)))?;
+                said.extend(kept.map(|name| {
+                    let kept = path::join(dir, &name);
+                    format!(
+                        "a directory that somebody put in the way is '{}' now",
+                        path::display(&kept)
+                    )
+                }));
+            }
+            Err(errno) => {
+                return Err(errno).context(|| format!("cannot remove '{}'", path::display(temp)));
             }
         }
     }
-    Ok(())
+    Ok(said)
+}
+
+/// Takes away a directory under a temporary name: when nothing is in it, else by another name, which is answered.
+fn keep_dir(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Option<Vec<u8>>> {
+    match rustix::fs::unlinkat(dir, OsStr::from_bytes(name), AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+        Err(errno) => return Err(errno),
+    }
+    let plain = name.strip_prefix(b".").unwrap_or(name);
+    for nth in 1.. {
+        let to = [plain, format!("-kept-{nth}").as_bytes()].concat();
+        match rename_to_free(dir, name, &to) {
+            Err(Errno::EXIST) => {}
+            other => return other.map(|()| Some(to)),
+        }
+    }
+    unreachable!("there is always a free number")
 }
 
 pub(super) fn noted(store: &Store, id: &str, commit: Option<&str>) -> Result<Stored> {

@@ -1,0 +1,119 @@
+//! What somebody writes while a swap runs, fails or is dead is kept, and keeps nobody in between.
+
+use std::os::unix::process::ExitStatusExt;
+
+use crate::damage::assert_fsck_clean;
+use crate::sandbox::Sandbox;
+use crate::trip::{list, snapshot, with_stop, with_stops};
+
+/// Whether these bytes hang on a ref.
+fn is_saved(sandbox: &Sandbox, text: &str) -> bool {
+    sandbox.write("../bytes", text);
+    let oid = sandbox.git(["hash-object", "--no-filters", "../bytes"]);
+    let all = sandbox.git(["rev-list", "--objects", "--all"]);
+    all.contains(oid.trim())
+}
+
+#[test]
+fn a_late_file_beneath_what_was_a_file_takes_nothing_out_of_the_backup() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/x", "then\n");
+    let past = snapshot(&sandbox);
+    sandbox.remove("d");
+    sandbox.write("d", "precious\n");
+    let home = sandbox.state();
+    with_stop(&sandbox, &["travel", &past], "apply-removed", || {
+        assert!(!sandbox.exists("d"));
+        sandbox.write("d/x", "late\n");
+    });
+    for text in ["precious\n", "late\n"] {
+        assert!(is_saved(&sandbox, text), "{text}");
+    }
+    assert_eq!(sandbox.text("d/x"), "then\n");
+    sandbox.json(["return"]);
+    sandbox.git(["gc", "-q", "--prune=now"]);
+    assert_eq!(sandbox.text("d"), "precious\n");
+    assert_eq!(sandbox.text("d.tw-late-1/x"), "late\n");
+    sandbox.remove("d.tw-late-1");
+    home.assert_same(&sandbox.state());
+    assert_fsck_clean(&sandbox, "late");
+}
+
+#[test]
+fn what_is_written_while_a_failed_swap_is_undone_stays() {
+    for (path, text) in [("new", "made meanwhile\n"), ("z", "saved meanwhile\n")] {
+        let sandbox = Sandbox::new();
+        sandbox.write("new", "then\n");
+        sandbox.write("o", "then\n");
+        sandbox.write("z", "then\n");
+        let past = snapshot(&sandbox);
+        sandbox.remove("new");
+        sandbox.write("o", "now\n");
+        sandbox.write("z", "now\n");
+        let fails = || {
+            sandbox.remove("o");
+            sandbox.write("o/inside", "somebody's\n");
+        };
+        let said = with_stops(
+            &sandbox,
+            &["travel", &past],
+            &[
+                ("apply-prepared", &fails),
+                ("rollback-surveyed", &|| sandbox.write(path, text)),
+            ],
+        );
+        assert_eq!(said["ok"], false, "{said}");
+        assert_eq!(sandbox.text(path), text, "{said}");
+        assert_eq!(sandbox.text("o/inside"), "somebody's\n");
+        assert_eq!(sandbox.exists("new"), path == "new");
+        let hint = said["error"]["hints"].to_string();
+        assert!(hint.contains(&format!("'{path}'")), "{said}");
+        assert!(!sandbox.exists(".git/timewarp/journal.json"));
+    }
+}
+
+#[test]
+fn a_file_where_a_directory_comes_back_gives_way_to_an_undo() {
+    for taken in ["e1", "d3"] {
+        let sandbox = Sandbox::new();
+        let past = snapshot(&sandbox);
+        sandbox.write("e1/e2/f", "f\n");
+        sandbox.write("d3/g", "g\n");
+        let before = sandbox.state();
+        sandbox.json(["restore", &past]);
+        assert!(!sandbox.exists("e1") && !sandbox.exists("d3"));
+        sandbox.write(taken, "mine\n");
+        let undone = sandbox.json(["undo"]);
+        assert_eq!(list(&undone["changed_since"]), [taken], "{undone}");
+        before.assert_same(&sandbox.state());
+        assert!(is_saved(&sandbox, "mine\n"));
+    }
+}
+
+#[test]
+fn a_file_where_a_directory_was_stays_and_keeps_no_recovery_from_its_end() {
+    for taken in ["e1", "d3"] {
+        for args in [&["recover", "-y"][..], &["recover", "--back", "-y"]] {
+            let sandbox = Sandbox::new();
+            let past = snapshot(&sandbox);
+            sandbox.write("e1/e2/f", "f\n");
+            sandbox.write("d3/g", "g\n");
+            let mut dying = sandbox.tw_command();
+            dying.env("TW_FAIL_POINT", "swap-applied");
+            let output = dying.args(["travel", &past]).output().unwrap();
+            assert_eq!(output.status.signal(), Some(9), "{output:?}");
+            sandbox.write(taken, "mine\n");
+            let recovered = sandbox.json(args);
+            let differing = list(&recovered["differing"]);
+            assert!(
+                differing.iter().all(|path| path.starts_with(taken)) && !differing.is_empty(),
+                "{recovered}"
+            );
+            assert_eq!(sandbox.text(taken), "mine\n");
+            let other = if taken == "e1" { "d3/g" } else { "e1/e2/f" };
+            assert!(sandbox.exists(other), "{recovered}");
+            assert!(is_saved(&sandbox, "f\n") && is_saved(&sandbox, "g\n"));
+            sandbox.json(["snapshot"]);
+        }
+    }
+}
