@@ -807,7 +807,7 @@ fn an_index_that_says_a_directory_is_a_file_makes_no_tree() {
     index.extend(oid);
     // Skipped in the working tree; no name: it replaces another.
     index.extend([0x40, 0, 0x40, 0]);
-    index.extend([0; 8 - (64 % 8)]);
+    index.extend([0; 8]);
     let mut link = name;
     let ewah = |link: &mut Vec<u8>, bits: usize, words: &[u64]| {
         word(link, u32::try_from(bits).unwrap());
