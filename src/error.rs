@@ -217,6 +217,13 @@ impl Error {
         self
     }
 
+    /// Takes over the machine-readable details of another one.
+    #[must_use]
+    pub fn with_details_of(mut self, other: &Self) -> Self {
+        self.0.details.extend(other.0.details.iter().cloned());
+        self
+    }
+
     /// Keeps the cause.
     #[must_use]
     pub fn caused_by(

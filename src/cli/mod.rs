@@ -96,6 +96,7 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs;
 use crate::git::repo::Repo;
 use crate::interrupt;
+use crate::ops;
 use crate::wire::schema::of_error;
 use args::{Cli, Globals};
 use call::{Answer, Call, Run};
@@ -205,6 +206,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let code = match answer(&cli, &output, &env) {
         Ok(answer) => output.answer(answer.as_ref()),
         Err(error) => {
+            let error = with_way_out(&cli, &env, error);
             let code = output.error(&hints::complete(error));
             // As grep has it: 1 says that there is no match.
             match cli.command {
@@ -232,6 +234,22 @@ fn report_work(env: &Env) {
     if let Some(file) = env.var("TW_TEST_WORK") {
         let counts = crate::work::report();
         let _ = fs::write_atomic(file.as_ref(), counts.as_bytes(), fs::Durable::No);
+    }
+}
+
+/// Names the way out where a damaged file of ours may be what stopped the command.
+fn with_way_out(cli: &Cli, env: &Env, error: Error) -> Error {
+    if matches!(cli.command, Some(Command::Recover(_))) {
+        return error;
+    }
+    let Ok(start) = enter(&cli.globals) else {
+        return error;
+    };
+    let progress = progress::for_terminal(false);
+    let opened = ops::Context::open_despite_faults(&start, env, progress.as_ref());
+    match opened {
+        Ok(ctx) => ops::recover::with_way_out(&ctx, error),
+        Err(_) => error,
     }
 }
 

@@ -14,7 +14,10 @@ use crate::wire;
 /// recover by themselves when every path is as one of the two sides has it.
 ///
 /// After a power cut it also puts right what came back empty or torn of a swap that had ended, and clears away snapshots
-/// and records whose objects did not reach the disk, naming them. Otherwise it does nothing.
+/// and records whose objects did not reach the disk, naming them.
+///
+/// Files of tw's own that are damaged (torn, emptied, a directory in their place) are set aside under another name. Where the working tree
+/// stands is made again from the journals of the last swaps. Otherwise it does nothing.
 ///
 /// With --dropped it lists what prune and drop have forgotten and git still has; with ids it takes these back.
 #[derive(Debug, clap::Args)]
@@ -104,6 +107,7 @@ impl Human for Recovered {
             "rolled-back" => format!("undid the interrupted {operation}"),
             "rolled-forward" => format!("finished the interrupted {operation}"),
             "cleaned" => format!("the {operation} was complete; cleaned up after it"),
+            "mended" => "put right what was damaged of tw's own files".to_owned(),
             "repaired" => format!("repaired what a power cut took of the last {operation}"),
             "undecided" => {
                 format!("the interrupted {operation} left paths that neither side explains")

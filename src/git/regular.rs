@@ -174,7 +174,7 @@ pub fn is_absent(error: &io::Error) -> bool {
 }
 
 /// The errors that mean "not a regular file" or "too large".
-fn is_unfit(error: &io::Error) -> bool {
+pub fn is_unfit(error: &io::Error) -> bool {
     // A socket cannot even be opened.
     let socket = error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error());
     socket

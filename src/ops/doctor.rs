@@ -15,19 +15,16 @@ use super::issues::desk::exclude::{check_desk, is_desk_excluded};
 use super::outcome::{Check, CheckStatus, Checkup};
 use super::refspecs;
 use super::settings::Fault;
-use super::swap::recover::is_interrupted;
+use super::swap::recover::{damaged, is_interrupted};
 use super::swap::undo_log::{self, Log};
 use super::watcher::{self, State};
 use super::worktrees::{self, Worktree};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::git::command::Git;
 use crate::store::Store;
 use crate::store::lock::{git_locks, is_dead_lock};
-
-/// Whether the index can be read.
-fn index(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
-    read_index(&ctx.repo, &store.objects).map(|_| ok("can be read"))
-}
+use crate::store::state::StateDir;
+use crate::text::typed_path;
 
 /// What is said in a directory without git where there is no program of that name either.
 const NO_GIT: &str = "there is no git, and only blame, push and pull need it";
@@ -47,7 +44,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
         config(ctx),
         tell("head", head(ctx)),
         tell("index", index(ctx, store)),
-        states(&worktrees),
+        states(ctx, &worktrees),
         interrupted(&worktrees),
         locks(&worktrees),
     ];
@@ -86,6 +83,14 @@ fn broken(message: impl Into<String>, fix: Option<String>) -> Finding {
 fn tell(name: &'static str, found: Result<Finding>) -> Check {
     let (status, message, fix) = match found {
         Ok(found) => found,
+        // What this check-up itself says of a record is no way out.
+        Err(error) if error.code() == Code::CorruptRecord => {
+            let fix = error
+                .hints()
+                .iter()
+                .find(|hint| !hint.contains("tw doctor"));
+            broken(error.message(), fix.cloned())
+        }
         Err(error) => broken(error.message(), error.hints().first().cloned()),
     };
     Check {
@@ -143,6 +148,11 @@ fn config(ctx: &Context<'_>) -> Check {
     )
 }
 
+/// Whether the index can be read.
+fn index(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
+    read_index(&ctx.repo, &store.objects).map(|_| ok("can be read"))
+}
+
 fn head(ctx: &Context<'_>) -> Result<Finding> {
     let head = ctx.repo.head()?;
     Ok(match ctx.repo.broken_branch(&head) {
@@ -151,27 +161,59 @@ fn head(ctx: &Context<'_>) -> Result<Finding> {
     })
 }
 
-fn states(worktrees: &[Worktree]) -> Check {
-    let mut unreadable: Vec<(&Worktree, Error)> = Vec::new();
+/// What is damaged of our own files, and what was once.
+fn states(ctx: &Context<'_>, worktrees: &[Worktree]) -> Check {
+    let (mut unreadable, mut aside) = (Vec::new(), Vec::new());
+    let shared = StateDir::new(ctx.repo.common_dir());
     for worktree in worktrees {
-        if let Err(error) = worktree.dir.state() {
-            unreadable.push((worktree, error));
+        let damaged = damaged::find(&worktree.dir, &shared);
+        let damaged = damaged.iter().map(|path| path.display().to_string());
+        let damaged: Vec<String> = damaged.collect();
+        let state = worktree.dir.state().err();
+        if state.is_some() || !damaged.is_empty() {
+            unreadable.push((worktree, state, damaged));
         }
+        aside.extend(damaged::set_aside_before(&worktree.dir));
     }
+    let aside: Vec<String> = aside
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     tell(
         "state",
-        Ok(match unreadable.first() {
-            None => ok(format!("readable in every worktree ({})", worktrees.len())),
-            Some((worktree, error)) => broken(
-                format!(
-                    "worktree '{}': {}; nothing can be forgotten until it is mended",
-                    worktree.name,
-                    error.message()
-                ),
-                error.hints().first().cloned(),
+        Ok(match (unreadable.first(), aside.is_empty()) {
+            (None, true) => ok(format!("readable in every worktree ({})", worktrees.len())),
+            (None, false) => warning(
+                format!("damaged and set aside: {}", listed(&aside)),
+                "look into them, then remove them",
             ),
+            (Some((worktree, state, damaged)), _) => {
+                let told = state.as_ref().map(|error| error.message().to_owned());
+                let told = told.unwrap_or_else(|| format!("damaged: {}", listed(damaged)));
+                let name = &worktree.name;
+                broken(
+                    format!(
+                        "worktree '{name}': {told}; nothing can be forgotten until it is mended"
+                    ),
+                    Some(recover_in(ctx, worktree, state.as_ref())),
+                )
+            }
         }),
     )
+}
+
+/// The command that mends a worktree's own files, unless a newer `tw` wrote them, or they are somebody else's.
+fn recover_in(ctx: &Context<'_>, worktree: &Worktree, state: Option<&Error>) -> String {
+    let hint = state.filter(|error| error.code() != Code::CorruptRecord);
+    if let Some(hint) = hint.and_then(|error| error.hints().first()) {
+        return hint.clone();
+    }
+    match worktrees::root(worktree) {
+        Some(root) if worktree.git_dir != ctx.repo.git_dir() => {
+            format!("tw -C {} recover", typed_path(&root))
+        }
+        _ => "tw recover".to_owned(),
+    }
 }
 
 fn interrupted(worktrees: &[Worktree]) -> Check {

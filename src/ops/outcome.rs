@@ -338,7 +338,7 @@ pub struct RestoredLines {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Recovered {
     /// What was done. `repaired`: after a power cut.
-    #[schemars(extend("enum" = ["nothing", "rolled-back", "rolled-forward", "cleaned", "repaired"]))]
+    #[schemars(extend("enum" = ["nothing", "rolled-back", "rolled-forward", "cleaned", "repaired", "mended"]))]
     pub action: &'static str,
     /// What kind of swap had died.
     pub operation: Option<String>,

@@ -1,10 +1,11 @@
-//! Finish or undo a swap that died, when asked to.
+//! Finish or undo a swap that died, when asked to, and put right what of our own files is damaged.
 
 use super::Context;
 use super::outcome::Recovered;
 use super::request::Recover;
 use super::swap::{copied, recover as swap};
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
+use crate::store::state::StateDir;
 
 /// Recovers.
 ///
@@ -12,18 +13,38 @@ use crate::error::Result;
 /// What stands against it, with the journal still there.
 pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
     let store = ctx.store()?;
-    copied::check(ctx, store)?;
+    match copied::check(ctx, store) {
+        // A state that says nothing is put right first, and asked then.
+        Err(error) if error.code() == Code::CorruptRecord => {}
+        other => other?,
+    }
     // No journal tells of a directory that was being opened.
     super::scratches::opening::clear_dead(ctx)?;
-    if !store.dir.has_journal() {
-        // Where nothing can be read, nobody knows that there is nothing to do.
-        store.dir.state()?;
-        if !store.dir.path().exists() {
-            return Ok(swap::nothing());
-        }
+    if !store.dir.path().exists() {
+        return Ok(swap::nothing());
     }
+    swap::damaged::set_locks_aside(&store.dir)?;
     let lock = ctx.lock(&store.dir, "recover")?;
     let recovered = swap::recover_asked(ctx, store, request)?;
     drop(lock);
     Ok(recovered)
+}
+
+/// Says that `tw recover` helps, after an error that a damaged file of ours may have made.
+pub fn with_way_out(ctx: &Context<'_>, error: Error) -> Error {
+    if !matches!(error.code(), Code::Io | Code::CorruptRecord) {
+        return error;
+    }
+    let shared = StateDir::new(ctx.repo.common_dir());
+    let damaged = swap::damaged::find(&ctx.state_dir(), &shared);
+    let Some(first) = damaged.first() else {
+        return error;
+    };
+    Error::new(error.code(), error.message().to_owned())
+        .hint(format!(
+            "'tw recover' sets damaged files of tw's own aside, here '{}', and goes on without them",
+            first.display()
+        ))
+        .with_details_of(&error)
+        .caused_by(error)
 }

@@ -182,9 +182,14 @@ pub fn prompt_line(start: &Path) -> Option<String> {
     if is_interrupted(&dir) {
         return Some("tw:interrupted".to_owned());
     }
-    let bytes = fs::read_optional(&dir.file("state.json")).ok()??;
+    let unreadable = Some("tw:unreadable".to_owned());
+    let bytes = match fs::read_optional(&dir.file("state.json")) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) if !dir.lacks_state() => return None,
+        _ => return unreadable,
+    };
     let Ok(place) = serde_json::from_slice::<Place>(&bytes) else {
-        return Some("tw:unreadable".to_owned());
+        return unreadable;
     };
     match place.mode {
         Mode::Present => None,

@@ -17,8 +17,8 @@ use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable, Root, each_name};
 use crate::git::path;
+use crate::store::id::SnapshotId;
 use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
-use crate::text::typed_path;
 use crate::worktree::ignore::LeftAlone;
 use crate::worktree::manifest::{DirFlags, Kind, Manifest};
 
@@ -113,7 +113,7 @@ impl Unsaved {
     /// # Errors
     /// `CORRUPT_RECORD` or `NEWER_RECORD`.
     pub fn of_stay(dir: &StateDir) -> Result<Self> {
-        let noted = read_json::<Noted>(&file(dir)).map_err(|error| with_way_out(dir, error))?;
+        let noted = read_json::<Noted>(&file(dir)).map_err(with_way_out)?;
         let Some(noted) = noted else {
             return Ok(Self::default());
         };
@@ -212,16 +212,27 @@ impl Unsaved {
     }
 }
 
+/// Whether it can be read.
+///
+/// # Errors
+/// `CORRUPT_RECORD` or `NEWER_RECORD`.
+pub fn check(dir: &StateDir) -> Result<()> {
+    read_json::<Noted>(&file(dir)).map(|_| ())
+}
+
+/// The backup of the stay that it was noted for, whatever the state says.
+pub fn backup_noted(dir: &StateDir) -> Option<SnapshotId> {
+    let noted = read_json::<Noted>(&file(dir)).ok()??;
+    SnapshotId::parse(&noted.backup_id)
+}
+
 /// A stay must not be without a way home because of it.
-fn with_way_out(dir: &StateDir, error: Error) -> Error {
+fn with_way_out(error: Error) -> Error {
     if error.code() != Code::CorruptRecord {
         return error;
     }
-    let file = typed_path(&file(dir));
     Error::new(error.code(), error.message().to_owned())
-        .hint(format!(
-            "'rm {file}' goes on without it: what the present ignored may then go into the experiment, and comes back with 'tw restore'"
-        ))
+        .hint("'tw recover' sets it aside: what the present ignored may then go into the experiment, and comes back with 'tw restore'")
         .caused_by(error)
 }
 

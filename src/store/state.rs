@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable};
+use crate::git::regular;
 use crate::json;
 
 /// The version of state and journal that this `tw` writes.
@@ -183,7 +184,7 @@ pub struct PowerLost {
 }
 
 /// The journal of the last swap, as long as its files may not be on disk.
-const UNSETTLED: &str = "unsettled.json";
+pub const UNSETTLED: &str = "unsettled.json";
 
 /// The files of one worktree's `timewarp` directory.
 #[derive(Debug, Clone)]
@@ -216,12 +217,34 @@ impl StateDir {
         create::give_all(&self.dir).context(what)
     }
 
-    /// `state.json`; the default when there is none.
+    /// `state.json`; the default before any was written.
     ///
     /// # Errors
-    /// `CORRUPT_RECORD` or `NEWER_RECORD`, naming the file.
+    /// `CORRUPT_RECORD` or `NEWER_RECORD`, naming the file; also when it is gone.
     pub fn state(&self) -> Result<State> {
-        Ok(read_json::<State>(&self.file("state.json"))?.unwrap_or_default())
+        let file = self.file("state.json");
+        match read_json(&file)? {
+            Some(state) => Ok(state),
+            None if self.lacks_state() => {
+                let message = format!(
+                    "'{}' is gone, and a swap that ended had written it",
+                    file.display()
+                );
+                Err(Error::new(Code::CorruptRecord, message).hint("run 'tw recover'"))
+            }
+            None => Ok(State::default()),
+        }
+    }
+
+    /// Whether the state is gone: the swaps that ended left more than that. Who took it for the present would have the past for it.
+    pub fn lacks_state(&self) -> bool {
+        let is_there = |name: &str| self.file(name).metadata().is_ok();
+        let has_entries = |name: &str| {
+            std::fs::read_dir(self.file(name)).is_ok_and(|mut dir| dir.next().is_some())
+        };
+        !is_there("state.json")
+            && (self.file(UNSETTLED).symlink_metadata().is_ok()
+                || ["stay", "undo", "redo"].into_iter().any(has_entries))
     }
 
     /// Writes `state.json`, whole and synced.
@@ -243,7 +266,7 @@ impl StateDir {
     pub fn has_journal(&self) -> bool {
         match self.file("journal.json").symlink_metadata() {
             Ok(_) => true,
-            Err(error) => !crate::git::regular::is_absent(&error),
+            Err(error) => !regular::is_absent(&error),
         }
     }
 
@@ -253,12 +276,13 @@ impl StateDir {
         fs::write_atomic(&self.file("journal.json"), &to_json(journal), Durable::Yes)
     }
 
-    /// The journal of a swap that has ended and whose files may not be on disk yet.
+    /// The journal of a swap that has ended and whose files may not be on disk yet. A damaged one tells nothing: it must not hold up
+    /// what does not need it.
     ///
     /// # Errors
-    /// As [`StateDir::state`].
+    /// As [`StateDir::state`], but for that.
     pub fn unsettled(&self) -> Result<Option<Journal>> {
-        read_json(&self.file(UNSETTLED))
+        unless_corrupt(read_json(&self.file(UNSETTLED)))
     }
 
     /// Whether there is one, without reading it.
@@ -269,9 +293,9 @@ impl StateDir {
     /// Which swap that is, when the power went since: another boot is running than the one that it ended in.
     ///
     /// # Errors
-    /// As [`StateDir::state`].
+    /// As [`StateDir::unsettled`].
     pub fn lost_power(&self) -> Result<Option<PowerLost>> {
-        let lost: Option<PowerLost> = read_json(&self.file(UNSETTLED))?;
+        let lost: Option<PowerLost> = unless_corrupt(read_json(&self.file(UNSETTLED)))?;
         // Only these few fields are read: a journal of a large swap has megabytes of paths, and 'status' asks each time.
         Ok(lost.filter(|lost| is_of_another_boot(lost.boot_id.as_deref())))
     }
@@ -306,6 +330,14 @@ impl StateDir {
     }
 }
 
+/// Nothing, where a record is damaged.
+fn unless_corrupt<T>(read: Result<Option<T>>) -> Result<Option<T>> {
+    match read {
+        Err(error) if error.code() == Code::CorruptRecord => Ok(None),
+        other => other,
+    }
+}
+
 fn to_json<T: Serialize>(value: &T) -> Vec<u8> {
     let mut bytes = serde_json::to_vec_pretty(value).expect("plain data serialises");
     bytes.push(b'\n');
@@ -317,9 +349,18 @@ fn to_json<T: Serialize>(value: &T) -> Vec<u8> {
 /// # Errors
 /// `NEWER_RECORD` when its version is not known here, `CORRUPT_RECORD` when it cannot be read.
 pub fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>> {
-    let bytes = fs::read_optional(path).map_err(|error| with_way_in(error, path))?;
-    let Some(bytes) = bytes else {
-        return Ok(None);
+    let bytes = match regular::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if regular::is_absent(&error) => return Ok(None),
+        Err(error) => {
+            let message = format!("cannot read '{}'", path.display());
+            return Err(if regular::is_unfit(&error) {
+                let message = format!("{message}: {error}");
+                Error::new(Code::CorruptRecord, message).hint("run 'tw doctor'")
+            } else {
+                with_way_in(Error::from(error).while_doing(message), path)
+            });
+        }
     };
     parse_versioned(&bytes, VERSION, &path.display().to_string()).map(Some)
 }

@@ -23,6 +23,7 @@ mod config;
 mod context;
 mod crash;
 mod damage;
+mod damaged;
 mod diff;
 mod documents;
 mod everyday;

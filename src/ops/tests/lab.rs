@@ -210,6 +210,9 @@ impl Lab {
         };
         let text = serde_json::to_vec(&journal).expect("plain data");
         std::fs::write(file, text).expect("written");
+        if !dir.file("state.json").exists() {
+            dir.write_state(&journal.state_after).expect("written");
+        }
     }
 }
 

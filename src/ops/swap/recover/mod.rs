@@ -6,9 +6,11 @@
 //! the rescue backup. After a power cut a path may also be torn: what is left of a side, which counts as that side; and of the
 //! last swap that had ended the paths are looked at, too.
 
+pub mod damaged;
 mod git_side;
 mod leftovers;
 mod put_back;
+mod remade;
 mod settled;
 mod survey;
 mod together;
@@ -127,7 +129,8 @@ pub fn recover_locked(
     lock: &WorktreeLock,
 ) -> Result<Vec<String>> {
     copied::check(ctx, store)?;
-    let mut notices = recover_swap(ctx, store, lock)?;
+    let mut notices: Vec<String> = damaged::set_unsettled_aside(store)?.into_iter().collect();
+    notices.extend(recover_swap(ctx, store, lock)?);
     let others = together::others(ctx, store, None)?;
     notices.extend(others.notices);
     notices.extend(others.left.iter().map(ToString::to_string));
@@ -209,7 +212,15 @@ pub fn nothing() -> Recovered {
 /// # Errors
 /// What stands against it, with the journal still there.
 pub fn recover_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<Recovered> {
+    let mended = remade::mend(ctx, store)?;
+    // Where nothing can be read, nobody knows that there is nothing to do; and it says whether this is a copy.
+    store.dir.state()?;
+    copied::check(ctx, store)?;
     let mut recovered = recover_swap_asked(ctx, store, request)?;
+    if recovered.action == "nothing" && !mended.is_empty() {
+        recovered.action = "mended";
+    }
+    recovered.notices.splice(0..0, mended);
     // Whoever still has to decide may need all that is there.
     if recovered.action != "undecided" {
         let others = together::others(ctx, store, Some(request))?;

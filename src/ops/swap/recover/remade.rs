@@ -1,0 +1,209 @@
+//! `state.json`, and the repository's id, made again from what else is there.
+//!
+//! The journal of a swap says what the state was before it and is after it. The one that was interrupted, or else the last one that
+//! ended, tells the state whole; where its journal is damaged, too, a stay in the past is known by what it left, and its backup by
+//! `unsaved.json` or by the newest backup that a travel made. What cannot be told is said, with what to type: nothing is removed or
+//! overwritten here.
+
+use std::path::{Path, PathBuf};
+
+use super::damaged::{find, is_aside, set_aside, unsettled_told};
+use crate::error::Result;
+use crate::git::fs::{self, Durable};
+use crate::ops::Context;
+use crate::ops::unsaved;
+use crate::store::Store;
+use crate::store::id::{IdKind, SnapshotId};
+use crate::store::names;
+use crate::store::state::{Journal, Mode, State, StateDir, UNSETTLED, read_json};
+use crate::store::stored::Stored;
+
+/// Sets every damaged file of ours aside and makes again what can be told; says what was done. The caller holds the lock alone.
+///
+/// # Errors
+/// A name cannot be changed, or the disk refuses.
+pub(super) fn mend(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
+    let shared = StateDir::new(ctx.repo.common_dir());
+    let damaged = find(&store.dir, &shared);
+    let state = store.dir.file("state.json");
+    let is_lost = damaged.contains(&state) || store.dir.lacks_state();
+    let aside = set_aside(damaged)?;
+    let mut told: Vec<String> = Vec::new();
+    for (from, to) in &aside {
+        told.push(match from.file_name().and_then(|name| name.to_str()) {
+            Some(UNSETTLED) => unsettled_told(to),
+            Some("journal.json") => without_journal(ctx, store, to)?,
+            Some("id") => remake_id(store, to)?,
+            _ => format!("a damaged file of tw's own is now '{}'", to.display()),
+        });
+    }
+    if is_lost {
+        told.push(remake_state(ctx, store)?);
+    }
+    Ok(told)
+}
+
+/// Writes the state anew and says what it is, and how that is known.
+fn remake_state(ctx: &Context<'_>, store: &Store) -> Result<String> {
+    let (state, told) = match known_state(store)? {
+        Some((state, operation)) => {
+            let told = format!("'state.json' is made again, from the journal of a {operation}");
+            (state, told)
+        }
+        None => guessed_state(ctx, store)?,
+    };
+    let place = match (state.mode, &state.current_snapshot_id) {
+        (Mode::Present, _) => "this is the present".to_owned(),
+        (Mode::Past, at) => format!(
+            "this is the past, at {}; 'tw return' brings the present back",
+            at.as_deref().unwrap_or("a snapshot that is not known")
+        ),
+    };
+    let told = format!("{told}: {place}");
+    store.dir.write_state(&state)?;
+    Ok(told)
+}
+
+/// What a journal says of the state, and whose it is.
+fn known_state(store: &Store) -> Result<Option<(State, String)>> {
+    // Written, and whole: its state is the one before it, and the recovery that follows goes on from there.
+    if let Some(journal) = store.dir.journal()? {
+        return Ok(Some((journal.state_before, journal.operation)));
+    }
+    if let Some(journal) = store.dir.unsettled()? {
+        return Ok(Some((journal.state_after, journal.operation)));
+    }
+    let mut newest: Option<(String, i64, Journal)> = None;
+    let mut damaged = i64::MIN;
+    for path in levels(store) {
+        let written = written_at(&path);
+        if is_aside(&path) {
+            damaged = damaged.max(written);
+        } else if let Ok(Some(journal)) = read_json::<Journal>(&path) {
+            // Two swaps may begin in one second.
+            let key = (journal.started_at.clone(), written);
+            if newest
+                .as_ref()
+                .is_none_or(|(at, then, _)| (at, *then) < (&key.0, key.1))
+            {
+                newest = Some((key.0, key.1, journal));
+            }
+        }
+    }
+    // One that cannot be read may be of a later swap.
+    let newest = newest.filter(|(_, written, _)| *written > damaged);
+    Ok(newest.map(|(_, _, journal)| (journal.state_after, journal.operation)))
+}
+
+/// The files of all levels, also of those that were set aside.
+fn levels(store: &Store) -> Vec<PathBuf> {
+    let dirs = ["undo", "redo", "swaps", "stay"].map(|name| store.dir.file(name));
+    let entries = dirs.iter().flat_map(std::fs::read_dir).flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+fn written_at(path: &Path) -> i64 {
+    let stat = rustix::fs::lstat(path).ok();
+    stat.map_or(i64::MIN, |stat| fs::Stamp::of(&stat).mtime)
+}
+
+/// The state where no journal tells it.
+fn guessed_state(ctx: &Context<'_>, store: &Store) -> Result<(State, String)> {
+    let state = State {
+        workspace_root: ctx.repo.worktree_root().display().to_string(),
+        ..State::default()
+    };
+    let noted = unsaved::backup_noted(&store.dir).and_then(|id| store.read_id(&id).ok());
+    let left = newest_travel(ctx, store)?;
+    let has_left = std::fs::read_dir(store.dir.file("stay")).is_ok_and(|dir| dir.count() > 0);
+    let is_past = noted.is_some() || has_left;
+    let Some(backup) = noted.or(left) else {
+        return Ok((state, "'state.json' is made again".to_owned()));
+    };
+    if !is_past {
+        let told = format!(
+            "'state.json' is made again; whether a stay in the past went on cannot be told. If it did, 'tw restore {}' brings the files of the present back",
+            backup.id
+        );
+        return Ok((state, told));
+    }
+    let told = format!(
+        "'state.json' is made again, from the backup {} of the present",
+        backup.id
+    );
+    let state = State {
+        mode: Mode::Past,
+        current_snapshot_id: backup.record.target_id.clone(),
+        backup_id: Some(backup.id.to_string()),
+        backup_path: Some(names::snapshot_ref(&backup.id)),
+        backup_commit: Some(backup.commit.to_string()),
+        entered_at: Some(backup.record.created_at.clone()),
+        ..state
+    };
+    Ok((state, told))
+}
+
+/// The newest backup that a travel from the present made in this worktree.
+fn newest_travel(ctx: &Context<'_>, store: &Store) -> Result<Option<Stored>> {
+    let here = ctx.repo.worktree_name();
+    let of_travel = |stored: &Stored| {
+        let record = &stored.record;
+        record.worktree == here && record.trigger == "travel" && record.taken_in != "past"
+    };
+    let mut ids = store.ids(IdKind::Backup)?.into_iter();
+    Ok(ids.find_map(|id| store.read_id(&id).ok().filter(of_travel)))
+}
+
+/// What is said where the journal of an interrupted swap is lost.
+fn without_journal(ctx: &Context<'_>, store: &Store, to: &Path) -> Result<String> {
+    let here = ctx.repo.worktree_name();
+    let mut saved: Vec<Stored> = Vec::new();
+    for kind in [IdKind::Backup, IdKind::Experiment] {
+        let ids: Vec<SnapshotId> = store.ids(kind)?;
+        let mut ids = ids.iter().filter_map(|id| store.read_id(id).ok());
+        saved.extend(ids.find(|stored| stored.record.worktree == here));
+    }
+    let last = saved.into_iter().max_by_key(|stored| stored.record.seq);
+    let told = format!(
+        "the journal of an interrupted swap was damaged and is now '{}': what the swap had done stays",
+        to.display()
+    );
+    Ok(match last {
+        Some(last) => format!(
+            "{told}; 'tw restore {}' brings back the files before it",
+            last.id
+        ),
+        None => told,
+    })
+}
+
+/// The repository's id anew: as this worktree's own swaps have it, by whose backups it is known for certain.
+fn remake_id(store: &Store, to: &Path) -> Result<String> {
+    let told = format!(
+        "the repository's id was damaged and is now '{}'",
+        to.display()
+    );
+    let mut own: Vec<String> = Vec::new();
+    own.extend(store.dir.state().ok().and_then(|state| state.backup_id));
+    for path in levels(store) {
+        if let Ok(Some(journal)) = read_json::<Journal>(&path) {
+            own.push(journal.backup_id);
+        }
+    }
+    let record = own.iter().find_map(|id| {
+        let stored = store.read_id(&SnapshotId::parse(id)?).ok()?;
+        Some(stored.record.repository_id)
+    });
+    let Some(id) = record.filter(|id| !id.is_empty()) else {
+        store.ensure_repository_id()?;
+        return Ok(format!(
+            "{told}; it has a new one, and takes snapshots made before for those of another repository"
+        ));
+    };
+    fs::write_atomic(
+        &store.common("id"),
+        format!("{id}\n").as_bytes(),
+        Durable::Yes,
+    )?;
+    Ok(format!("{told}; it is made again from a backup"))
+}
