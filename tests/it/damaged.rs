@@ -193,6 +193,21 @@ fn a_damaged_state_keeps_nobody_in_the_past() {
 }
 
 #[test]
+fn a_damaged_level_of_a_stay_keeps_nobody_in_the_past() {
+    let trip = Trip::new();
+    let present = trip.sandbox.state();
+    trip.travel();
+    let (stay, undo) = (trip.level("stay"), trip.level("undo"));
+    each_leads_home(&trip, &[&stay, &undo], &ALL, &present);
+    each_leads_home(
+        &trip,
+        &["stay", "undo", "redo", "swaps"],
+        &[How::Garbage, How::Nowhere, How::Gone],
+        &present,
+    );
+}
+
+#[test]
 fn a_damaged_journal_of_the_last_swap_stops_nothing() {
     let trip = Trip::new();
     let present = trip.sandbox.state();

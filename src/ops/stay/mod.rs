@@ -72,6 +72,8 @@ pub struct ReturnOperation<'a> {
     start: Option<Stored>,
     /// Paths that the swaps of this stay made: they go, whatever the present's rules say.
     made: BTreeSet<Vec<u8>>,
+    /// What is said of those that made what nobody knows.
+    untold: Vec<String>,
     reversal: Option<Reversal>,
     taken_over: bool,
 }
@@ -100,6 +102,7 @@ impl<'a> ReturnOperation<'a> {
             .and_then(SnapshotId::parse);
         // A start that was dropped since holds nobody back: less is known of what was made in the past.
         let start = start.and_then(|id| store.read_id(&id).ok());
+        let made = made::made_here(store, &state)?;
         Ok(Self {
             ctx,
             store,
@@ -107,7 +110,8 @@ impl<'a> ReturnOperation<'a> {
             backup,
             lists,
             start,
-            made: made::made_here(store)?,
+            made: made.paths,
+            untold: made.untold,
             reversal: None,
             taken_over: false,
         })
@@ -301,6 +305,7 @@ impl<'a> ReturnOperation<'a> {
                 let made = (commits_made.as_slice(), commits_branch.as_deref());
                 notices.extend(stay_notices(&head, made, untold));
                 notices.extend(gone);
+                notices.extend(self.untold.iter().cloned());
                 notices
             },
             aftermath: Aftermath {

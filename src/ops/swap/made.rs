@@ -7,11 +7,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::error::{Result, ResultExt};
+use crate::error::{Code, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable};
+use crate::git::tree;
+use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
-use crate::store::state::{Journal, Mode, path_from_stored, read_json};
+use crate::store::id::SnapshotId;
+use crate::store::state::{Journal, Mode, State, path_from_stored, read_json};
 
 /// The directory beside the logs.
 const DIR: &str = "stay";
@@ -49,18 +52,98 @@ pub(super) fn forget(store: &Store, journal: &Journal) -> Result<()> {
     Ok(())
 }
 
-/// The paths that the swaps of this stay have made.
+/// What the swaps of a stay have made.
+#[derive(Debug, Clone, Default)]
+pub struct MadeHere {
+    /// The paths.
+    pub paths: BTreeSet<Vec<u8>>,
+    /// Sentences about swaps of which that is not known.
+    pub untold: Vec<String>,
+}
+
+/// What the swaps of the stay of this state have made. What a damaged level does not tell, the other copy of that level does, or for the
+/// travel that began the stay the difference between the snapshot it went to and the backup.
 ///
 /// # Errors
-/// `CORRUPT_RECORD` or `NEWER_RECORD` when what was noted cannot be read.
-pub fn made_here(store: &Store) -> Result<BTreeSet<Vec<u8>>> {
-    let mut found = BTreeSet::new();
+/// `NEWER_RECORD` when what was noted is of a newer version; the trees that are compared cannot be read.
+pub fn made_here(store: &Store, state: &State) -> Result<MadeHere> {
+    let mut found = MadeHere::default();
+    let mut knows_begin = false;
     for entry in std::fs::read_dir(store.dir.file(DIR)).into_iter().flatten() {
-        if let Some(journal) = read_json::<Journal>(&entry?.path())? {
-            found.extend(made_of(&journal));
+        let path = entry?.path();
+        let id = swap_id_of(&path);
+        let level = match read_level(&path)? {
+            None => elsewhere(store, &id),
+            level => level,
+        };
+        match level {
+            Some(level) => {
+                knows_begin |= level.state_before.mode == Mode::Present;
+                found.paths.extend(made_of(&level));
+            }
+            // What a travel made is in the difference.
+            None if id.starts_with("travel-") => {}
+            None => found.untold.push(format!(
+                "what '{id}' made in the past is not known, for '{}' is damaged: where the present ignores it, it stayed",
+                path.display()
+            )),
         }
     }
+    if !knows_begin {
+        found.paths.extend(brought_by_travel(store, state)?);
+    }
     Ok(found)
+}
+
+/// A level as it was noted; None for a damaged one.
+fn read_level(path: &Path) -> Result<Option<Journal>> {
+    match read_json(path) {
+        Err(error) if error.code() == Code::CorruptRecord => Ok(None),
+        other => other,
+    }
+}
+
+/// The id of the swap that a file of the directory is of, also of one that was set aside.
+fn swap_id_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let end = name.find(".json").unwrap_or(name.len());
+    name[..end].to_owned()
+}
+
+/// The level of a swap as another copy has it. On most file systems a log's is the same file under another name.
+fn elsewhere(store: &Store, id: &str) -> Option<Journal> {
+    let last = store.dir.unsettled().ok().flatten();
+    if let Some(last) = last.filter(|journal| journal.swap_id == id) {
+        return Some(last);
+    }
+    let suffix = format!("-{id}.json");
+    let dirs = ["undo", "redo", "swaps"].map(|name| store.dir.file(name));
+    let entries = dirs.iter().flat_map(std::fs::read_dir).flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().ends_with(&suffix))
+        .find_map(|entry| read_level(&entry.path()).ok().flatten())
+}
+
+/// The files that the snapshot of the past has and the present's backup has not, but for what the present left out of it.
+fn brought_by_travel(store: &Store, state: &State) -> Result<BTreeSet<Vec<u8>>> {
+    let snapshot = |id: &Option<String>| id.as_deref().and_then(SnapshotId::parse);
+    let (Some(past), Some(backup)) = (
+        snapshot(&state.current_snapshot_id),
+        snapshot(&state.backup_id),
+    ) else {
+        return Ok(BTreeSet::new());
+    };
+    // A snapshot that was dropped since holds nobody back.
+    let Ok(past) = store.read_id(&past) else {
+        return Ok(BTreeSet::new());
+    };
+    let backup = store.read_noted(&backup, state.backup_commit.as_deref())?;
+    let read = |oid| store.objects.read_tree(oid);
+    let unsaved = Unsaved::of_stay(&store.dir)?;
+    let changes = tree::diff(&read, Some(backup.tree), Some(past.tree))?;
+    let brought = changes.into_iter().filter(|change| change.old.is_none());
+    let paths = brought.map(|change| change.path);
+    Ok(paths.filter(|path| !unsaved.is_one(path)).collect())
 }
 
 /// The files and directories that a swap made where nothing was.

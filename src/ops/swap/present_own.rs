@@ -55,7 +55,7 @@ impl<'a> PresentOwn<'a> {
             backup,
             rules,
             unsaved: Unsaved::of_stay(&store.dir)?,
-            made: made::made_here(store)?,
+            made: made::made_here(store, &state)?.paths,
         }))
     }
 
