@@ -15,6 +15,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
 pub use super::regular::read_optional;
+use crate::env::fail_point;
 use crate::env::has_coarse_times;
 use crate::error::{Result, ResultExt};
 use crate::git::process::Maker;
@@ -412,6 +413,7 @@ fn write_then_rename(
     };
     let mut file = File::from(fd);
     write(&mut file)?;
+    fail_point("file-written");
     // The umask may have taken bits away (0777 takes all).
     rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
     super::create::settle(&file, path)?;

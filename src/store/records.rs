@@ -26,6 +26,7 @@ use super::names::{Record, RecordKind};
 use crate::env::{self, Moment};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::liveness::LivenessFile;
 use crate::git::notes::{blob_bytes, notes_at, prepare_merge, prepare_notes};
 use crate::git::objects::NewObjects;
 use crate::git::refs::{Reason, Transaction, TransactionError};
@@ -331,6 +332,10 @@ impl Store {
             let mut new = NewObjects::new(self.objects.format());
             let next = prepare_notes(&self.objects, &mut new, tip, &borrowed, message, at)
                 .context(|| format!("cannot write {name}"))?;
+            // Objects are written before a ref is locked: who dies over them has left a mark.
+            let own = self.repo.common_dir().join("timewarp");
+            let _mark = LivenessFile::create(&own)
+                .context(|| format!("cannot mark '{}'", own.display()))?;
             match self.move_both(name, tip, next, &new) {
                 Ok(()) => return Ok((answer, Some(next))),
                 Err(error) if may_try_again(&error, begun) => {}

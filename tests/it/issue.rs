@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
+use crate::damage::litter;
 use crate::sandbox::{Kind, Sandbox};
 
 const FIELDS: [&str; 6] = [
@@ -1044,4 +1045,27 @@ fn a_list_shows_what_is_being_worked_on() {
     assert_eq!(count(&["issue", "list", "--status", "experimenting"]), 1);
     sandbox.json(["issue", "close", &issue]);
     assert_eq!(count(&["issue", "list"]), 0);
+}
+
+/// Files are written under another name first, and objects, too: a death in between leaves that one.
+#[test]
+fn what_a_killed_start_was_writing_is_cleared_away_by_the_next_command() {
+    for point in ["file-written", "object-written"] {
+        for nth in 1.. {
+            let sandbox = with_snapshot(Sandbox::of(Kind::ref_files()));
+            let reported =
+                sandbox.json([&["issue", "report", "--snapshot", "latest"][..], &FIELDS].concat());
+            let id = reported["issue_id"].as_str().unwrap().to_owned();
+            let mut command = sandbox.tw_command();
+            command
+                .env("TW_FAIL_POINT", format!("{point}:{nth}"))
+                .args(["issue", "start", &id]);
+            if command.output().unwrap().status.code().is_some() {
+                assert!(nth > 2, "{point} is passed");
+                break;
+            }
+            sandbox.json(["recover"]);
+            assert_eq!(litter(&sandbox), Vec::<String>::new(), "{point}:{nth}");
+        }
+    }
 }

@@ -19,6 +19,7 @@ use super::pack_writer::PackWriter;
 use super::store::ObjectStore;
 use super::temp::Target;
 use super::{ObjectKind, entry, header, loose, stream};
+use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::work::{Work, count};
 
@@ -290,6 +291,7 @@ impl<'a> ObjectWriter<'a> {
         with_loose(&head, data, |bytes| {
             let mut temp = self.target.create(&prefix)?;
             temp.file.write_all(bytes)?;
+            fail_point("object-written");
             temp.place(&name)?;
             self.loose_bytes
                 .fetch_add(bytes.len() as u64, Ordering::Relaxed);

@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::error::Result;
+use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{self, Durable};
 use crate::git::hex::hex;
+use crate::git::liveness::LivenessFile;
 use crate::store::Store;
 use crate::store::id::IssueId;
 use crate::store::lock::hold_file_within;
@@ -35,8 +36,13 @@ struct Known {
     sha256: Vec<String>,
 }
 
-/// Held while a desk is read or written.
-pub struct Lock(#[expect(dead_code, reason = "closing it unlocks")] File);
+/// Held while a desk is read or written. Who dies meanwhile is seen by the next command, which clears away what was half written.
+pub struct Lock {
+    #[expect(dead_code, reason = "closing it unlocks")]
+    file: File,
+    #[expect(dead_code, reason = "it goes when it is dropped")]
+    mark: LivenessFile,
+}
 
 fn directory(store: &Store) -> PathBuf {
     store.dir.file("desk")
@@ -50,7 +56,10 @@ pub fn lock(store: &Store) -> Result<Lock> {
     let directory = directory(store);
     store.dir.create()?;
     crate::git::create::private_dir(&directory)?;
-    hold_file_within(&directory.join("lock"), store.wait).map(Lock)
+    let file = hold_file_within(&directory.join("lock"), store.wait)?;
+    let what = || format!("cannot mark '{}'", directory.display());
+    let mark = LivenessFile::create(store.dir.path()).context(what)?;
+    Ok(Lock { file, mark })
 }
 
 /// The sha256 of a file's bytes, in hex.
