@@ -135,6 +135,9 @@ impl<'s> Preparation<'_, '_, 's> {
         // All that is refused is named at once, so that it can be moved away at once.
         refused.extend(start_in_the_way(ctx, &plan));
         refused.extend(self.of_the_present(&plan)?);
+        if self.shows_what_is_saved(&root, &plan, &to_force)? {
+            return Ok(None);
+        }
         // Captured whatever the rules say, and not there all the same.
         let is_hidden = |path: &Vec<u8>| self.forced.contains(path);
         let (hidden, to_force): (BTreeSet<_>, BTreeSet<_>) =
@@ -247,9 +250,37 @@ impl<'s> Preparation<'_, '_, 's> {
     /// Whether a file is what the trip put there that began the stay.
     fn is_as_written(&self, root: &Root, path: &[u8]) -> Result<bool> {
         let experiment = self.goal.experiment.as_ref();
-        let Some(written) = experiment.and_then(|experiment| (experiment.likely)(path)) else {
-            return Ok(false);
-        };
+        match experiment.and_then(|experiment| (experiment.likely)(path)) {
+            Some(written) => self.holds(root, path, written),
+            None => Ok(false),
+        }
+    }
+
+    /// Shows the next scan what the user's own exclude hides and the target has with the same bytes: they are saved.
+    fn shows_what_is_saved(
+        &mut self,
+        root: &Root,
+        plan: &Plan,
+        hidden: &BTreeSet<Vec<u8>>,
+    ) -> Result<bool> {
+        let mut any = false;
+        for entry in &plan.entries {
+            let Some(after) = entry.after else {
+                continue;
+            };
+            let is_hidden = hidden.contains(&entry.path) && self.forced.contains(&entry.path);
+            if is_hidden
+                && !self.shown.contains(&entry.path)
+                && self.holds(root, &entry.path, after.node.oid)?
+            {
+                any |= self.shown.insert(entry.path.clone());
+            }
+        }
+        Ok(any)
+    }
+
+    /// Whether what is at a path are these bytes.
+    fn holds(&self, root: &Root, path: &[u8], wanted: Oid) -> Result<bool> {
         let (dir, name) = path::split(path);
         let what = || format!("cannot read '{}'", path::display(path));
         let fd = root.open_dir(dir).context(what)?;
@@ -258,7 +289,7 @@ impl<'s> Preparation<'_, '_, 's> {
         };
         let format = self.store.objects.format();
         let oid = content_oid(format, fd.as_fd(), name, &stamp).context(what)?;
-        Ok(oid == Some(written))
+        Ok(oid == Some(wanted))
     }
 }
 
