@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::id::{IssueId, SnapshotId};
 use super::records::{Json, VERSION, null_as_default};
+use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::json;
 
@@ -250,6 +251,10 @@ pub struct Issue {
     pub id: IssueId,
     /// RFC 3339, UTC.
     pub created_at: String,
+    /// Its number in the order of making, as snapshots have one; none where it was made elsewhere, or by an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
+    pub seq: Option<u64>,
     /// RFC 3339, UTC.
     #[serde(default, deserialize_with = "null_as_default")]
     pub updated_at: String,
@@ -330,6 +335,17 @@ pub struct Issue {
     pub other: Json,
 }
 
+/// When an issue was made; the later one is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Made(Moment, Option<u64>, IssueId);
+
+impl Made {
+    /// As the id alone tells it.
+    pub fn of_id(id: IssueId) -> Self {
+        Self(id.time(), None, id)
+    }
+}
+
 /// The chat's name on the desk.
 pub const CHAT_FILE: &str = "chat.md";
 /// The experiment's name on the desk.
@@ -350,6 +366,7 @@ impl Issue {
             version: VERSION,
             id,
             created_at: at.clone(),
+            seq: None,
             updated_at: at,
             status: Status::Open,
             snapshot_id,
@@ -378,6 +395,12 @@ impl Issue {
             deleted_by: None,
             other: Json::new(),
         }
+    }
+
+    /// Its place in the order of making: by the second, within one by number, and without numbers by id.
+    pub fn made(&self) -> Made {
+        let at = Moment::parse_rfc3339(&self.created_at).unwrap_or_else(|| self.id.time());
+        Made(at, self.seq, self.id)
     }
 
     /// Whether it is of this kind of friction; an empty word stands for none.

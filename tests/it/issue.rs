@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use crate::damage::litter;
-use crate::sandbox::{Kind, Sandbox};
+use crate::sandbox::{Kind, STEP, Sandbox};
 
 const FIELDS: [&str; 6] = [
     "--task-context",
@@ -210,6 +210,49 @@ fn list_search_and_next_find_the_right_ones() {
     assert_eq!(earlier[0]["status"], "wontfix");
     let shown = sandbox.ok(["issue", "show", &high]);
     assert!(shown.contains("closed as wontfix, until "), "{shown}");
+}
+
+/// The ids that a list has, in its order.
+fn listed(document: &Value) -> Vec<String> {
+    let issues = document["issues"].as_array().unwrap();
+    issues.iter().map(id).collect()
+}
+
+#[test]
+fn issues_of_one_second_are_in_the_order_in_which_they_were_made() {
+    let sandbox = ready();
+    let mut made: Vec<String> = Vec::new();
+    for _ in 0..5 {
+        made.push(id(&report(&sandbox, &[])));
+        sandbox.wait(-STEP);
+    }
+    assert!(made.iter().all(|id| id[..18] == made[0][..18]), "{made:?}");
+    let next = sandbox.json(["issue", "next"]);
+    assert_eq!(listed(&next), made, "the oldest first");
+    made.reverse();
+    assert_eq!(listed(&sandbox.json(["issue", "list"])), made);
+    assert_eq!(listed(&sandbox.json(["issue", "search", "hangs"])), made);
+    let log = sandbox.json(["log", "--kind", "issue"]);
+    let entries = log["entries"].as_array().unwrap();
+    let ids: Vec<&Value> = entries.iter().map(|entry| &entry["id"]).collect();
+    assert_eq!(ids, made.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn what_cannot_be_read_is_listed_by_the_time_of_its_id_and_counted() {
+    let sandbox = ready();
+    let first = id(&report(&sandbox, &[]));
+    let tail = |id: &str| id.replace(&id[18..], "zzzzzz");
+    let bad = tail(&first);
+    sandbox.git(["notes", "--ref", &face(&bad), "add", "-m", "{}", "HEAD"]);
+    let second = id(&report(&sandbox, &[]));
+    let all = sandbox.json(["issue", "list"]);
+    let mut ids = listed(&all);
+    assert_eq!(ids.remove(0), second);
+    ids.sort();
+    assert_eq!(ids, [first, bad]);
+    let only = sandbox.json(["issue", "list", "-n", "1"]);
+    assert_eq!((listed(&only), &only["count"]), (vec![second], &json!(1)));
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::template::{self, Template, Templates};
 
 /// The first command of a test runs at this time, 2026-02-28T15:30:00Z; each later one a minute after the one before.
 const BEGIN: i64 = 1_772_292_600;
-const STEP: i64 = 60;
+pub const STEP: i64 = 60;
 
 /// The file of a program that is run by its bare name. A name would have the standard library fork for each command that
 /// gets an environment of its own, and a fork copies the page tables of all tests that run beside this one.

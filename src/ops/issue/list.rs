@@ -9,19 +9,24 @@ use crate::ops::Context;
 use crate::ops::issues::{All, all, has_snapshot, way_to_snapshot};
 use crate::store::Store;
 use crate::store::chat::Chat;
-use crate::store::issue::{Issue, Severity, Status};
+use crate::store::issue::{Issue, Made, Severity, Status};
 use crate::store::names::Record;
 use crate::store::state::Mode;
 
 const DAY: i64 = 24 * 3600;
 
 /// What is left of all issues, as an answer.
-fn answer(mut all: All, filter: &Filter, text: Option<&str>) -> IssueListing {
-    all.issues.truncate(filter.limit.unwrap_or(usize::MAX));
-    let issues = all.issues.iter().map(|issue| Entry::Issue(issue.into()));
-    let invalid = all.invalid.iter();
-    let invalid = invalid.map(|(id, error)| InvalidIssue::new(*id, error.message()));
-    let issues: Vec<Entry> = issues.chain(invalid.map(Entry::Invalid)).collect();
+fn answer(all: All, filter: &Filter, text: Option<&str>) -> IssueListing {
+    let issues = all.issues.iter();
+    let issues = issues.map(|issue| (issue.made(), Entry::Issue(issue.into())));
+    let invalid = all.invalid.iter().map(|(id, error)| {
+        let entry = InvalidIssue::new(*id, error.message());
+        (Made::of_id(*id), Entry::Invalid(entry))
+    });
+    let mut listed: Vec<(Made, Entry)> = issues.chain(invalid).collect();
+    listed.sort_by_key(|(made, _)| Reverse(*made));
+    listed.truncate(filter.limit.unwrap_or(usize::MAX));
+    let issues: Vec<Entry> = listed.into_iter().map(|(_, entry)| entry).collect();
     IssueListing {
         filter: Filtered {
             status: filter.word(),
@@ -104,7 +109,8 @@ pub fn next(ctx: &Context<'_>) -> Result<Next> {
     let store = ctx.store()?;
     let all = all(store)?;
     let now = ctx.env.now();
-    let waiting = all.issues.iter().filter(|issue| waits(issue));
+    // The oldest first, which so are the first of equal ones.
+    let waiting = all.issues.iter().rev().filter(|issue| waits(issue));
     let mut ranked = Vec::new();
     for issue in waiting {
         let mut entry = rank(issue, now);
@@ -118,7 +124,7 @@ pub fn next(ctx: &Context<'_>) -> Result<Next> {
     }
     ranked.sort_by_key(|entry| {
         let is_here = entry.way_to_snapshot.is_empty();
-        Reverse((is_here, entry.score, Reverse(entry.issue.issue_id)))
+        Reverse((is_here, entry.score))
     });
     let mut notices = all.notices;
     let invalid = all.invalid.len();

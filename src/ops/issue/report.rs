@@ -269,6 +269,7 @@ fn issue(
             ..Experiment::default()
         },
         success_criteria,
+        seq: Some(store.next_seq()?),
         ..Issue::new(IssueId::generate(now)?, snapshot.id, now.rfc3339())
     })
 }

@@ -262,8 +262,7 @@ pub fn all(store: &Store) -> Result<All> {
             Err(error) => found.invalid.push((id, error)),
         }
     }
-    let order = |issue: &Issue| Reverse((issue.created_at.clone(), issue.id));
-    found.issues.sort_by_key(order);
+    found.issues.sort_by_key(|issue| Reverse(issue.made()));
     Ok(found)
 }
 

@@ -91,6 +91,7 @@ impl Kind {
 pub const PRIVATE: &[&str] = &[
     "version",
     "issue_id",
+    "seq",
     "chat_file",
     "chat_unavailable",
     "experiment_file",

@@ -213,7 +213,7 @@ impl Timeline<'_> {
             text: format!("{}\n{}", issue.symptom, issue.task_context),
             ..Entry::new(EntryKind::Issue, id.to_string(), Source::Issue)
         };
-        Some(((LAST, LAST), entry))
+        Some(((LAST, issue.seq.unwrap_or(0)), entry))
     }
 
     /// Those that changed something in the paths of the filter.

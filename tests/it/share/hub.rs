@@ -309,6 +309,7 @@ impl Clone_<'_> {
         let fields = issue.as_object_mut().unwrap();
         for own in [
             "paths",
+            "seq",
             "verify_hash",
             "verify_approved",
             "claimed_by",
