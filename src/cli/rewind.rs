@@ -10,7 +10,7 @@ use crate::cli::human::swap::members;
 use crate::cli::prelude::*;
 use crate::ops::checkpoint::{self, List};
 use crate::ops::rewind::{
-    self, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Undo, Undone,
+    self, Choices, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Undo, Undone,
 };
 use crate::store::checkpoint::Checkpoint;
 use crate::text::command_line;
@@ -96,6 +96,7 @@ pub struct Args {
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[
         document::<Rewound>("rewind"),
+        document::<Choices>("rewind --dry-run"),
         document::<Undone>("rewind --undo"),
     ];
 
@@ -116,7 +117,7 @@ impl Run for Args {
         }
         let mode = match mode_of(self) {
             Some(mode) => mode,
-            None if self.dry_run && !call.output.is_json() => {
+            None if self.dry_run => {
                 return reply(rewind::choices(&ctx, &checkpoint, self.session.as_deref()));
             }
             None => menu::ask(&ctx, call, &checkpoint, self.session.as_deref())?,

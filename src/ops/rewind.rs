@@ -173,9 +173,13 @@ pub struct Rewound {
     pub notices: Vec<String>,
 }
 
-/// What each choice would do: for asking, and for people who only look. A program names the mode, and gets a [`Rewound`].
-#[derive(Debug, Serialize)]
+/// Answer of `rewind --dry-run` without a mode: what each would do. 'both' does both parts, and cannot where one of them cannot.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Choices {
+    /// Nothing was written.
+    pub dry_run: bool,
+    /// None was chosen.
+    pub mode: (),
     /// Where to.
     pub checkpoint: Checkpoint,
     /// What the files would do; null when they cannot go back.
@@ -186,6 +190,8 @@ pub struct Choices {
     pub conversation: Option<ConversationPart>,
     /// Why the conversation cannot go back.
     pub conversation_refused: Option<String>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
 }
 
 /// Goes back to a checkpoint.
@@ -220,18 +226,22 @@ pub fn rewind(ctx: &Context<'_>, request: &Rewind) -> Result<Rewound> {
 /// `INVALID_CHECKPOINT`, or when the session's notes cannot be read.
 pub fn choices(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Choices> {
     let store = ctx.store()?;
-    let checkpoint = checkpoints::find(ctx, store, word, session)?.checkpoint;
+    let named = checkpoints::find(ctx, store, word, session)?;
+    let checkpoint = named.checkpoint;
     let code = code::refuse_other_worktree(ctx, store, &checkpoint, Mode::Code)
         .and_then(|()| code::look(ctx, store, &checkpoint));
     let conversation = talk::Plan::new(ctx, &checkpoint, None).map(talk::Plan::into_dry);
     let (code, code_refused) = or_why(code);
     let (conversation, conversation_refused) = or_why(conversation);
     Ok(Choices {
+        dry_run: true,
+        mode: (),
         checkpoint,
         code,
         code_refused,
         conversation,
         conversation_refused,
+        notices: named.notes.notices,
     })
 }
 

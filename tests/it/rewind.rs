@@ -187,7 +187,6 @@ fn never_mind_does_nothing_and_a_mode_is_needed() {
     );
     for args in [
         &["rewind", "1"][..],
-        &["rewind", "1", "--dry-run"],
         &["rewind", "--code"],
         &["rewind", "1", "--code", "--both"],
         &["rewind", "1", "--undo"],

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use crate::rewind::{prompts, read, rewinds, session_files, three_turns};
 use crate::sandbox::Sandbox;
 use crate::state::State;
@@ -233,6 +235,31 @@ fn a_dry_run_without_a_mode_shows_what_each_would_do_and_asks_nothing() {
     let later = MENU.replace("7 minutes", "8 minutes");
     assert_eq!((piped.code, piped.out()), (0, later));
     before.assert_nothing_done(&sandbox, &talk);
+}
+
+#[test]
+fn a_dry_run_without_a_mode_is_one_document_with_what_each_would_do() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    let before = Before::new(&sandbox, &talk);
+    let mut all = sandbox.json(["rewind", "1", "--dry-run"]);
+    let mut both = sandbox.json(["rewind", "1", "--both", "--dry-run"]);
+    for refused in ["code_refused", "conversation_refused"] {
+        assert_eq!(all[refused], Value::Null);
+        all.as_object_mut().unwrap().remove(refused);
+    }
+    assert_eq!(all["mode"], Value::Null);
+    both["mode"] = Value::Null;
+    assert_eq!(all, both);
+    before.assert_nothing_done(&sandbox, &talk);
+    std::fs::remove_file(&talk.path).unwrap();
+    let code = sandbox.json(["rewind", "1", "--dry-run"]);
+    assert_eq!(
+        (&code["code"], &code["conversation"]),
+        (&both["code"], &Value::Null)
+    );
+    let why = code["conversation_refused"].as_str().unwrap();
+    assert!(why.contains("not found") || why.contains("gone"), "{why}");
 }
 
 #[test]

@@ -546,6 +546,12 @@ fn rfc3339(seconds: i64) -> String {
     timewarp::env::Moment(i128::from(seconds) * 1_000_000_000).rfc3339()
 }
 
+/// Whether a rewind is to tell of each mode.
+fn is_without_mode(args: &[String]) -> bool {
+    let modes = ["--code", "--conversation", "--both", "--never-mind"];
+    !args.iter().any(|arg| modes.contains(&arg.as_str()))
+}
+
 /// The schema of a command line: that of its command.
 fn schema_name(args: &[String]) -> String {
     let mut words = args
@@ -569,6 +575,9 @@ fn schema_name(args: &[String]) -> String {
             _ => "replay",
         },
         Some("rewind") if args.iter().any(|arg| arg == "--undo") => "rewind-undo",
+        Some("rewind") if is_without_mode(args) && args.iter().any(|arg| arg == "--dry-run") => {
+            "rewind-dry-run"
+        }
         Some("rewind") if args.len() == 1 => "checkpoint-list",
         Some("checkpoint") if args.iter().any(|arg| arg == "list") => "checkpoint-list",
         Some("checkpoint") if args.iter().any(|arg| arg == "show") => "checkpoint-show",

@@ -19,7 +19,7 @@ pub fn ask(
     if !call.ask.can_ask() {
         return Err(
             Error::usage("a mode is needed where there is no terminal to ask on").hint(
-                "give --code, --conversation or --both; with --dry-run it shows what it would do",
+                "give --code, --conversation or --both; with --dry-run alone it shows what each would do",
             ),
         );
     }
@@ -120,5 +120,6 @@ impl Human for Choices {
         if let Some(prompt) = self.other_prompt() {
             page.line(format!("the prompt there was: {prompt}"));
         }
+        page.notices(&self.notices);
     }
 }
