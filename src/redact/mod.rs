@@ -45,6 +45,9 @@ use invisible::Visible;
 use span::{FoundBy, Span};
 use values::Values;
 
+/// What stands in the place of a secret begins so.
+pub const MARK: &str = "***REDACTED";
+
 /// How often each rule replaced something, by the rule's id.
 pub type Counts = BTreeMap<String, u64>;
 

@@ -380,6 +380,31 @@ fn closing_as_fixed_without_a_check_names_verify() {
 }
 
 #[test]
+fn a_command_that_redaction_changed_is_said_to_be_no_use() {
+    let sandbox = ready();
+    let secret = "test \"$(cat key)\" = password=hunter2";
+    let said = |document: &Value| document["notices"].to_string();
+    let notice = "the verify command holds what looks like a secret, was redacted and cannot run";
+    let reported = report(&sandbox, &["--verify", secret]);
+    assert!(said(&reported).contains(notice), "{reported}");
+    let id = id(&reported);
+    let (error, _) = sandbox.json_error(["issue", "verify", &id]);
+    assert_eq!(error["code"], "NOT_APPROVED");
+    let hint = error["hint"].as_str().unwrap();
+    assert!(
+        hint.contains("redacted") && !hint.contains("--allow"),
+        "{hint}"
+    );
+    let plain = "test \"$(cat key)\" = \"$PASSWORD\"";
+    let edited = sandbox.json(["issue", "edit", &id, "--verify", plain]);
+    assert_eq!(edited["notices"], json!([]), "{edited}");
+    let edited = sandbox.json(["issue", "edit", &id, "--verify", secret]);
+    assert!(said(&edited).contains(notice), "{edited}");
+    let edited = sandbox.json(["issue", "edit", &id, "--severity", "low"]);
+    assert_eq!(edited["notices"], json!([]), "{edited}");
+}
+
+#[test]
 fn a_command_from_elsewhere_is_shown_and_not_run() {
     let sandbox = ready();
     let id = id(&report(&sandbox, &[]));

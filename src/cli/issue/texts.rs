@@ -31,7 +31,8 @@ pub struct IssueTexts {
 
     /// A shell command that succeeds when it is solved
     ///
-    /// Given here it is approved on this machine. One that came with a record from elsewhere is shown and not run.
+    /// Given here it is approved on this machine. One that came with a record from elsewhere is shown and not run. It is redacted as
+    /// every text is: let it read a secret from the environment or a file.
     #[arg(long, value_name = "CMD")]
     pub verify: Option<String>,
 

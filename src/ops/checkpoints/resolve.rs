@@ -17,11 +17,8 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::exports::{Export, export};
-use crate::redact::Redactor;
+use crate::redact::{self, Redactor};
 use crate::store::checkpoint::{Checkpoint, Kind};
-
-/// What the redactor leaves in the place of a secret begins so.
-const REDACTED: &str = "***REDACTED";
 
 /// A checkpoint's place in a conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -335,7 +332,7 @@ impl ExpectedPrompt<'_> {
         let plain = |text: &str| text.trim().chars().take(PROMPT_CHARS).collect::<String>();
         let noted = plain(noted);
         // Nearly always: redacting the file's prompt would cost much more than comparing it.
-        if !noted.contains(REDACTED) {
+        if !noted.contains(redact::MARK) {
             return plain(&prompt.text) == noted;
         }
         plain(&self.redactor.beginning(&prompt.text, PROMPT_CHARS)) == noted

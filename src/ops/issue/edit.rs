@@ -1,5 +1,6 @@
 //! Change an issue's texts, and read or write its experiment.
 
+use super::verify::changed_by_redaction;
 use super::{Edit, Experiment, ExperimentShown, IssueView, get};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
@@ -81,6 +82,8 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
     {
         approval::approve(store, command)?;
     }
+    let given = fields.verify_command.as_deref();
+    notices.extend(changed_by_redaction(given, verify_command.as_deref()));
     notices.extend(desk::write(ctx, store, id));
     get::view(ctx, store, issue, notices)
 }

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::conversation::{self, Conversation, Source};
+use super::verify::changed_by_redaction;
 use super::{Captured, Report, ReportFields, Reported, get};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -63,6 +64,8 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
         session: caller.filter(|caller| matches!(caller.via, Via::Flag | Via::Environment)),
     };
     let issue = issue(ctx, store, &texts, &snapshot, &conversation)?;
+    let given = fields.verify_command.as_deref();
+    notices.extend(changed_by_redaction(given, issue.verify_command.as_deref()));
     if let Some(command) = &issue.verify_command
         && request.trusted
         && fields.verify_command.as_ref() == Some(command)

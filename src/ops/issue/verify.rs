@@ -15,6 +15,7 @@ use crate::ops::Context;
 use crate::ops::approval;
 use crate::ops::issues::{desk, find, load, update};
 use crate::ops::redaction::Redacting;
+use crate::redact;
 use crate::store::Store;
 use crate::store::id::IssueId;
 use crate::store::issue::{self, Issue, Run};
@@ -75,6 +76,19 @@ pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
     })
 }
 
+/// What is said of a verify command that was given and is kept without a secret in it: it is another command then.
+pub(super) fn changed_by_redaction(given: Option<&str>, kept: Option<&str>) -> Option<String> {
+    let is_changed = given.is_some_and(|given| kept.is_some_and(|kept| kept != given));
+    is_changed.then(|| {
+        format!(
+            "the verify command holds what looks like a secret, was redacted and cannot run as it stands: {WAY_OUT}"
+        )
+    })
+}
+
+/// What to do about a command that redaction changed.
+const WAY_OUT: &str = "let it read the secret from the environment or a file, and give it anew with 'tw issue edit ISSUE --verify COMMAND'";
+
 /// The command to run, which may run here.
 fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Result<String> {
     if let Some(command) = &request.command {
@@ -91,10 +105,13 @@ fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Resul
         approval::approve(store, command)?;
     } else if !approval::is_approved(store, command)? {
         let message = format!("the verify command was not approved on this machine: {command}");
+        let hint = if command.contains(redact::MARK) {
+            format!("it was redacted: {WAY_OUT}")
+        } else {
+            format!("when it is harmless: tw issue verify {id} --allow {hash}")
+        };
         return Err(Error::new(Code::NotApproved, message)
-            .hint(format!(
-                "when it is harmless: tw issue verify {id} --allow {hash}"
-            ))
+            .hint(hint)
             .detail("command", command.clone())
             .detail("verify_hash", hash));
     }
