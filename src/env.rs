@@ -100,6 +100,15 @@ impl Env {
         self.var(name)?.to_str()
     }
 
+    /// Whether a variable turns something on: set, not empty, and none of the words and numbers that are false to git.
+    pub fn is_on(&self, name: &str) -> bool {
+        let is_false = |value: &OsString| {
+            let text = value.to_string_lossy().trim().to_ascii_lowercase();
+            matches!(text.as_str(), "false" | "no" | "off") || text.parse() == Ok(0)
+        };
+        self.var(name).is_some_and(|value| !is_false(value))
+    }
+
     /// Every variable: name and value.
     pub fn vars(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.vars.iter()

@@ -19,7 +19,7 @@ const WORD: &str = "__background";
 
 /// Starts it when there is something to do, here and in the members of a workspace. Nothing depends on its success.
 pub fn start_when_due(context: &Context<'_>) {
-    if context.env.var("TW_NO_BACKGROUND").is_some() {
+    if context.env.is_on("TW_NO_BACKGROUND") {
         return;
     }
     start(context);

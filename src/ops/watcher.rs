@@ -117,7 +117,7 @@ pub fn spawn(ctx: &Context<'_>, options: &Options) -> Result<Child> {
 /// Starts it from a hook, when the settings ask for one, there is none, and the last one did not turn itself off. Nothing waits
 /// for it.
 pub fn start_when_asked(ctx: &Context<'_>) {
-    if !ctx.settings.watch || ctx.env.var("TW_NO_BACKGROUND").is_some() {
+    if !ctx.settings.watch || ctx.env.is_on("TW_NO_BACKGROUND") {
         return;
     }
     let Ok(store) = ctx.store() else { return };

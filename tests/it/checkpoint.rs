@@ -259,6 +259,29 @@ fn automatic_ones_can_be_turned_off() {
 }
 
 #[test]
+fn the_variable_that_turns_them_off_takes_the_words_that_git_takes() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    let asks = |value: &str| {
+        let prompt = json!({"prompt": value});
+        talk.hook_with(
+            "UserPromptSubmit",
+            &prompt,
+            &[("TW_DISABLE_CHECKPOINTS", value)],
+        );
+    };
+    for off in ["1", "true", "Yes", "on", "2"] {
+        asks(off);
+    }
+    assert_eq!(ids(&talk.checkpoints()), [] as [u64; 0]);
+    for on in ["", "0", "false", "No", "off"] {
+        asks(on);
+    }
+    assert_eq!(ids(&talk.checkpoints()), [0, 1, 2, 3, 4]);
+}
+
+#[test]
 fn steps_are_kept_when_asked_for_and_only_where_something_was_written() {
     let sandbox = Sandbox::new();
     let talk = Talk::new(&sandbox, Kind::Claude);

@@ -38,7 +38,7 @@ pub use noted::Noted;
 pub use resolve::{Conversation, Spot, conversation, spot};
 pub use turn_end::{TRIGGER as OF_TURN_END, on_turn_end};
 
-/// Set to anything, it turns automatic checkpoints off.
+/// When on, automatic checkpoints are off.
 pub const DISABLE: &str = "TW_DISABLE_CHECKPOINTS";
 
 /// What made the snapshot of a checkpoint.
@@ -205,7 +205,7 @@ pub fn on_event(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Result<
 
 /// Whether events are to leave anything.
 fn are_on(ctx: &Context<'_>) -> bool {
-    ctx.settings.checkpoints != Automatic::Off && ctx.env.var(DISABLE).is_none()
+    ctx.settings.checkpoints != Automatic::Off && !ctx.env.is_on(DISABLE)
 }
 
 /// The lock, for an event, which waits for nothing else: it keeps also what a swap left that died. With it, whether one did.

@@ -51,7 +51,7 @@ pub fn empty(trash: &Path, env: &Env) {
         return;
     }
     // The program of a unit test is no `tw`.
-    let started = !cfg!(test) && env.var("TW_NO_BACKGROUND").is_none() && start(trash);
+    let started = !cfg!(test) && !env.is_on("TW_NO_BACKGROUND") && start(trash);
     if !started {
         delete_all(trash);
     }
