@@ -382,8 +382,10 @@ impl<'s> SwapRun<'_, '_, 's> {
         if let Some((before, after)) = &journal.head {
             let target = journal.target_id.as_deref().unwrap_or(&journal.backup_id);
             let message = format!("tw {}: {target}", journal.operation);
-            // git's reflog tells of moves only.
-            let log = (before != after).then(|| (self.ctx.env.now(), message.as_str()));
+            // A checkout of the commit that is checked out is an entry, too; a stay that is of files alone has nothing to do with HEAD.
+            let is_of_files = journal.state_before.files_only || journal.state_after.files_only;
+            let is_told = before != after || !is_of_files;
+            let log = is_told.then(|| (self.ctx.env.now(), message.as_str()));
             self.ctx.repo.move_head(Some(before), after, log)?;
         }
         journal.head_left = undo_log::head_mark(self.ctx)?;

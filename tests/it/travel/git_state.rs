@@ -96,6 +96,32 @@ fn each_swap_is_one_entry_of_heads_reflog_and_checkout_dash_means_the_same() {
 }
 
 #[test]
+fn a_swap_between_states_of_one_commit_is_an_entry_of_heads_reflog_too() {
+    let sandbox = Sandbox::new();
+    let first = snapshot(&sandbox);
+    sandbox.write("a.txt", "two\n");
+    let second = snapshot(&sandbox);
+    sandbox.git(["checkout", "-q", "--detach"]);
+    let commit = sandbox.git(["rev-parse", "HEAD"]);
+    let before = sandbox.git(["reflog", "--format=%gs"]);
+    sandbox.json(["travel", &second]);
+    sandbox.json(["travel", "--hop", &first]);
+    let back = sandbox.json(["return"])["backup_id"].clone();
+    let back = back.as_str().unwrap();
+    let entries = sandbox.git(["reflog", "--format=%gs"]);
+    let swaps = format!("tw return: {back}\ntw travel: {first}\ntw travel: {second}\n");
+    assert_eq!(entries, format!("{swaps}{before}"));
+    for entry in ["HEAD@{0}", "HEAD@{1}", "HEAD@{2}", "HEAD@{3}"] {
+        assert_eq!(sandbox.git(["rev-parse", entry]), commit, "{entry}");
+    }
+    assert_eq!(
+        sandbox.git(["rev-parse", "--abbrev-ref", "@{-1}"]),
+        "main\n"
+    );
+    sandbox.git(["fsck", "--strict"]);
+}
+
+#[test]
 fn an_unborn_snapshot_puts_head_on_an_unborn_branch() {
     let sandbox = Sandbox::unborn();
     sandbox.write("a.txt", "staged\n");
