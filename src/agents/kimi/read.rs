@@ -75,12 +75,11 @@ fn merge(context: context::Scan, wire: wire::Scan) -> Transcript {
             prompt.tokens = cut.tokens;
         }
     }
-    transcript.boundaries = boundaries(
-        &context.cut_points,
-        &wire.cut_points,
-        &turns,
-        &transcript.prompts,
-    );
+    let shared = shared(&context.cut_points, &wire.cut_points, &turns);
+    let rest = shared
+        .last()
+        .map(|last| take_rest(&mut transcript, &held, last));
+    transcript.boundaries = boundaries(&shared, rest.unwrap_or_default(), &transcript.prompts);
     transcript.tokens.context = held.tokens.context.or(transcript.tokens.context);
     transcript.companion = Some(transcript.path);
     transcript.path = held.path;
@@ -118,33 +117,86 @@ fn align(held: &[Prompt], turns: &[Prompt]) -> Vec<Option<usize>> {
     aligned
 }
 
-/// Places in mid-turn that both files have: the same turn, with as many messages and as many calls answered.
-fn boundaries(
-    context: &[CutPoint],
-    wire: &[CutPoint],
-    turns: &[Option<usize>],
-    prompts: &[Prompt],
-) -> Vec<Cut> {
+/// A place in mid-turn that both files have.
+struct Shared {
+    /// As the context has it.
+    held: Cut,
+    /// As the wire has it.
+    shown: Cut,
+}
+
+impl Shared {
+    /// A later place of the context, of which the wire has nothing.
+    fn later(&self, held: &Cut) -> Cut {
+        let mut tokens = held.tokens;
+        tokens.total = self.shown.tokens.total;
+        Cut {
+            position: held.position,
+            companion: Some(self.shown.position),
+            tokens,
+            messages: self.message(held.messages),
+        }
+    }
+
+    /// The place of a message behind this one, from its place in the context.
+    fn message(&self, held: usize) -> usize {
+        held - self.held.messages + self.shown.messages
+    }
+}
+
+/// The places in mid-turn that both files have: the same turn, with as many messages and as many calls answered.
+fn shared(context: &[CutPoint], wire: &[CutPoint], turns: &[Option<usize>]) -> Vec<Shared> {
     let mut places: HashMap<(usize, usize, usize), Cut> = HashMap::new();
     for mark in wire {
         places.insert((mark.turn, mark.messages, mark.answered), mark.cut);
     }
-    let mut found: Vec<Cut> = prompts.iter().filter_map(|prompt| prompt.cut).collect();
-    for mark in context {
-        let turn = turns.get(mark.turn).copied().flatten();
-        let Some(place) = turn.and_then(|turn| places.get(&(turn, mark.messages, mark.answered)))
-        else {
-            continue;
-        };
-        let mut tokens = mark.cut.tokens;
-        tokens.total = place.tokens.total;
-        found.push(Cut {
-            position: mark.cut.position,
-            companion: Some(place.position),
-            tokens,
-            messages: place.messages,
+    let shown = |mark: &CutPoint| {
+        let turn = turns.get(mark.turn).copied().flatten()?;
+        places.get(&(turn, mark.messages, mark.answered)).copied()
+    };
+    let both = context.iter().filter_map(|mark| {
+        let shown = shown(mark)?;
+        Some(Shared {
+            held: mark.cut,
+            shown,
+        })
+    });
+    both.collect()
+}
+
+/// Where the wire ends before the context does, the rest of the conversation is as the context has it. Gives the places in the
+/// rest.
+fn take_rest(transcript: &mut Transcript, held: &Transcript, last: &Shared) -> Vec<Cut> {
+    let rest = held.messages.get(last.held.messages..).unwrap_or_default();
+    let shown = transcript.messages.len() - last.shown.messages;
+    let prompts = &transcript.prompts;
+    let is_last_turn = |prompt: &Prompt| prompt.message < last.shown.messages;
+    if rest.len() <= shown || !prompts.last().is_some_and(is_last_turn) {
+        return Vec::new();
+    }
+    transcript.messages.truncate(last.shown.messages);
+    transcript.messages.extend(rest.iter().cloned());
+    let is_rest = |prompt: &&Prompt| prompt.message >= last.held.messages;
+    for prompt in held.prompts.iter().filter(is_rest) {
+        let cut = prompt.cut.map(|cut| last.later(&cut));
+        transcript.prompts.push(Prompt {
+            index: transcript.prompts.len(),
+            message: last.message(prompt.message),
+            tokens: cut.map_or(prompt.tokens, |cut| cut.tokens),
+            cut,
+            ..prompt.clone()
         });
     }
+    let places = held.boundaries.iter();
+    let places = places.filter(|cut| cut.position > last.held.position);
+    places.map(|cut| last.later(cut)).collect()
+}
+
+/// Every place to cut: before prompts, where both files are in mid-turn, and in what the context has alone.
+fn boundaries(shared: &[Shared], rest: Vec<Cut>, prompts: &[Prompt]) -> Vec<Cut> {
+    let mut found: Vec<Cut> = prompts.iter().filter_map(|prompt| prompt.cut).collect();
+    found.extend(shared.iter().map(|both| both.later(&both.held)));
+    found.extend(rest);
     found.sort_by_key(|cut| cut.position);
     // Where a prompt begins, its own cut counts, not the end of the turn before.
     found.dedup_by_key(|cut| cut.position.offset);

@@ -232,6 +232,50 @@ fn an_unanswered_call_is_left_out_of_both_files() {
 }
 
 #[test]
+fn what_the_context_has_beyond_the_wire_is_kept_and_counted() {
+    let mut session = Session::new();
+    session.prompt(0, "one");
+    session.call("Shell:0");
+    session.result("Shell:0", "listed");
+    // The wire has no more than the call.
+    let wire = session.wire.clone();
+    session.call("Shell:1");
+    let torn = session.wire.clone();
+    session.result("Shell:1", "more");
+    let context = session.context.clone();
+    session.answer("first", 100);
+    session.prompt(1, "two");
+    session.answer("second", 200);
+    for (wire, forked_wire) in [(wire.clone(), &wire), (torn, &wire)] {
+        session.wire = wire;
+        let transcript = session.read();
+        assert_eq!(prompts(&transcript), ["one", "two"]);
+        let texts = transcript.messages.iter().map(|message| &*message.text);
+        assert_eq!(
+            texts.collect::<Vec<_>>(),
+            ["one", "", "", "first", "two", "second"]
+        );
+        let at = |messages: usize| {
+            let mut places = transcript.boundaries.iter();
+            places.rfind(|cut| cut.messages == messages)
+        };
+        let whole = at(6).expect("the end of the context");
+        let plan = plan_fork(&transcript, whole).expect("planned");
+        let plan = plan.expect("something to fork");
+        assert_eq!((plan.messages_discarded, plan.messages_kept), (0, 6));
+        assert_eq!(whole.position.offset, transcript.bytes);
+        let middle = at(3).expect("after the call that the wire lacks");
+        let plan = plan_fork(&transcript, middle).expect("planned");
+        let plan = plan.expect("something to fork");
+        assert_eq!((plan.messages_discarded, plan.messages_kept), (3, 3));
+        assert!(middle.position.offset >= context.len() as u64);
+        let (forked, shown) = session.fork(&transcript, 1);
+        assert!(forked.contains("first") && !forked.contains("two"));
+        assert_eq!(&shown, forked_wire);
+    }
+}
+
+#[test]
 fn the_old_form_is_one_file() {
     let mut session = Session::new();
     session.prompt(0, "one");
