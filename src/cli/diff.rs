@@ -54,6 +54,10 @@ pub struct Args {
     #[arg(value_name = "PATH", last = true, add = complete::paths_to_compare())]
     pub paths: Vec<OsString>,
 
+    /// How far the addresses look.
+    #[command(flatten)]
+    pub worktrees: flags::AllWorktrees,
+
     /// Print the number of lines added and removed for each path (the default)
     #[arg(long, group = "form")]
     pub stat: bool,
@@ -116,7 +120,7 @@ impl Run for Args {
                 ignores_space: self.ignore_all_space,
             },
         };
-        let diff = ops::diff::diff(&call.open()?, &request)?;
+        let diff = ops::diff::diff(&self.worktrees.open(call)?, &request)?;
         reply(Ok(DiffPage {
             exit_code: u8::from(self.exit_code && !diff.is_empty()),
             diff,

@@ -23,6 +23,9 @@ pub struct Args {
     #[arg(value_name = "SNAPSHOT", required = true, add = complete::snapshots())]
     pub addresses: Vec<String>,
 
+    #[command(flatten)]
+    pub worktrees: flags::AllWorktrees,
+
     /// Forget them also when something holds them
     #[arg(long)]
     pub force: bool,
@@ -36,7 +39,7 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Pruned>("drop")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        let context = call.open()?;
+        let context = self.worktrees.open(call)?;
         let mut request = ops::drop::Drop {
             addresses: self.addresses.clone(),
             force: self.force,

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueHint};
 
+use super::call::Call;
 use super::complete;
 use crate::error::Result;
 use crate::ops::{Context, request};
@@ -19,6 +20,33 @@ pub struct DryRun {
 impl From<DryRun> for request::DryRun {
     fn from(flag: DryRun) -> Self {
         flag.dry_run.into()
+    }
+}
+
+/// How far an address looks.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct AllWorktrees {
+    /// Let 'latest' and times mean snapshots of other worktrees and repositories, too, and those taken in the past
+    #[arg(long)]
+    all_worktrees: bool,
+}
+
+impl AllWorktrees {
+    /// Opens the repository for addresses that look so far.
+    ///
+    /// # Errors
+    /// As [`Call::open`].
+    pub fn open<'a>(self, call: &Call<'a>) -> Result<Context<'a>> {
+        let context = call.open()?;
+        self.widen(&context);
+        Ok(context)
+    }
+
+    /// Lets addresses look so far.
+    pub fn widen(self, context: &Context<'_>) {
+        if self.all_worktrees {
+            context.widen_addresses();
+        }
     }
 }
 

@@ -34,6 +34,9 @@ pub struct Args {
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 
+    #[command(flatten)]
+    pub worktrees: flags::AllWorktrees,
+
     /// Take the label NAME away
     #[arg(long, value_name = "NAME", add = complete::labels(), conflicts_with_all = ["address", "name"])]
     pub remove: Option<String>,
@@ -46,7 +49,7 @@ impl Run for Args {
     ];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        let context = call.open()?;
+        let context = self.worktrees.open(call)?;
         let Some(name) = self.remove.as_ref().or(self.name.as_ref()) else {
             return reply(ops::label::all(&context));
         };

@@ -28,6 +28,9 @@ pub struct Args {
     /// Put it here
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub worktrees: flags::AllWorktrees,
 }
 
 impl Run for Args {
@@ -38,7 +41,7 @@ impl Run for Args {
             address: self.address.clone(),
             dir: self.dir.clone(),
         };
-        reply(ops::open::open(&call.open()?, &request))
+        reply(ops::open::open(&self.worktrees.open(call)?, &request))
     }
 }
 

@@ -28,6 +28,9 @@ pub struct Args {
     #[arg(long, value_name = "SNAPSHOT", num_args = 1.., add = complete::snapshots())]
     pub snapshots: Vec<String>,
 
+    #[command(flatten)]
+    pub worktrees: flags::AllWorktrees,
+
     /// Pass over the finding with this fingerprint: it is no secret; may be given more than once
     #[arg(long, value_name = "FINGERPRINT")]
     pub allow_finding: Vec<String>,
@@ -42,7 +45,7 @@ impl Run for Args {
             allowed: self.allow_finding.clone(),
             snapshots: self.snapshots.clone(),
         };
-        reply(push::push(&call.open()?, &request))
+        reply(push::push(&self.worktrees.open(call)?, &request))
     }
 }
 

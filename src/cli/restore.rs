@@ -57,6 +57,9 @@ pub struct Args {
     #[arg(value_name = "PATH", add = complete::snapshot_paths())]
     pub paths: Vec<OsString>,
 
+    #[command(flatten)]
+    pub worktrees: flags::AllWorktrees,
+
     /// Put entries of git's index back as the snapshot's index had them, and no files
     #[arg(short = 'S', long)]
     pub staged: bool,
@@ -94,7 +97,7 @@ impl Run for Args {
             dry_run: self.dry_run.into(),
         };
         if self.patch {
-            return swapped(call, |context| in_parts(call, context, &request));
+            return self.swapped(call, |context| in_parts(call, context, &request));
         }
         if !self.lines.is_empty() {
             let ranges = self.lines.iter().map(|word| LineRange::parse(word));
@@ -102,9 +105,23 @@ impl Run for Args {
                 ranges: ranges.collect::<Result<_>>()?,
                 expect: self.expect.as_deref().map(blob).transpose()?,
             };
-            return swapped(call, |context| lines::restore(context, &request, &wanted));
+            return self.swapped(call, |context| lines::restore(context, &request, &wanted));
         }
-        swapped(call, |context| ops::restore::restore(context, &request))
+        self.swapped(call, |context| ops::restore::restore(context, &request))
+    }
+}
+
+impl Args {
+    /// Restores, with addresses that look as far as was said.
+    fn swapped(
+        &self,
+        call: &Call<'_>,
+        restore: impl FnOnce(&Context<'_>) -> Result<Restored>,
+    ) -> Reply {
+        swapped(call, |context| {
+            self.worktrees.widen(context);
+            restore(context)
+        })
     }
 }
 

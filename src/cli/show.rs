@@ -45,6 +45,9 @@ pub struct Args {
     #[arg(value_name = "PATH", last = true, value_hint = ValueHint::AnyPath)]
     pub paths: Vec<OsString>,
 
+    #[command(flatten)]
+    pub worktrees: flags::AllWorktrees,
+
     /// Print how many lines it added and removed for each path, too
     #[arg(long, group = "form")]
     pub stat: bool,
@@ -63,7 +66,7 @@ impl Run for Args {
 
     fn run(&self, call: &Call<'_>) -> Reply {
         let shown = ops::show::show(
-            &call.open()?,
+            &self.worktrees.open(call)?,
             &request::Show {
                 address: self.address.clone(),
                 compared: self.stat || self.patch || !self.paths.is_empty(),

@@ -35,6 +35,9 @@ pub struct Args {
     pub address: String,
 
     #[command(flatten)]
+    pub worktrees: flags::AllWorktrees,
+
+    #[command(flatten)]
     pub dry_run: flags::DryRun,
 
     /// Change files only: leave HEAD and the index as they are
@@ -66,6 +69,7 @@ impl Run for Args {
         };
         let force = bool::from(self.force);
         swapped(call, |context| {
+            self.worktrees.widen(context);
             let travelled = ops::travel::travel(context, &request)?;
             let again = command(&[
                 "tw travel",

@@ -1,6 +1,7 @@
 //! From an address to a snapshot: the grammar is `store::address`'s, the looking up is here.
 //!
-//! Relative addresses and times mean this worktree's snapshots taken in the present. Ambiguity is an error that lists the candidates.
+//! Relative addresses and times mean this worktree's snapshots taken in the present, unless [`Context::widen_addresses`] says
+//! otherwise. Ambiguity is an error that lists the candidates.
 
 use super::Context;
 use super::history::{nth_newest, oldest};
@@ -25,10 +26,11 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
     match address.map_err(|error| or_a_path(ctx, store, text, error))? {
         Address::Id(part) => by_part(store, &part)?.ok_or_else(|| not_found(text)),
         Address::Latest(back) => {
-            let found = nth_newest(ctx, store, IdKind::Snapshot, back as usize, None)?;
+            let reach = ctx.address_reach();
+            let found = nth_newest(ctx, store, (IdKind::Snapshot, reach), back as usize, None)?;
             match found {
                 Some(found) => Ok(found),
-                None if back > 0 && oldest(ctx, store)?.is_some() => Err(not_found(text)),
+                None if back > 0 && oldest(ctx, store, reach)?.is_some() => Err(not_found(text)),
                 None => Err(not_found(text).hint("take one with 'tw snapshot'")),
             }
         }
@@ -142,7 +144,8 @@ fn at_time(ctx: &Context<'_>, store: &Store, text: &str, moment: Moment) -> Resu
         return Err(Error::new(Code::InvalidAddress, message)
             .hint("'latest' is the newest snapshot, 'present' the working tree as it is"));
     }
-    if let Some(found) = nth_newest(ctx, store, IdKind::Snapshot, 0, Some(moment))? {
+    let reach = ctx.address_reach();
+    if let Some(found) = nth_newest(ctx, store, (IdKind::Snapshot, reach), 0, Some(moment))? {
         return Ok(found);
     }
     let missing = Error::new(
@@ -152,7 +155,7 @@ fn at_time(ctx: &Context<'_>, store: &Store, text: &str, moment: Moment) -> Resu
             moment.local()
         ),
     );
-    Err(match oldest(ctx, store)? {
+    Err(match oldest(ctx, store, reach)? {
         Some(oldest) => missing.hint(format!(
             "the oldest is {} of {}: tw show {}",
             oldest.id,

@@ -9,9 +9,24 @@ use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::stored::Stored;
 
-/// Sees what reads as a snapshot of ours in this worktree.
-fn is_ours(ctx: &Context<'_>, stored: &Stored) -> bool {
-    stored.record.worktree == ctx.repo.worktree_name() && stored.record.taken_in != "past"
+/// Which snapshots an address means that names none by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reach {
+    /// Those of this worktree that were taken in the present.
+    #[default]
+    Here,
+    /// Those of every worktree, and those taken in the past.
+    AllWorktrees,
+}
+
+impl Reach {
+    fn takes(self, ctx: &Context<'_>, stored: &Stored) -> bool {
+        let record = &stored.record;
+        match self {
+            Self::Here => record.worktree == ctx.repo.worktree_name() && record.taken_in != "past",
+            Self::AllWorktrees => true,
+        }
+    }
 }
 
 /// What can be read, in order, and what cannot: id and reason.
@@ -70,17 +85,17 @@ pub fn is_listed_here(here: &str, kind: IdKind, worktree: &str, taken_in: &str) 
 
 /// The newest of a kind in this worktree, taken in the present.
 pub fn newest(ctx: &Context<'_>, store: &Store, kind: IdKind) -> Result<Option<Stored>> {
-    nth_newest(ctx, store, kind, 0, None)
+    nth_newest(ctx, store, (kind, Reach::Here), 0, None)
 }
 
-/// The newest but so many of a kind in this worktree, taken in the present, and not after a moment.
+/// The newest but so many of a kind within reach, and not after a moment.
 ///
 /// # Errors
 /// When refs cannot be read.
 pub fn nth_newest(
     ctx: &Context<'_>,
     store: &Store,
-    kind: IdKind,
+    (kind, reach): (IdKind, Reach),
     back: usize,
     until: Option<Moment>,
 ) -> Result<Option<Stored>> {
@@ -92,8 +107,8 @@ pub fn nth_newest(
     let mut step = back + 1;
     loop {
         let (found, _) = in_order(ctx, store, &ids, Some(step), true)?;
-        let mut ours = found.iter().filter(|stored| is_ours(ctx, stored));
-        if let Some(stored) = ours.nth(back) {
+        let mut taken = found.iter().filter(|stored| reach.takes(ctx, stored));
+        if let Some(stored) = taken.nth(back) {
             return Ok(Some(stored.clone()));
         }
         if found.len() < step {
@@ -126,16 +141,17 @@ pub fn before(ctx: &Context<'_>, store: &Store, later: &Stored) -> Result<Option
     Ok(None)
 }
 
-/// The first one that is still kept of this worktree, taken in the present.
+/// The first one within reach that is still kept.
 ///
 /// # Errors
 /// When refs cannot be read.
-pub fn oldest(ctx: &Context<'_>, store: &Store) -> Result<Option<Stored>> {
+pub fn oldest(ctx: &Context<'_>, store: &Store, reach: Reach) -> Result<Option<Stored>> {
     let mut ids = store.ids(IdKind::Snapshot)?;
     ids.reverse();
     for second in ids.chunk_by(|one, other| one.time() == other.time()) {
         let (found, _) = in_order(ctx, store, second, None, true)?;
-        if let Some(first) = found.into_iter().rev().find(|stored| is_ours(ctx, stored)) {
+        let mut oldest_first = found.into_iter().rev();
+        if let Some(first) = oldest_first.find(|stored| reach.takes(ctx, stored)) {
             return Ok(Some(first));
         }
     }

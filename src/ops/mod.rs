@@ -95,7 +95,7 @@ pub mod workspace;
 pub mod workspaces;
 pub mod worktrees;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::OnceLock;
@@ -110,6 +110,7 @@ use crate::store::Store;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::session::Sessions;
 use crate::store::state::StateDir;
+use history::Reach;
 use settings::Settings;
 use stages::Together;
 
@@ -125,6 +126,7 @@ pub struct Context<'a> {
     pub progress: &'a dyn Progress,
     /// Where `tw` was started, absolute and resolved.
     pub cwd: PathBuf,
+    address_reach: Cell<Reach>,
     redactor: OnceLock<Redactor>,
     store: OnceCell<Store>,
     together: RefCell<Option<Rc<dyn Together>>>,
@@ -164,10 +166,21 @@ impl<'a> Context<'a> {
             env,
             progress,
             cwd,
+            address_reach: Cell::default(),
             redactor: OnceLock::new(),
             store: OnceCell::new(),
             together: RefCell::default(),
         })
+    }
+
+    /// Which snapshots relative addresses and times mean.
+    pub fn address_reach(&self) -> Reach {
+        self.address_reach.get()
+    }
+
+    /// Lets relative addresses and times mean the snapshots of every worktree, and those taken in the past, from here on.
+    pub fn widen_addresses(&self) {
+        self.address_reach.set(Reach::AllWorktrees);
     }
 
     /// The store of this worktree, opened at its first use.

@@ -273,6 +273,72 @@ fn relative_addresses_mean_this_worktree_and_the_present() {
 }
 
 #[test]
+fn with_all_worktrees_relative_addresses_mean_what_such_a_list_shows() {
+    let sandbox = Sandbox::new();
+    let linked = sandbox.root().join("linked");
+    sandbox.git(["worktree", "add", "-q", linked.to_str().unwrap()]);
+    sandbox.write("a.txt", "by the first\n");
+    let own = sandbox.snap();
+    let there = |args: &[&str]| {
+        let ran = sandbox.tw_in(&linked, [&["--json"], args].concat());
+        serde_json::from_slice::<Value>(&ran.stdout).unwrap()
+    };
+    for args in [
+        &["show", "latest"][..],
+        &["travel", "latest"],
+        &["restore", "10m", "a.txt"],
+    ] {
+        assert_eq!(
+            there(args)["error"]["code"],
+            "SNAPSHOT_NOT_FOUND",
+            "{args:?}"
+        );
+    }
+    let shown = there(&["show", "latest", "--all-worktrees"]);
+    assert_eq!(shown["snapshot"]["snapshot_id"], id(&own));
+    let shown = there(&["show", "1m", "--all-worktrees"]);
+    assert_eq!(shown["snapshot"]["snapshot_id"], id(&own));
+    let differs = there(&["diff", "latest", "--all-worktrees"]);
+    assert_eq!(differs["files"][0]["path"], "a.txt");
+    let travelled = there(&["travel", "latest", "--all-worktrees", "--dry-run"]);
+    assert_eq!(travelled["snapshot_id"], id(&own));
+    let dropped = there(&["drop", "latest", "--all-worktrees", "--dry-run"]);
+    assert_eq!(dropped["forgotten"][0]["id"], id(&own), "{dropped}");
+    let restored = there(&["restore", "latest", "a.txt", "--all-worktrees"]);
+    assert_eq!(restored["snapshot_id"], id(&own));
+    let report = [
+        "issue",
+        "report",
+        "--task-context",
+        "t",
+        "--symptom",
+        "s",
+        "--success-criteria",
+        "c",
+        "--snapshot",
+        "latest",
+        "--all-worktrees",
+    ];
+    assert_eq!(there(&report)["issue"]["snapshot_id"], id(&own));
+    let tried = there(&["try", "latest", "--all-worktrees", "-n", "1", "--", "true"]);
+    assert_eq!(tried["source"], id(&own));
+    for args in [
+        &["label", "latest", "mine", "--all-worktrees"][..],
+        &["blame", "latest", "a.txt", "--all-worktrees"],
+        &["open", "latest", "../opened", "--all-worktrees"],
+    ] {
+        let done = there(args);
+        assert_eq!(done["ok"], true, "{args:?}: {done}");
+    }
+    // What was taken in the past counts, too, as in the list.
+    sandbox.json(["travel", id(&own)]);
+    let past = sandbox.snap();
+    let newest = there(&["show", "latest", "--all-worktrees"]);
+    assert_eq!(newest["snapshot"]["snapshot_id"], id(&past));
+    assert_eq!(listed(&there(&["list", "--all-worktrees"]))[0], id(&past));
+}
+
+#[test]
 fn a_record_that_cannot_be_read_hides_no_other() {
     let sandbox = Sandbox::new();
     let good = sandbox.snap();

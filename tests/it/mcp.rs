@@ -112,6 +112,16 @@ fn an_answer_is_the_document_of_the_command_and_names_the_workspace() {
             vec!["travel", "start", "--dry-run"],
         ),
         (
+            "timewarp_travel",
+            json!({"snapshot": "latest", "all_worktrees": true, "dry_run": true}),
+            vec!["travel", "latest", "--all-worktrees", "--dry-run"],
+        ),
+        (
+            "timewarp_diff",
+            json!({"from": "latest", "all_worktrees": true}),
+            vec!["diff", "latest", "--all-worktrees"],
+        ),
+        (
             "timewarp_restore",
             json!({"snapshot": "start", "paths": ["a.txt"], "dry_run": true}),
             vec!["restore", "start", "a.txt", "--dry-run"],

@@ -65,6 +65,9 @@ pub struct Args {
     #[arg(long = "copied")]
     copied: bool,
 
+    #[command(flatten)]
+    worktrees: flags::AllWorktrees,
+
     /// Pass over changes of formatting alone: white space, quotes, commas and semicolons
     #[arg(long)]
     ignore_format: bool,
@@ -141,7 +144,7 @@ impl Run for Args {
                 },
                 writes_notes: self.write_notes,
             };
-            return reply(ops::blame::export(&call.open()?, &request));
+            return reply(ops::blame::export(&self.worktrees.open(call)?, &request));
         }
         let by = match self.by {
             None => self.stat.then_some(By::Prompt),
@@ -167,7 +170,7 @@ impl Run for Args {
             ignores_format: self.ignore_format,
             by,
         };
-        let blamed = ops::blame::blame(&call.open()?, &request)?;
+        let blamed = ops::blame::blame(&self.worktrees.open(call)?, &request)?;
         let form = if self.porcelain {
             Form::Porcelain
         } else if self.stat {

@@ -35,6 +35,9 @@ pub struct Args {
     #[arg(long, value_name = "SNAPSHOT", add = complete::destinations())]
     pub snapshot: Option<String>,
 
+    #[command(flatten)]
+    pub worktrees: flags::AllWorktrees,
+
     /// Take the conversation from this session file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub transcript: Option<PathBuf>,
@@ -89,7 +92,7 @@ impl Run for Args {
             session: self.session.clone(),
             selection,
         };
-        reply(issue::report(&call.open()?, &request))
+        reply(issue::report(&self.worktrees.open(call)?, &request))
     }
 }
 

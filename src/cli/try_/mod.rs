@@ -53,6 +53,9 @@ pub struct Args {
     #[arg(value_name = "ADDRESS|ISSUE", add = complete::snapshots())]
     pub what: Option<String>,
 
+    #[command(flatten)]
+    pub worktrees: flags::AllWorktrees,
+
     /// Make N runs
     #[arg(short = 'n', long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub runs: u64,
@@ -127,7 +130,7 @@ impl Run for Args {
             is_typed: true,
         };
         let lines = Lines::new(call.output.shows_lines());
-        let tried = try_::start(&call.open()?, &request, &lines);
+        let tried = try_::start(&self.worktrees.open(call)?, &request, &lines);
         std::mem::drop(lines);
         reply(tried)
     }

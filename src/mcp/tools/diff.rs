@@ -14,6 +14,9 @@ pub struct Diff {
     from: Option<Address>,
     /// Compare to this one. Default: present, the working tree as it is.
     to: Option<Address>,
+    /// Let 'latest' and times mean snapshots of other worktrees and repositories, too, and those taken in the past.
+    #[serde(default)]
+    all_worktrees: bool,
     /// Only these paths in the working tree, relative to the directory, and what lies beneath them.
     #[serde(default)]
     paths: Vec<String>,
@@ -29,6 +32,9 @@ impl Request for Diff {
     const QUOTES: Option<&str> = Some("patches");
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
+        if self.all_worktrees {
+            ctx.widen_addresses();
+        }
         let request = DiffSides {
             from: self.from.map(String::from),
             to: self.to.map(String::from),

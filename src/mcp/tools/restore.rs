@@ -12,6 +12,9 @@ use crate::ops::pathspec::literally;
 pub struct Restore {
     /// Whose files: an id or part of it, 'latest', 'session', a label, a time.
     snapshot: Address,
+    /// Let 'latest' and times mean snapshots of other worktrees and repositories, too, and those taken in the past.
+    #[serde(default)]
+    all_worktrees: bool,
     /// Which paths, relative to the directory, and what lies beneath them. Default: the whole tree.
     #[serde(default)]
     paths: Vec<String>,
@@ -30,6 +33,9 @@ impl Request for Restore {
     const QUOTES: Option<&str> = Some("title and hint of the snapshot");
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
+        if self.all_worktrees {
+            ctx.widen_addresses();
+        }
         let paths = paths(self.paths);
         let mut is_whole = paths.is_empty();
         for path in &paths {

@@ -13,6 +13,9 @@ use crate::ops::issue;
 pub struct Travel {
     /// Where to: an id or part of it, 'latest', 'latest~2', 'session', a label, a time such as '2h ago'.
     snapshot: Option<Address>,
+    /// Let 'latest' and times mean snapshots of other worktrees and repositories, too, and those taken in the past.
+    #[serde(default)]
+    all_worktrees: bool,
     /// Go to this issue's snapshot and open a run of it; instead of 'snapshot'.
     issue_id: Option<Address>,
     /// Change files only: leave HEAD and the index as they are. Not for an issue.
@@ -33,6 +36,9 @@ impl Request for Travel {
     const QUOTES: Option<&str> = Some("title and hint of the snapshot");
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
+        if self.all_worktrees {
+            ctx.widen_addresses();
+        }
         let request = request::Travel {
             dry_run: self.dry_run.into(),
             files_only: self.files_only,

@@ -43,7 +43,8 @@ fn named_snapshots_go_along_and_can_be_travelled_to() {
     assert_eq!(hub.refs(), "");
     let pushed = a.json(["push", "--snapshots", &id, "latest~1"]);
     assert_eq!(ids(&pushed, "sent"), [issue.clone(), id.clone()]);
-    assert_eq!(a.json(["push", "--snapshots", &id])["sent"], json!([]));
+    let again = a.json(["push", "--snapshots", "latest~1", "--all-worktrees"]);
+    assert_eq!(again["sent"], json!([]));
     assert_eq!(hub.refs(), format!("{CHAIN}\n{REF}\n"));
     assert_eq!(
         hub.git(["rev-list", "--count", CHAIN]).trim(),

@@ -31,6 +31,9 @@ pub struct Report {
     kind: Option<String>,
     /// Tie it to this snapshot instead of the state as it is now.
     snapshot: Option<Address>,
+    /// Let 'latest' and times mean snapshots of other worktrees and repositories, too, and those taken in the past.
+    #[serde(default)]
+    all_worktrees: bool,
     /// Keep only the last so many turns of the conversation.
     last: Option<usize>,
 }
@@ -42,6 +45,9 @@ impl Request for Report {
     const QUOTES: Option<&str> = super::QUOTES;
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
+        if self.all_worktrees {
+            ctx.widen_addresses();
+        }
         let request = issue::Report {
             fields: ReportFields {
                 task_context: Some(self.task_context),
