@@ -1,5 +1,7 @@
 //! `tw issue`: reports, changes, runs, the desk, and what plain git does in between.
 
+mod desk;
+
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};

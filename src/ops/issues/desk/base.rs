@@ -34,6 +34,9 @@ struct Known {
     tip: String,
     /// The hashes that are ours.
     sha256: Vec<String>,
+    /// The hash of an edited one that stays, because it has more than its texts, which were taken in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seen: Option<String>,
 }
 
 /// Held while a desk is read or written. Who dies meanwhile is seen by the next command, which clears away what was half written.
@@ -105,12 +108,26 @@ impl Base {
         known.sha256.push(hash(bytes));
     }
 
+    /// Whether the texts of these bytes were taken in while the file stayed.
+    pub fn has_seen(&self, name: &str, bytes: &[u8]) -> bool {
+        let seen = self.files.get(name).and_then(|known| known.seen.as_ref());
+        seen.is_some_and(|seen| *seen == hash(bytes))
+    }
+
+    /// The texts of these bytes were taken in, and the file stays.
+    pub fn see(&mut self, name: &str, bytes: &[u8]) {
+        self.version = 1;
+        let known = self.files.entry(name.to_owned()).or_default();
+        known.seen = Some(hash(bytes));
+    }
+
     /// These bytes alone are ours, written from this commit.
     pub fn only(&mut self, name: &str, bytes: &[u8], tip: Oid) {
         self.version = 1;
         let known = Known {
             tip: tip.to_string(),
             sha256: vec![hash(bytes)],
+            seen: None,
         };
         self.files.insert(name.to_owned(), known);
     }

@@ -3,21 +3,22 @@
 //! Owns writing these files and taking in what an editor did to them, as a three-way merge against the version written
 //! last. Only texts come from there (redacted), never ids, snapshot, status or commands. When both sides changed a text the
 //! desk wins, the other version stays in the record's history, and it is said. A file that cannot be read as what it
-//! should be is left as it is. A desk that cannot be used is said and fails nothing: the record is what counts.
+//! should be, or that has what the record has no place for, is left as it is. A desk that cannot be used is said and fails nothing: the record is what counts.
 
 mod base;
 pub mod exclude;
+mod fields;
 mod markdown;
 mod place;
 
 use std::fmt::Write as _;
 
 use base::Base;
+use fields::Unplaced;
 pub use markdown::render;
 use place::{DeskEntry, Place};
-use serde_json::Value;
 
-use super::{DeskPaths, extended, load, update};
+use super::{DeskPaths, load, update};
 use crate::error::Result;
 use crate::ops::Context;
 use crate::ops::gitview::read_index;
@@ -31,14 +32,8 @@ use crate::store::names::Record;
 use crate::store::records::Json;
 use crate::text::{has_hidden, hidden, is_unsafe, visible, without_mark};
 
-/// A text of `issue.json` that may be edited on the desk: its name, and whether it may be empty.
-const TEXTS: [(&str, bool); 5] = [
-    ("task_context", false),
-    ("symptom", false),
-    ("success_criteria", false),
-    ("suspected_cause", true),
-    ("chat_summary", true),
-];
+/// What a change that came from the desk is called in the record's history.
+const EDITED: &str = "edited on the desk";
 
 fn directory(id: IssueId) -> String {
     format!(".timewarp/issues/{id}")
@@ -74,7 +69,7 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
             DeskEntry::File(found) if found == bytes => base.only(name, &bytes, loaded.tip),
             DeskEntry::File(found) if !base.knows(name, &found) => {
                 notices.push(format!(
-                    "'{}/{name}' was edited and could not be taken in, so it is left as it is",
+                    "'{}/{name}' has edits that could not be taken in, so it is left as it is",
                     directory(id)
                 ));
             }
@@ -146,6 +141,10 @@ fn is_tracked(ctx: &Context<'_>, store: &Store, id: IssueId, name: &str) -> Resu
 #[derive(Default)]
 struct Edited {
     issue: Option<Json>,
+    /// What of `issue.json` the record has no place for.
+    unplaced: Unplaced,
+    /// The texts of `issue.json` were taken in by an earlier look.
+    is_seen: bool,
     experiment: Option<markdown::Parsed>,
     notices: Vec<String>,
 }
@@ -175,24 +174,26 @@ pub fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<Stri
         issue: written(ISSUE_FILE),
         experiment: written(EXPERIMENT_FILE),
     };
-    if let (Some(json), Some(issue)) = (&edited.issue, &written.issue)
-        && let Some(said) = unknown_fields(id, json, &issue.to_json())
-    {
-        notices.push(said);
-        edited.issue = None;
-    }
     if written.is_missing(&edited) {
         notices.push(format!(
             "issue {id}: what its desk was written from is gone, so edits there cannot be taken in"
         ));
         return Ok(notices);
     }
-    let mut redacting = Redacting::new(ctx);
-    let (said, _) = update(ctx, store, id, "edited on the desk", |issue| {
-        Ok(merge(issue, &written, &edited, &mut redacting))
-    })?;
+    if let (Some(desk), Some(written)) = (&edited.issue, &written.issue) {
+        let record = written.to_json();
+        edited.unplaced = Unplaced::find(desk, &record);
+        let path = format!("{}/{ISSUE_FILE}", directory(id));
+        notices.extend(edited.unplaced.sentences(&path));
+        let not_taken = fields::not_taken(desk, &record);
+        notices.extend(not_taken.iter().map(|said| format!("issue {id}: {said}")));
+    }
+    if edited.is_seen {
+        edited.issue = None;
+    }
+    notices.extend(merge(ctx, store, id, &written, &edited)?);
     settle(ctx, store, id, &edited)?;
-    Ok(extended(notices, said))
+    Ok(notices)
 }
 
 /// The issue as each file was written from it.
@@ -230,6 +231,7 @@ fn edits(ctx: &Context<'_>, store: &Store, id: IssueId, base: &Base) -> Result<E
         if name == EXPERIMENT_FILE {
             edited.experiment = Some(markdown::parse(text));
         } else {
+            edited.is_seen = base.has_seen(name, &bytes);
             match serde_json::from_str(text) {
                 Ok(json) => edited.issue = Some(json),
                 Err(error) => edited.notices.push(format!(
@@ -242,7 +244,7 @@ fn edits(ctx: &Context<'_>, store: &Store, id: IssueId, base: &Base) -> Result<E
     Ok(edited)
 }
 
-/// What was taken in counts as written, so that the next writing may replace it.
+/// What was taken in counts as written, so that the next writing may replace it; a file that has more than that as seen.
 fn settle(ctx: &Context<'_>, store: &Store, id: IssueId, edited: &Edited) -> Result<()> {
     let _lock = base::lock(store)?;
     let Some(place) = Place::open(ctx, &directory(id))? else {
@@ -265,7 +267,9 @@ fn settle(ctx: &Context<'_>, store: &Store, id: IssueId, edited: &Edited) -> Res
             }
             _ => edited.issue == serde_json::from_slice(text).ok(),
         };
-        if same {
+        if same && name == ISSUE_FILE && !edited.unplaced.is_empty() {
+            base.see(name, &bytes);
+        } else if same {
             base.also(name, &bytes);
         }
     }
@@ -278,57 +282,45 @@ fn decide(written: &str, ours: &str, desk: &str) -> Option<bool> {
     (desk != written && desk != ours).then(|| ours != written)
 }
 
-/// Puts what the desk changed into the issue. Gives sentences about what was changed on both sides, or not taken.
+/// Puts what the desk changed into the issue, one version for each file: where both have a section, the history keeps the
+/// one that does not stand. Gives sentences about what was changed on both sides.
 fn merge(
-    issue: &mut Issue,
+    ctx: &Context<'_>,
+    store: &Store,
+    id: IssueId,
     written: &Written,
     edited: &Edited,
-    redacting: &mut Redacting,
-) -> Vec<String> {
-    let id = issue.id;
-    let ignored = match (&edited.issue, &written.issue) {
-        (Some(json), Some(written)) => not_taken(id, json, &written.to_json()),
-        _ => None,
-    };
-    let mut notices: Vec<String> = ignored.into_iter().collect();
-    let mut both = |name: &str, conflict: bool| {
-        if conflict {
-            notices.push(format!(
-                "issue {id}: '{name}' was changed here and on the desk; the desk's version stands, the other is in the history"
-            ));
-        }
-    };
-    if let (Some(json), Some(written)) = (&edited.issue, &written.issue) {
-        for (name, may_be_empty) in TEXTS {
-            let desk = match json.get(name) {
-                Some(Value::String(text)) => text.as_str(),
-                Some(Value::Null) if may_be_empty => "",
-                _ => continue,
-            };
-            if desk.trim().is_empty() && !may_be_empty {
-                continue;
-            }
-            let before = field(written, name);
-            let ours = field(issue, name);
-            if let Some(conflict) = decide(&before, &ours, desk) {
-                both(name, conflict);
-                set_field(issue, name, redacting.text(desk.trim_end()));
-            }
-        }
+) -> Result<Vec<String>> {
+    let mut redacting = Redacting::new(ctx);
+    let mut both = Vec::new();
+    if let (Some(desk), Some(written)) = (&edited.issue, &written.issue) {
+        let (names, _) = update(ctx, store, id, EDITED, |issue| {
+            Ok(fields::merge(issue, written, desk, &mut redacting))
+        })?;
+        both.extend(names);
     }
     if let (Some(parsed), Some(written)) = (&edited.experiment, &written.experiment) {
-        merge_experiment(issue, written, parsed, redacting, &mut both);
+        let (names, _) = update(ctx, store, id, EDITED, |issue| {
+            Ok(merge_experiment(issue, written, parsed, &mut redacting))
+        })?;
+        both.extend(names);
     }
-    notices
+    let said = |name| {
+        format!(
+            "issue {id}: '{name}' was changed here and on the desk; the desk's version stands, the other is in the history"
+        )
+    };
+    Ok(both.into_iter().map(said).collect())
 }
 
+/// Puts what `experiment.md` changed into the issue. Gives the sections that were changed on both sides.
 fn merge_experiment(
     issue: &mut Issue,
     written: &Issue,
     parsed: &markdown::Parsed,
     redacting: &mut Redacting,
-    both: &mut impl FnMut(&str, bool),
-) {
+) -> Vec<String> {
+    let mut both = Vec::new();
     let before = markdown::parse(&markdown::render(written));
     let parsed = &parsed.clone().with_notes(&before);
     let ours = markdown::parse(&markdown::render(issue));
@@ -342,7 +334,7 @@ fn merge_experiment(
         };
         let before = text(&before).unwrap_or_default();
         if let Some(conflict) = decide(&before, &text(&ours).unwrap_or_default(), &desk) {
-            both(name, conflict);
+            both.extend(conflict.then(|| (*name).to_owned()));
             *slot = redacting.text(&as_meant(&desk, was_written));
         }
     }
@@ -355,7 +347,7 @@ fn merge_experiment(
         let was = of(&before, name).unwrap_or_default();
         let is_new = of(&before, name).is_none() && desk.is_empty();
         if let Some(conflict) = decide(&was, &ours, desk).or(is_new.then_some(false)) {
-            both(name, conflict);
+            both.extend(conflict.then(|| name.clone()));
             let was_written = written
                 .experiment
                 .extra
@@ -376,6 +368,7 @@ fn merge_experiment(
         let name = &visible(name);
         !(gone(name) && of(&before, name) == of(&ours, name))
     });
+    both
 }
 
 /// A section as an editor meant it: where it was written with escapes, an escape stands for what it escaped.
@@ -384,62 +377,5 @@ fn as_meant(desk: &str, written: &str) -> String {
         hidden(desk)
     } else {
         desk.to_owned()
-    }
-}
-
-/// Says which fields of `issue.json` are none of an issue: there is nowhere to keep them, so the file stays.
-fn unknown_fields(id: IssueId, desk: &Json, written: &Json) -> Option<String> {
-    let known =
-        |name: &str| written.contains_key(name) || TEXTS.iter().any(|(text, _)| *text == name);
-    let names: Vec<&str> = desk
-        .keys()
-        .map(String::as_str)
-        .filter(|name| !known(name))
-        .collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "'{}/{ISSUE_FILE}' has {}, which no issue has, and is not taken in",
-            directory(id),
-            names.join(", ")
-        )
-    })
-}
-
-/// Says which edits of `issue.json` count for nothing: commands are there for them.
-fn not_taken(id: IssueId, desk: &Json, written: &Json) -> Option<String> {
-    let names: Vec<&str> = written
-        .iter()
-        .filter(|(name, value)| {
-            let is_text = TEXTS.iter().any(|(text, _)| text == name);
-            !is_text && desk.get(*name).is_some_and(|desk| desk != *value)
-        })
-        .map(|(name, _)| name.as_str())
-        .collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "issue {id}: only texts are taken in from issue.json, not {}",
-            names.join(", ")
-        )
-    })
-}
-
-fn field(issue: &Issue, name: &str) -> String {
-    match name {
-        "task_context" => issue.task_context.clone(),
-        "symptom" => issue.symptom.clone(),
-        "success_criteria" => issue.success_criteria.clone(),
-        "suspected_cause" => issue.suspected_cause.clone().unwrap_or_default(),
-        _ => issue.chat_summary.clone().unwrap_or_default(),
-    }
-}
-
-fn set_field(issue: &mut Issue, name: &str, text: String) {
-    let optional = |text: String| Some(text).filter(|text| !text.is_empty());
-    match name {
-        "task_context" => issue.task_context = text,
-        "symptom" => issue.symptom = text,
-        "success_criteria" => issue.success_criteria = text,
-        "suspected_cause" => issue.suspected_cause = optional(text),
-        _ => issue.chat_summary = optional(text),
     }
 }

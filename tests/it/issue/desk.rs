@@ -1,0 +1,117 @@
+//! What is typed into `issue.json` on the desk: it is in the record after a look, or it stands in the file still.
+
+use serde_json::{Value, json};
+
+use super::{id, ready, report};
+use crate::sandbox::Sandbox;
+
+/// Edits the desk's `issue.json`. Gives its text.
+fn edited(sandbox: &Sandbox, id: &str, edit: impl FnOnce(&mut Value)) -> String {
+    let file = format!(".timewarp/issues/{id}/issue.json");
+    let mut json: Value = serde_json::from_str(&sandbox.text(&file)).unwrap();
+    edit(&mut json);
+    let text = serde_json::to_string_pretty(&json).unwrap();
+    sandbox.write(&file, &text);
+    text
+}
+
+fn on_desk(sandbox: &Sandbox, id: &str) -> String {
+    sandbox.text(format!(".timewarp/issues/{id}/issue.json"))
+}
+
+#[test]
+fn texts_beside_a_name_that_no_issue_has_are_taken_in() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let text = edited(&sandbox, &id, |json| {
+        json["symptom"] = json!("it hangs twice");
+        json["my_notes"] = json!("an hour of work");
+        json["experiment"]["my_plan"] = json!("x");
+    });
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["symptom"], "it hangs twice");
+    let notices = shown["notices"].to_string();
+    assert!(
+        notices.contains("has experiment.my_plan, my_notes, which no issue has"),
+        "{notices}"
+    );
+    assert_eq!(on_desk(&sandbox, &id), text, "the file is left as it is");
+    // What was taken in once does not come back over a later change.
+    sandbox.json(["issue", "edit", &id, "--symptom", "by a command"]);
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["symptom"], "by a command");
+    assert!(shown["notices"].to_string().contains("my_notes"));
+    assert_eq!(on_desk(&sandbox, &id), text);
+    // With the strange names gone the file is tw's again.
+    edited(&sandbox, &id, |json| {
+        json.as_object_mut().unwrap().remove("my_notes");
+        let experiment = json["experiment"].as_object_mut().unwrap();
+        experiment.remove("my_plan");
+        json["task_context"] = json!("again");
+    });
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["task_context"], "again");
+    assert!(on_desk(&sandbox, &id).contains("again"));
+    assert_eq!(sandbox.json(["issue", "get", &id])["notices"], json!([]));
+}
+
+#[test]
+fn sections_of_the_experiment_are_taken_in_from_the_json_too() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    edited(&sandbox, &id, |json| {
+        json["experiment"]["repro"] = json!(format!("run it twice with {secret}"));
+        json["experiment"]["extra"] = json!({"Mine": "also this"});
+    });
+    let shown = sandbox.json(["issue", "get", &id]);
+    let experiment = &shown["issue"]["experiment"];
+    let repro = experiment["repro"].as_str().unwrap();
+    assert!(
+        repro.starts_with("run it twice with ***REDACTED"),
+        "{repro}"
+    );
+    assert_eq!(experiment["extra"], json!({"Mine": "also this"}));
+    assert_eq!(shown["notices"], json!([]));
+    let markdown = sandbox.text(format!(".timewarp/issues/{id}/experiment.md"));
+    assert!(markdown.contains("run it twice") && markdown.contains("## Mine"));
+    // Of one section in both files the history keeps the other.
+    edited(&sandbox, &id, |json| {
+        json["experiment"]["repro"] = json!("in the json");
+        json["experiment"]["extra"] = json!({});
+    });
+    let edited = markdown.replace(repro, "in the markdown");
+    sandbox.write(format!(".timewarp/issues/{id}/experiment.md"), edited);
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["experiment"]["repro"], "in the markdown");
+    let history = sandbox.git(["log", "-p", &super::face(&id)]);
+    assert!(history.contains("in the json"), "{history}");
+}
+
+#[test]
+fn a_value_of_another_type_is_named_and_stays_in_the_file() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let text = edited(&sandbox, &id, |json| {
+        json["suspected_cause"] = json!(["a long list"]);
+        json["experiment"]["result"] = json!(3);
+        json["task_context"] = json!("running");
+    });
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["task_context"], "running");
+    assert_eq!(shown["issue"]["suspected_cause"], Value::Null);
+    let notices = shown["notices"].to_string();
+    assert!(notices.contains("suspected_cause"), "{notices}");
+    assert!(notices.contains("experiment.result"), "{notices}");
+    assert_eq!(on_desk(&sandbox, &id), text);
+    // An emptied text that a report needs is said, and comes back.
+    edited(&sandbox, &id, |json| {
+        json["suspected_cause"] = Value::Null;
+        json["experiment"]["result"] = json!("");
+        json["symptom"] = json!("");
+    });
+    let shown = sandbox.json(["issue", "get", &id]);
+    let notices = shown["notices"].to_string();
+    assert!(notices.contains("'symptom' may not be empty"), "{notices}");
+    assert!(on_desk(&sandbox, &id).contains("it hangs"));
+}
