@@ -7,6 +7,7 @@ pub mod attempts;
 pub mod backtrack;
 pub mod bisect;
 pub mod blame;
+pub mod caller;
 pub mod capture;
 pub mod checkpoint;
 pub mod checkpoints;

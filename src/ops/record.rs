@@ -5,6 +5,7 @@
 //! is taken back and the whole is tried again.
 
 use super::Context;
+use super::caller;
 use super::capture::heldcommits::held;
 use super::capture::{Capture, CaptureOptions, Storing, Writing, capture, recorded_access};
 use crate::env::{Moment, fail_point};
@@ -524,11 +525,8 @@ fn new_record(
 ) -> Result<SnapshotRecord> {
     let mut record = SnapshotRecord::new("", "snapshot");
     record.created_at = now.rfc3339();
-    record.session_id = about
-        .session_id
-        .clone()
-        .or_else(|| state.session_id.clone().filter(|_| !state.session_ended));
-    record.agent.clone_from(&about.agent);
+    let (session, agent) = (about.session_id.as_deref(), about.agent.as_deref());
+    (record.session_id, record.agent) = caller::recorded(ctx, state, session, agent);
     record.worktree = ctx.repo.worktree_name();
     record.workspace_root = ctx.repo.worktree_root().display().to_string();
     record.trigger.clone_from(&about.trigger);

@@ -526,7 +526,8 @@ fn each_filter_of_a_list_leaves_what_it_says() {
         titles(sandbox.json(["list", "--session", "one-t", "-n", "1"])),
         ["later"]
     );
-    assert_eq!(titles(sandbox.json(["list", "--agent", "claude"])).len(), 1);
+    // The start's, and what was taken in the session.
+    assert_eq!(titles(sandbox.json(["list", "--agent", "claude"])).len(), 2);
     assert_eq!(
         titles(sandbox.json(["list", "--", "src"])),
         ["the printer", "the Parser"]

@@ -171,7 +171,7 @@ fn each_filter_leaves_what_it_says() {
     let all = entries(&sandbox, &["log"]).len();
     assert_eq!(
         entries(&sandbox, &["log", "--agent", "claude"]).len(),
-        all - 2
+        all - 1
     );
     assert_eq!(entries(&sandbox, &["log", "--agent", "nobody"]).len(), 0);
     assert!(entries(&sandbox, &["log", "--session", &session[..8]]).len() >= 5);

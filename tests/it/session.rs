@@ -144,11 +144,19 @@ fn the_caller_is_known_by_its_environment_before_the_state() {
             .output()
             .unwrap();
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        document["snapshot"]["snapshot_id"].clone()
+        if document["ok"] == true {
+            document["snapshot"]["snapshot_id"].clone()
+        } else {
+            document["error"]["code"].clone()
+        }
     };
     assert_eq!(shown(Some("mine-1")), mine["snapshot_id"]);
     assert_eq!(shown(None), theirs["snapshot_id"]);
-    assert_eq!(shown(Some("unknown")), theirs["snapshot_id"]);
+    assert_eq!(
+        shown(Some("unknown")),
+        "NO_SESSION_SNAPSHOT",
+        "never another one's"
+    );
     // Without an id a start takes the environment's, with its agent.
     for (variable, id, agent) in [
         ("GEMINI_SESSION_ID", "gem-1", "gemini"),
@@ -165,6 +173,51 @@ fn the_caller_is_known_by_its_environment_before_the_state() {
         assert_eq!(document["session"]["session_id"], id);
         assert_eq!(document["session"]["agent"], agent);
     }
+}
+
+#[test]
+fn what_is_recorded_is_the_callers_and_names_its_agent() {
+    let sandbox = Sandbox::new();
+    start(&sandbox, &["--session", "mine-1", "--agent", "claude"]);
+    start(&sandbox, &["--session", "theirs-1", "--agent", "codex"]);
+    let ran = |session: Option<&str>, args: &[&str]| -> Value {
+        let mut command = sandbox.tw_command();
+        if let Some(session) = session {
+            command.env("CLAUDE_CODE_SESSION_ID", session);
+        }
+        let output = command.arg("--json").args(args).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let report = [
+        "issue",
+        "report",
+        "--task-context",
+        "a",
+        "--symptom",
+        "b",
+        "--success-criteria",
+        "c",
+    ];
+    for (caller, session, agent) in [
+        (Some("mine-1"), "mine-1", "claude"),
+        (Some("unknown"), "unknown", "claude"),
+        (None, "theirs-1", "codex"),
+    ] {
+        let taken = ran(caller, &["snapshot"])["snapshot"].clone();
+        assert_eq!(
+            (&taken["session_id"], &taken["agent"]),
+            (&json!(session), &json!(agent))
+        );
+        let said = ran(caller, &["status"])["session"].clone();
+        assert_eq!(said, json!({"session_id": session, "agent": agent}));
+        let issue = ran(caller, &report)["issue"].clone();
+        assert_eq!(
+            (&issue["session_id"], &issue["agent"]),
+            (&json!(session), &json!(agent))
+        );
+    }
+    let named = ran(Some("mine-1"), &["snapshot", "--session", "theirs-1"]);
+    assert_eq!(named["snapshot"]["agent"], "codex");
 }
 
 #[test]

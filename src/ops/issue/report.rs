@@ -49,7 +49,8 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
     let mut notices = recover::recover_by_itself(ctx, store)?;
     let caller = sessions::caller(ctx, store, request.session.as_deref(), None)?;
     let record = registered(ctx, caller.as_ref())?;
-    let agent = record.as_ref().and_then(|record| record.agent.clone());
+    let registered = record.as_ref().and_then(|record| record.agent.clone());
+    let agent = registered.or_else(|| caller.as_ref()?.agent.clone());
     let snapshot = snapshot(ctx, store, request, (caller.as_ref(), &agent), &mut notices)?;
     let source = Source {
         transcript: request.transcript.as_deref(),
@@ -207,7 +208,7 @@ fn snapshot(
             preferred: of_session.into_iter().collect(),
             trigger: "issue-report".into(),
             session: caller.map(|caller| caller.session_id.clone()),
-            agent: agent.clone().or_else(|| caller?.agent.clone()),
+            agent: agent.clone(),
             ..Take::default()
         },
     )
@@ -252,12 +253,15 @@ fn issue(
             state.session_id.filter(|_| !state.session_ended)
         })
         .or_else(|| chat?.session_id.clone());
+    // The snapshot may be another session's, with another agent.
+    let of_snapshot = snapshot.record.agent.clone();
+    let of_snapshot = of_snapshot.filter(|_| snapshot.record.session_id == session_id);
     Ok(Issue {
         session_id,
         agent: chat
             .and_then(|chat| chat.agent.clone())
             .or_else(|| texts.agent.clone())
-            .or_else(|| snapshot.record.agent.clone()),
+            .or(of_snapshot),
         task_context: redacting.text(&required(&fields.task_context)),
         symptom: redacting.text(&required(&fields.symptom)),
         suspected_cause: redacting.optional(optional(&fields.suspected_cause).as_deref()),

@@ -13,17 +13,17 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::Context;
+use super::caller::by_environment;
 use super::outcome::{Forgotten, SnapshotView};
-use crate::agents::AGENTS;
-use crate::agents::hook::HookEvent;
-use crate::env::Env;
 use crate::error::{Code, Error, Result};
 use crate::json;
 use crate::store::Store;
 use crate::store::checkpoint::Counts;
 use crate::store::id::SnapshotId;
 use crate::store::session::{Origin, SessionRecord, Sessions};
+use crate::store::state::State;
 
+pub use super::caller::{Caller, Via, caller};
 pub use end::{children, end, find};
 pub use start::{TRIGGER, start, start_of_event};
 
@@ -203,75 +203,6 @@ pub struct Ended {
     pub ended_with_it: Vec<String>,
 }
 
-/// How the caller's session became known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
-    /// Somebody named it.
-    Flag,
-    /// The hook's payload.
-    Hook,
-    /// The agent's own environment variable.
-    Environment,
-    /// It is the last one started in this worktree.
-    State,
-}
-
-/// The session that calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// Its id.
-    pub session_id: String,
-    /// Its agent, when that is known.
-    pub agent: Option<String>,
-    /// How it became known.
-    pub via: Via,
-}
-
-/// The session that calls: `named`, else the hook's payload, else an agent's environment variable, else the last one started
-/// in this worktree.
-///
-/// # Errors
-/// When `state.json` cannot be read.
-pub fn caller(
-    ctx: &Context<'_>,
-    store: &Store,
-    named: Option<&str>,
-    event: Option<&HookEvent>,
-) -> Result<Option<Caller>> {
-    let of = |session_id: &str, agent: Option<&str>, via| Caller {
-        session_id: session_id.to_owned(),
-        agent: agent.map(str::to_owned),
-        via,
-    };
-    if let Some(id) = named {
-        return Ok(Some(of(id, None, Via::Flag)));
-    }
-    if let Some((event, id)) = event.and_then(|event| Some((event, event.session_id.as_deref()?))) {
-        return Ok(Some(of(id, Some(event.agent), Via::Hook)));
-    }
-    if let Some((agent, id)) = by_environment(ctx.env, None) {
-        return Ok(Some(of(id, Some(agent), Via::Environment)));
-    }
-    let state = store.dir.state()?;
-    let last = state.session_id.filter(|_| !state.session_ended);
-    Ok(last.map(|id| of(&id, None, Via::State)))
-}
-
-/// The session that an agent's own variable names. `only` names the one agent to look at.
-fn by_environment<'e>(env: &'e Env, only: Option<&str>) -> Option<(&'static str, &'e str)> {
-    let fits = |name: &str| only.is_none_or(|only| only == name);
-    AGENTS
-        .iter()
-        .filter(|agent| fits(agent.name()))
-        .find_map(|agent| {
-            let mut ids = agent
-                .session_variables()
-                .iter()
-                .filter_map(|name| env.text(name));
-            Some((agent.name(), ids.next()?))
-        })
-}
-
 /// The current snapshot of the session with this id: for a sub-agent that of its root.
 ///
 /// # Errors
@@ -288,27 +219,34 @@ pub fn snapshot_of(ctx: &Context<'_>, session_id: &str) -> Result<SnapshotId> {
     })
 }
 
-/// The snapshot that the address `session` means: that of the caller's session, else that of the last one started here.
+/// The snapshot that the address `session` means: that of the caller's session, never another one's.
 ///
 /// # Errors
 /// `NO_SESSION_SNAPSHOT`, or when state or register cannot be read.
 pub fn current_snapshot(ctx: &Context<'_>, store: &Store) -> Result<SnapshotId> {
-    let sessions = ctx.sessions();
-    let named = match by_environment(ctx.env, None) {
-        Some((_, id)) => sessions.get(&sessions.root_of(id)?)?,
-        None => None,
-    };
-    // An agent may run a command in another worktree, whose files that snapshot does not have.
-    let here = named.filter(|record| record.worktree == ctx.repo.worktree_name());
-    let of_caller = here.and_then(|record| record.snapshot_id().map(str::to_owned));
-    let id = match of_caller {
-        Some(id) => Some(id),
-        None => store.dir.state()?.session_snapshot_id,
+    let state = store.dir.state()?;
+    let id = match caller(ctx, store, None, None)? {
+        Some(caller) if caller.via != Via::State => snapshot_here(ctx, &state, &caller.session_id)?,
+        _ => state.session_snapshot_id,
     };
     id.as_deref().and_then(SnapshotId::parse).ok_or_else(|| {
         Error::new(Code::NoSessionSnapshot, "this session has no snapshot")
             .hint("run 'tw snapshot' and use 'latest'")
     })
+}
+
+/// The snapshot that a session has in this worktree: an agent may run a command in another one, whose files the session's
+/// snapshot does not have.
+fn snapshot_here(ctx: &Context<'_>, state: &State, session_id: &str) -> Result<Option<String>> {
+    let sessions = ctx.sessions();
+    let root = sessions.root_of(session_id)?;
+    let here = ctx.repo.worktree_name();
+    let record = sessions.get(&root)?;
+    let here = record.filter(|record| record.worktree == here);
+    let id = here.and_then(|record| record.snapshot_id().map(str::to_owned));
+    // Its start in the past took none, or it went on elsewhere since: what this worktree's state notes of it stands.
+    let noted = state.session_id.as_ref().filter(|last| **last == root);
+    Ok(id.or_else(|| noted.and(state.session_snapshot_id.clone())))
 }
 
 /// Notes a sign of life of a session that the register knows. Answers whether it does.
