@@ -221,6 +221,27 @@ fn what_is_recorded_is_the_callers_and_names_its_agent() {
 }
 
 #[test]
+fn a_transcript_is_found_from_wherever_it_was_not_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sub/talk.jsonl", "");
+    let started = sandbox.tw_in(
+        sandbox.path("sub"),
+        [
+            "--json",
+            "session",
+            "start",
+            "--session",
+            "s-1",
+            "--transcript",
+            "./talk.jsonl",
+        ],
+    );
+    let started: Value = serde_json::from_str(&started.out()).unwrap();
+    let expected = sandbox.path("sub/talk.jsonl");
+    assert_eq!(started["session"]["transcript"], json!(expected));
+}
+
+#[test]
 fn a_session_without_an_id_gets_one_and_silence_ends_its_life() {
     let sandbox = Sandbox::new();
     let id = sandbox.ok(["-q", "session", "start"]);

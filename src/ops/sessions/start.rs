@@ -1,5 +1,6 @@
 //! The start of a session: the register first, then its snapshot, then retention.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Asked, NoSnapshot, Start, Started, by_environment, touch, view};
@@ -40,10 +41,14 @@ pub fn start(ctx: &Context<'_>, request: &Start) -> Result<Started> {
     let store = ctx.store()?;
     // As a whole: half of a secret is not known for one.
     let hint = redaction::short_text(ctx, request.hint.as_deref());
-    let request = Start {
+    let mut request = Start {
         hint: hint.as_deref().map(shortened),
         ..request.clone()
     };
+    if request.asked == Asked::ByCommand {
+        // Later commands are given elsewhere.
+        request.transcript = request.transcript.map(|path| absolute(ctx, &path));
+    }
     let starting = Starting {
         ctx,
         store,
@@ -271,6 +276,12 @@ impl Starting<'_> {
             notices,
         })
     }
+}
+
+fn absolute(ctx: &Context<'_>, path: &str) -> String {
+    // By its components, so that no './' stays in between.
+    let path: PathBuf = ctx.cwd.join(path).components().collect();
+    path.to_string_lossy().into_owned()
 }
 
 fn shortened(hint: &str) -> String {
