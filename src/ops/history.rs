@@ -8,6 +8,7 @@ use crate::error::{Code, Result};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::stored::Stored;
+use crate::store::summary::Summary;
 
 /// Which snapshots an address means that names none by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,13 +21,60 @@ pub enum Reach {
 }
 
 impl Reach {
-    fn takes(self, ctx: &Context<'_>, stored: &Stored) -> bool {
-        let record = &stored.record;
+    fn takes(self, here: &Here, stored: &Stored) -> bool {
         match self {
-            Self::Here => record.worktree == ctx.repo.worktree_name() && record.taken_in != "past",
+            Self::Here => here.is_of_present(stored),
             Self::AllWorktrees => true,
         }
     }
+}
+
+/// What says of a record that it was made in this worktree: the names of worktrees repeat, a clone has a `main`, too.
+#[derive(Debug, Clone)]
+pub struct Here {
+    worktree: String,
+    repository: Option<String>,
+}
+
+impl Here {
+    /// This worktree.
+    ///
+    /// # Errors
+    /// The repository's id cannot be read.
+    pub fn of(ctx: &Context<'_>, store: &Store) -> Result<Self> {
+        Ok(Self {
+            worktree: ctx.repo.worktree_name(),
+            repository: store.repository_id()?,
+        })
+    }
+
+    /// Whether a record of this worktree and this repository was made here.
+    pub fn is(&self, worktree: &str, repository_id: &str) -> bool {
+        worktree == self.worktree && self.repository.as_deref() == Some(repository_id)
+    }
+
+    /// Whether it is a snapshot of this worktree that was taken in the present.
+    fn is_of_present(&self, stored: &Stored) -> bool {
+        let record = &stored.record;
+        self.is(&record.worktree, &record.repository_id) && record.taken_in != "past"
+    }
+
+    fn lists_stored(&self, stored: &Stored) -> bool {
+        let record = &stored.record;
+        self.is(&record.worktree, &record.repository_id)
+            && is_in_plain_list(stored.id.kind(), &record.taken_in)
+    }
+
+    /// Whether a plain list shows it.
+    pub fn lists(&self, summary: &Summary) -> bool {
+        self.is(&summary.worktree, &summary.repository_id)
+            && is_in_plain_list(summary.id.kind(), &summary.taken_in)
+    }
+}
+
+/// Whether a plain list of its worktree shows it. Backups and experiments may be taken in the past by nature.
+pub fn is_in_plain_list(kind: IdKind, taken_in: &str) -> bool {
+    kind != IdKind::Snapshot || taken_in != "past"
 }
 
 /// What can be read, in order, and what cannot: id and reason.
@@ -42,6 +90,7 @@ pub fn in_order(
     all_worktrees: bool,
 ) -> Result<InOrder> {
     let limit = limit.unwrap_or(usize::MAX);
+    let here = Here::of(ctx, store)?;
     let mut found: Vec<Stored> = Vec::new();
     let mut invalid = Vec::new();
     let mut at = 0;
@@ -64,23 +113,12 @@ pub fn in_order(
         same.sort_by_key(|stored| std::cmp::Reverse(stored.record.seq));
         found.extend(
             same.into_iter()
-                .filter(|stored| all_worktrees || is_here(ctx, stored)),
+                .filter(|stored| all_worktrees || here.lists_stored(stored)),
         );
         at = end;
     }
     found.truncate(limit);
     Ok((found, invalid))
-}
-
-fn is_here(ctx: &Context<'_>, stored: &Stored) -> bool {
-    let record = &stored.record;
-    let here = ctx.repo.worktree_name();
-    is_listed_here(&here, stored.id.kind(), &record.worktree, &record.taken_in)
-}
-
-/// Whether a plain list of the worktree `here` shows it. Backups and experiments may be taken in the past by nature.
-pub fn is_listed_here(here: &str, kind: IdKind, worktree: &str, taken_in: &str) -> bool {
-    worktree == here && (kind != IdKind::Snapshot || taken_in != "past")
 }
 
 /// The newest of a kind in this worktree, taken in the present.
@@ -103,11 +141,12 @@ pub fn nth_newest(
     if let Some(until) = until {
         ids.retain(|id| id.time().seconds() <= until.seconds());
     }
+    let here = Here::of(ctx, store)?;
     // Most are ours: read on in growing steps until there are enough.
     let mut step = back + 1;
     loop {
         let (found, _) = in_order(ctx, store, &ids, Some(step), true)?;
-        let mut taken = found.iter().filter(|stored| reach.takes(ctx, stored));
+        let mut taken = found.iter().filter(|stored| reach.takes(&here, stored));
         if let Some(stored) = taken.nth(back) {
             return Ok(Some(stored.clone()));
         }
@@ -132,6 +171,7 @@ pub fn before(ctx: &Context<'_>, store: &Store, later: &Stored) -> Result<Option
             let older = stored.id.time() < time || stored.record.seq < later.record.seq;
             older
                 && stored.record.worktree == later.record.worktree
+                && stored.record.repository_id == later.record.repository_id
                 && stored.record.taken_in != "past"
         };
         if let Some(newest) = found.into_iter().find(fits) {
@@ -146,12 +186,13 @@ pub fn before(ctx: &Context<'_>, store: &Store, later: &Stored) -> Result<Option
 /// # Errors
 /// When refs cannot be read.
 pub fn oldest(ctx: &Context<'_>, store: &Store, reach: Reach) -> Result<Option<Stored>> {
+    let here = Here::of(ctx, store)?;
     let mut ids = store.ids(IdKind::Snapshot)?;
     ids.reverse();
     for second in ids.chunk_by(|one, other| one.time() == other.time()) {
         let (found, _) = in_order(ctx, store, second, None, true)?;
         let mut oldest_first = found.into_iter().rev();
-        if let Some(first) = oldest_first.find(|stored| reach.takes(ctx, stored)) {
+        if let Some(first) = oldest_first.find(|stored| reach.takes(&here, stored)) {
             return Ok(Some(first));
         }
     }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
-use super::history::{in_order, is_listed_here};
+use super::history::{Here, in_order};
 use super::outcome::{Invalid, Listed};
 use super::sharing::experiments::{SharedExperiment, left_by_others};
 use super::timeline::{Filter, Timeline};
@@ -174,11 +174,9 @@ fn long(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> R
     // The order of taking: within one second by number. Those of one second are given newest name first.
     all.found
         .sort_by_cached_key(|summary| Reverse((summary.id.time(), summary.seq)));
-    let here = ctx.repo.worktree_name();
-    all.found.retain(|summary| {
-        let kind = summary.id.kind();
-        request.all_worktrees || is_listed_here(&here, kind, &summary.worktree, &summary.taken_in)
-    });
+    let here = Here::of(ctx, store)?;
+    all.found
+        .retain(|summary| request.all_worktrees || here.lists(summary));
     let limit = request.limit.unwrap_or(usize::MAX);
     let last = all.found.get(limit.saturating_sub(1));
     let until = last.map(|summary| summary.id.time());

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Context;
-use super::history::{in_order, newest};
+use super::history::{Here, in_order, newest};
 use super::outcome::{Counts, Head, Interrupted, RepositoryInfo, Role, SnapshotView, Status};
 use super::snapshots::view;
 use super::swap::recover::{is_interrupted, taken_by_power};
@@ -160,11 +160,11 @@ fn count(ctx: &Context<'_>, store: &Store, kind: IdKind) -> Result<usize> {
     if !ctx.repo.is_linked_worktree() {
         return Ok(ids.len());
     }
-    let here = ctx.repo.worktree_name();
+    let here = Here::of(ctx, store)?;
     let (found, _) = in_order(ctx, store, &ids, None, true)?;
-    Ok(found
-        .iter()
-        .filter(|stored| stored.record.worktree == here)
+    let records = found.iter().map(|stored| &stored.record);
+    Ok(records
+        .filter(|record| here.is(&record.worktree, &record.repository_id))
         .count())
 }
 

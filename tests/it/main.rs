@@ -31,6 +31,7 @@ mod example;
 mod facts;
 mod faults;
 mod find;
+mod foreign;
 mod fuzz;
 mod gc;
 mod golden;

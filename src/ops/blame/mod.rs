@@ -179,7 +179,7 @@ impl FileAsked {
             from: Vec::new(),
         };
         let space = request.follow.ignores_space;
-        let newest = newest(ctx, store, states)?;
+        let newest = newest(store, states)?;
         let names = Names(BTreeSet::from([name.to_vec()]));
         let past = LazyCell::new(|| Past::read(&store.objects, states, &names));
         // What a swap put in place since is what it was where it came from.
@@ -239,12 +239,11 @@ impl FileAsked {
 }
 
 /// What the working tree was last seen as: the newest state of the present, in the past that of the trip.
-fn newest(ctx: &Context<'_>, store: &Store, states: &States) -> Result<Option<usize>> {
-    let here = ctx.repo.worktree_name();
+fn newest(store: &Store, states: &States) -> Result<Option<usize>> {
     let state = store.dir.state()?;
     let is_past = state.mode == Mode::Past;
     let mut chains = states.chains.iter();
-    let chain = chains.find(|chain| chain.worktree == here && chain.is_present != is_past);
+    let chain = chains.find(|chain| chain.is_here && chain.is_present != is_past);
     let last = chain.and_then(|chain| chain.states.last().copied());
     if !is_past {
         return Ok(last);
@@ -343,9 +342,8 @@ struct Known {
 
 impl Known {
     fn read(ctx: &Context<'_>, store: &Store, states: &States) -> Result<Self> {
-        let here = ctx.repo.worktree_name();
         let mut chains = states.chains.iter();
-        let chain = chains.position(|chain| chain.is_present && chain.worktree == here);
+        let chain = chains.position(|chain| chain.is_present && chain.is_here);
         let moves = reflog::read(&ctx.repo);
         let moved = chain.map(|chain| commits::moved(&store.objects, states, chain, &moves));
         let by_commit = states.all.iter().enumerate();

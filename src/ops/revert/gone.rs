@@ -121,9 +121,8 @@ impl<'a> Gone<'a> {
     /// # Errors
     /// A level cannot be read.
     pub fn read(ctx: &'a Context<'a>, store: &'a Store, turns: &'a Turns) -> Result<Self> {
-        let worktree = ctx.repo.worktree_name();
         let chains = &turns.states.chains;
-        let here = |chain: &Chain| chain.is_present && chain.worktree.as_str() == worktree.as_str();
+        let here = |chain: &Chain| chain.is_present && chain.is_here;
         let mut gone = Self {
             ctx,
             store,

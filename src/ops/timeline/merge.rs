@@ -15,7 +15,7 @@ use super::{Timeline, changes};
 use crate::error::{Code, Result};
 use crate::git::threads;
 use crate::ops::checkpoints::{OF_CHECKPOINT, OF_TURN_END};
-use crate::ops::history::is_listed_here;
+use crate::ops::history::is_in_plain_list;
 use crate::ops::issues;
 use crate::store::id::{IdKind, IssueId, SnapshotId};
 
@@ -77,10 +77,12 @@ impl Timeline<'_> {
     fn of_record(&self, meta: &Arc<Meta>) -> Option<(Place, Entry)> {
         let said = &meta.said;
         let kind = meta.id.kind();
-        if self.listed
-            && !self.matcher.all_worktrees()
-            && !is_listed_here(&self.here, kind, &meta.worktree, &said.taken_in)
-        {
+        let is_here = || {
+            meta.worktree == self.here
+                && !self.is_foreign(meta)
+                && is_in_plain_list(kind, &said.taken_in)
+        };
+        if self.listed && !self.matcher.all_worktrees() && !is_here() {
             return None;
         }
         let is_swap = match kind {

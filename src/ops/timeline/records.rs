@@ -159,7 +159,9 @@ impl<'c> Records<'c> {
                 let Some(other) = self.meta(id)? else {
                     continue;
                 };
-                let fits = other.worktree == meta.worktree && !other.is_of_past();
+                let fits = other.worktree == meta.worktree
+                    && other.repository_id == meta.repository_id
+                    && !other.is_of_past();
                 // Within its own second the number decides.
                 let older = id.time() < time || other.seq < meta.seq;
                 if fits && older && newest.as_ref().is_none_or(|newest| newest.seq < other.seq) {

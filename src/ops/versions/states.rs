@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::ops::Context;
-use crate::ops::history::is_listed_here;
+use crate::ops::history::Here;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::snapshot::HeadRecord;
@@ -113,9 +113,12 @@ pub struct Chain {
     pub states: Vec<usize>,
     /// False: of the past, where a state does not come from the one before it.
     pub is_present: bool,
-    /// `main`, or the linked worktree's name.
-    pub worktree: String,
+    /// Whether that is this worktree, of this repository.
+    pub is_here: bool,
 }
+
+/// The repository and the worktree of a chain, and whether it is of the present.
+type ChainKey = (String, String, bool);
 
 /// All states.
 #[derive(Debug, Default)]
@@ -139,23 +142,16 @@ impl States {
             Scope::Here | Scope::AllWorktrees => &[IdKind::Snapshot],
         };
         let mut read = store.summaries(kinds)?;
-        let here = ctx.repo.worktree_name();
+        let here = Here::of(ctx, store)?;
         if scope == Scope::Here {
-            read.found.retain(|summary| {
-                is_listed_here(
-                    &here,
-                    summary.id.kind(),
-                    &summary.worktree,
-                    &summary.taken_in,
-                )
-            });
+            read.found.retain(|summary| here.lists(summary));
         }
         read.found
             .sort_by_cached_key(|summary| (summary.id.time(), summary.seq));
         let mut states = Self::default();
         let mut chains = HashMap::new();
         for summary in read.found {
-            states.add(summary, &mut chains);
+            states.add(summary, &here, &mut chains);
         }
         let invalid = read.invalid.into_iter();
         states.invalid = invalid
@@ -164,16 +160,16 @@ impl States {
         Ok(states)
     }
 
-    fn add(&mut self, summary: Summary, known: &mut HashMap<(String, bool), usize>) {
+    fn add(&mut self, summary: Summary, here: &Here, known: &mut HashMap<ChainKey, usize>) {
         let is_present = summary.id.kind() != IdKind::Experiment && summary.taken_in != "past";
-        let worktree = summary.worktree.clone();
+        let is_here = here.is(&summary.worktree, &summary.repository_id);
         let chain = *known
-            .entry((summary.worktree, is_present))
+            .entry((summary.repository_id, summary.worktree, is_present))
             .or_insert_with(|| {
                 self.chains.push(Chain {
                     states: Vec::new(),
                     is_present,
-                    worktree,
+                    is_here,
                 });
                 self.chains.len() - 1
             });
