@@ -108,6 +108,7 @@ use crate::git::repo::Repo;
 use crate::progress::Progress;
 use crate::redact::Redactor;
 use crate::store::Store;
+use crate::store::id::IdKind;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::session::Sessions;
 use crate::store::state::StateDir;
@@ -276,7 +277,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Refuses `/`, `$HOME` and its ancestors as a workspace.
+    /// Refuses `/`, `$HOME` and its ancestors as a workspace, unless it is forced or was forced before.
     ///
     /// # Errors
     /// `UNSAFE_WORKSPACE`.
@@ -284,14 +285,26 @@ impl<'a> Context<'a> {
         let root = self.repo.worktree_root();
         let home = self.env.home().and_then(|home| home.canonicalize().ok());
         let unsafe_root = root == Path::new("/") || home.is_some_and(|home| home.starts_with(root));
-        if !unsafe_root || force {
+        if !unsafe_root || force || self.was_forced()? {
             return Ok(());
         }
         Err(Error::new(
             Code::UnsafeWorkspace,
             format!("'{}' is a home directory or above one", root.display()),
         )
-        .hint("give --force if the whole of it is really meant"))
+        .hint("if the whole of it is really meant: tw snapshot --force; the other commands work there then, too"))
+    }
+
+    /// Whether somebody has shown that this workspace is meant: nothing was captured of it that was not forced.
+    fn was_forced(&self) -> Result<bool> {
+        let (store, root) = (self.store()?, self.repo.worktree_root());
+        for kind in [IdKind::Snapshot, IdKind::Backup] {
+            let newest = history::newest(self, store, kind)?;
+            if newest.is_some_and(|stored| Path::new(&stored.record.workspace_root) == root) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

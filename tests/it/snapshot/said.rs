@@ -37,7 +37,19 @@ fn a_home_directory_is_no_workspace_unless_forced() {
             .code()
     };
     assert_eq!(run(&["snapshot"]), Some(5));
+    assert_eq!(run(&["checkpoint", "-m", "x"]), Some(5));
     assert_eq!(run(&["snapshot", "--force"]), Some(0));
+    // It was shown to be meant: commands without the option work there, too.
+    for args in [
+        &["checkpoint", "-m", "x"][..],
+        &["restore", "latest"],
+        &["rewind", "0", "--code"],
+        &["snapshot"],
+    ] {
+        assert_eq!(run(args), Some(0), "{args:?}");
+    }
+    assert_eq!(run(&["travel", "latest"]), Some(0));
+    assert_eq!(run(&["restore", "latest"]), Some(0), "in the past");
 }
 
 #[test]
