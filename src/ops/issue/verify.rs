@@ -6,7 +6,7 @@
 use std::io::{PipeReader, Read as _};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use super::{Verified, Verify};
@@ -137,10 +137,10 @@ fn run(ctx: &Context<'_>, command: &str) -> Result<issue::Verify> {
     let mut child = process.spawn().context(what)?;
     // Our ends of the pipe go, or its end would never be seen.
     drop(process);
-    let tail = listen(reader);
+    let listening = Listening::to(reader);
     let status = child.wait().context(what)?;
     let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let output = tail.recv_timeout(GRACE).unwrap_or_default();
+    let output = listening.tail();
     let mut redacting = Redacting::new(ctx);
     let output = redacting.text(&String::from_utf8_lossy(&output));
     Ok(issue::Verify {
@@ -154,22 +154,39 @@ fn run(ctx: &Context<'_>, command: &str) -> Result<issue::Verify> {
     })
 }
 
-/// Reads to the end in a thread of its own and answers with the last bytes.
-fn listen(mut reader: PipeReader) -> mpsc::Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut tail = Vec::new();
-        let mut buffer = vec![0; 16 << 10];
-        while let Ok(count @ 1..) = reader.read(&mut buffer) {
-            tail.extend_from_slice(buffer.get(..count).unwrap_or_default());
-            // In large steps: moving the bytes at every read would cost more than the reading.
-            if tail.len() > 2 * READ {
-                tail.drain(..tail.len() - READ);
+/// A thread that reads the output and keeps its end.
+struct Listening {
+    tail: Arc<Mutex<Vec<u8>>>,
+    /// Closed at the end of the output.
+    end: mpsc::Receiver<()>,
+}
+
+impl Listening {
+    fn to(mut reader: PipeReader) -> Self {
+        let (sender, end) = mpsc::channel::<()>();
+        let tail = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&tail);
+        std::thread::spawn(move || {
+            let _open = sender;
+            let mut buffer = vec![0; 16 << 10];
+            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                let mut tail = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                tail.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                // In large steps: moving the bytes at every read would cost more than the reading.
+                if tail.len() > 2 * READ {
+                    let cut = tail.len() - READ;
+                    tail.drain(..cut);
+                }
             }
-        }
-        let _ = sender.send(tail);
-    });
-    receiver
+        });
+        Self { tail, end }
+    }
+
+    /// What came last, once the output has ended; at the latest after a moment, for a child that was left behind may keep it open.
+    fn tail(self) -> Vec<u8> {
+        let _ = self.end.recv_timeout(GRACE);
+        std::mem::take(&mut *self.tail.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// The last characters, from the start of a line when something was cut.
