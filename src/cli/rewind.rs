@@ -12,7 +12,7 @@ use crate::ops::checkpoint::{self, List};
 use crate::ops::rewind::{
     self, Choices, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Undo, Undone,
 };
-use crate::store::checkpoint::Checkpoint;
+use crate::store::checkpoint::{Checkpoint, Kind};
 use crate::text::command_line;
 
 /// Go back to a checkpoint: files, conversation, or both
@@ -207,6 +207,14 @@ fn called(line: String, checkpoint: &Checkpoint) -> String {
     }
 }
 
+/// What the prompt is to the checkpoint.
+fn which_prompt(checkpoint: &Checkpoint) -> &'static str {
+    match checkpoint.kind {
+        Kind::Prompt => "the prompt there was",
+        Kind::Step | Kind::Manual => "the prompt before it, which stays, was",
+    }
+}
+
 fn code_lines(page: &mut Page, part: &CodePart) {
     page.line(format!("  files: {}", code_numbers(part)));
     let shown = if page.options.verbose {
@@ -238,10 +246,10 @@ fn code_lines(page: &mut Page, part: &CodePart) {
     members(page, &part.members, part.backup_id.is_none());
 }
 
-fn talk_lines(page: &mut Page, part: &ConversationPart) {
+fn talk_lines(page: &mut Page, checkpoint: &Checkpoint, part: &ConversationPart) {
     page.line(format!("  conversation: {}", talk_numbers(part)));
     if let Some(message) = &part.original_user_message {
-        page.line("  the prompt there was:");
+        page.line(format!("  {}:", which_prompt(checkpoint)));
         page.lines("    ", message);
     }
     match (&part.fork, &part.resume_command) {
@@ -298,7 +306,7 @@ impl Human for Rewound {
             code_lines(page, part);
         }
         if let Some(part) = &self.conversation {
-            talk_lines(page, part);
+            talk_lines(page, &self.checkpoint, part);
         }
         page.notices(&self.notices);
         if !self.dry_run {

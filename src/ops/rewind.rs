@@ -143,7 +143,7 @@ pub struct ConversationPart {
     pub messages_discarded: usize,
     /// By how much the model's context shrinks; null where the agent records no counts.
     pub tokens_discarded: Option<i64>,
-    /// The prompt that is gone back to, as typed.
+    /// The prompt that is gone back to, as typed; that of its turn, which stays, where the checkpoint was made in or after one.
     pub original_user_message: Option<String>,
     /// The session that goes on; null before the first prompt, where the agent starts afresh.
     pub fork: Option<Forked>,

@@ -310,7 +310,7 @@ fn in_mid_turn_the_prompt_that_is_returned_to_is_named() {
     let mut terminal = Terminal::tw(&sandbox, &["rewind", "3"]);
     terminal.shows(QUESTION).types(b"4\n");
     let (code, shown) = terminal.ends();
-    let menu = "checkpoint 3 (1 minute ago): tests pass\n  1 b  code and conversation  no file differs; 0 messages and 0 tokens discarded\n  2 c  conversation           0 messages and 0 tokens discarded\n  3 f  code                   no file differs\n  4 n  never mind\nthe prompt there was: three\n";
+    let menu = "checkpoint 3 (1 minute ago): tests pass\n  1 b  code and conversation  no file differs; 0 messages and 0 tokens discarded\n  2 c  conversation           0 messages and 0 tokens discarded\n  3 f  code                   no file differs\n  4 n  never mind\nthe prompt before it, which stays, was: three\n";
     assert_eq!(
         (code, shown),
         (0, format!("{menu}{QUESTION}4\nnothing was done\n"))

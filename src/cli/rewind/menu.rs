@@ -1,6 +1,6 @@
 //! The menu of `tw rewind`: what each mode would do, and which is meant.
 
-use super::{called, code_numbers, talk_numbers};
+use super::{called, code_numbers, talk_numbers, which_prompt};
 use crate::cli::ask::Choice;
 use crate::cli::checkpoint::{first_line, headline};
 use crate::cli::prelude::*;
@@ -118,7 +118,7 @@ impl Human for Choices {
             }
         }
         if let Some(prompt) = self.other_prompt() {
-            page.line(format!("the prompt there was: {prompt}"));
+            page.line(format!("{}: {prompt}", which_prompt(checkpoint)));
         }
         page.notices(&self.notices);
     }

@@ -270,14 +270,14 @@ fn pending_note(
     let note = told.note.as_deref()?;
     let number = checkpoint.checkpoint_id;
     let mut text = format!("This conversation was rewound with 'tw rewind' to checkpoint {number}");
+    let is_of_prompt = checkpoint.kind == Kind::Prompt;
+    if let Some(message) = checkpoint.prompt.as_deref().filter(|_| !is_of_prompt) {
+        let _ = write!(text, " (\"{}\")", shortened(message));
+    }
     if let Some(prompt) = prompt {
-        let first = prompt.lines().map(str::trim).find(|line| !line.is_empty());
-        let short: String = first
-            .unwrap_or_default()
-            .chars()
-            .take(PROMPT_CHARS)
-            .collect();
-        let _ = write!(text, ", just before the prompt \"{short}\"");
+        // One made in a turn, or after it, keeps that turn's prompt.
+        let place = if is_of_prompt { "just before" } else { "after" };
+        let _ = write!(text, ", {place} the prompt \"{}\"", shortened(prompt));
     }
     let files = if told.code {
         "The files were put back to that point, too."
@@ -292,6 +292,16 @@ fn pending_note(
         let _ = write!(text, "\nWhy it was rewound:\n{rationale}\n");
     }
     Some(text)
+}
+
+/// The beginning of a text, for a sentence.
+fn shortened(text: &str) -> String {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+    first
+        .unwrap_or_default()
+        .chars()
+        .take(PROMPT_CHARS)
+        .collect()
 }
 
 /// Removes a note that was left for a fork and not taken.

@@ -7,6 +7,38 @@ use crate::sandbox::Sandbox;
 use crate::transcripts::{Kind, Talk};
 
 #[test]
+fn the_note_says_where_the_checkpoint_was() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.turn("one", 1000);
+    let by_hand = sandbox.json(["checkpoint", "--session", &talk.id, "-m", "tests pass"]);
+    talk.turn("two", 2000);
+    let by_hand = by_hand["checkpoint"]["checkpoint_id"].to_string();
+    let note = |checkpoint: &str| {
+        let rewind = [
+            "rewind",
+            checkpoint,
+            "--conversation",
+            "--dry-run",
+            "--note",
+            "n",
+        ];
+        let dry = sandbox.json(rewind);
+        let text = dry["conversation"]["note"]["text"].as_str().unwrap();
+        text.split(". ").next().unwrap().to_owned()
+    };
+    let begin = "This conversation was rewound with 'tw rewind' to checkpoint";
+    assert_eq!(
+        note(&by_hand),
+        format!("{begin} {by_hand} (\"tests pass\"), after the prompt \"one\"")
+    );
+    assert_eq!(
+        note("2"),
+        format!("{begin} 2, just before the prompt \"two\"")
+    );
+}
+
+#[test]
 fn the_note_reaches_the_future_self_once() {
     for kind in [Kind::Claude, Kind::Codex] {
         let sandbox = Sandbox::new();
