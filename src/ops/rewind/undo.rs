@@ -104,6 +104,13 @@ fn last_rewind(ctx: &Context<'_>, store: &Store, session_id: &str) -> Result<Opt
     }
 }
 
+fn later_changes(count: usize) -> String {
+    match count {
+        1 => "one more change of the files came after the rewind".to_owned(),
+        count => format!("{count} more changes of the files came after the rewind"),
+    }
+}
+
 /// Whether the swap that made this backup is the next to be undone.
 ///
 /// # Errors
@@ -118,11 +125,8 @@ fn is_last_swap(store: &Store, backup: &str) -> Result<bool> {
         if later == 0 {
             return Ok(true);
         }
-        return Err(Error::new(
-            Code::NothingToUndo,
-            format!("{later} more changes of the files came after the rewind"),
-        )
-        .hint("'tw undo' takes them back, one for each call"));
+        return Err(Error::new(Code::NothingToUndo, later_changes(later))
+            .hint("'tw undo' takes them back, one for each call"));
     }
     Ok(false)
 }
