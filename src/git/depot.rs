@@ -81,6 +81,39 @@ impl Depot {
         }
     }
 
+    /// Forgets all but what these refs hold. It is made anew, so that not one byte of the rest stays; who dies in between has none, and what
+    /// was exchanged is brought here again.
+    ///
+    /// # Errors
+    /// `IO` with what git said; the disk refuses. Then it is as it was, or gone.
+    pub fn keep_only(repo: &Repo, dir: &Path, names: &[&str]) -> Result<()> {
+        let format = repo.object_format();
+        let Some(old) = Self::open(dir, format)? else {
+            return Self::remove(dir);
+        };
+        let mut kept = Vec::new();
+        for name in names {
+            kept.extend(old.refs.read(name)?.map(|commit| (*name, commit)));
+        }
+        let place = dir.with_extension("new");
+        Self::remove(&place)?;
+        if kept.is_empty() {
+            return Self::remove(dir);
+        }
+        let new = Self::open_or_make(repo, &place)?;
+        let commits: Vec<Oid> = kept.iter().map(|(_, commit)| *commit).collect();
+        copy(repo, (dir, &place), &commits)?;
+        new.objects.refresh();
+        let mut transaction = new.refs.transaction();
+        for (name, commit) in kept {
+            transaction.create(name, commit);
+        }
+        transaction.commit()?;
+        drop(new);
+        Self::remove(dir)?;
+        std::fs::rename(&place, dir).context(|| format!("cannot rename '{}'", place.display()))
+    }
+
     /// Where it is: a git directory.
     pub fn dir(&self) -> &Path {
         &self.dir

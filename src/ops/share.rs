@@ -61,7 +61,11 @@ pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Named> {
     };
     let place = before.as_ref().filter(same);
     let changed = place.is_none_or(|before| before.prompts != wanted.prompts);
-    if place.is_none() {
+    let last = match before {
+        Some(_) => None,
+        None => Setup::last(ctx, store)?,
+    };
+    if place.or(last.as_ref().filter(same)).is_none() {
         // It was another remote's.
         forget_exchanged(store)?;
     }
@@ -169,8 +173,11 @@ pub struct Ended {
 pub fn off(ctx: &Context<'_>) -> Result<Ended> {
     let store = ctx.store()?;
     let _lock = lock(ctx, store)?;
-    let remote = Setup::read(store)?.map(|setup| setup.remote);
-    Setup::remove(store)?;
+    let Some(setup) = Setup::read(store)? else {
+        return Ok(Ended { remote: None });
+    };
+    let remote = Some(setup.remote.clone());
+    setup.end(ctx, store)?;
     Ok(Ended { remote })
 }
 

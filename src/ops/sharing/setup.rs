@@ -2,7 +2,7 @@
 //! along, and the team's settings cannot turn sharing on.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,14 +20,18 @@ use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::lock::hold_file_within;
 use crate::store::names::{
-    SHARED_BEFORE_DEPOT, SHARED_BRANCH, SHARED_SNAPSHOTS_BRANCH, SHARED_SNAPSHOTS_OUTGOING,
-    SHARED_SNAPSHOTS_REF, SHARED_SNAPSHOTS_SEEN,
+    SHARED_BEFORE_DEPOT, SHARED_BRANCH, SHARED_OWN, SHARED_SEEN, SHARED_SNAPSHOTS_BRANCH,
+    SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_REF, SHARED_SNAPSHOTS_SEEN,
 };
 use crate::store::state::parse_versioned;
 
 const VERSION: u32 = 1;
 /// The file in the common `timewarp` directory.
 const FILE: &str = "share.json";
+/// What stood there when sharing was ended.
+const LAST: &str = "share-last.json";
+/// Among its other fields: where the remote was.
+const PLACE: &str = "place";
 
 /// Whether conversations go along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,18 +121,50 @@ impl Setup {
     /// The disk refuses.
     pub fn write(&self, store: &Store) -> Result<()> {
         private_dir(&store.common(""))?;
-        let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
-        bytes.push(b'\n');
-        fs::write_atomic(&store.common(FILE), &bytes, Durable::No)
+        fs::remove_optional(&store.common(LAST))?;
+        write(&store.common(FILE), self)
     }
 
-    /// Takes it away.
+    /// Takes it away, and keeps under another name what it was: with the same remote named again, sharing goes on where it ended.
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn remove(store: &Store) -> Result<()> {
-        fs::remove_optional(&store.common(FILE))
+    pub fn end(mut self, ctx: &Context<'_>, store: &Store) -> Result<()> {
+        let place = self.place(ctx)?;
+        self.other.insert(PLACE.to_owned(), place.into());
+        let (file, last) = (store.common(FILE), store.common(LAST));
+        write(&last, &self)?;
+        fs::remove_optional(&file)
     }
+
+    /// What was named before sharing was ended, when git still knows the remote under that name and at that place.
+    ///
+    /// # Errors
+    /// The configuration cannot be read.
+    pub fn last(ctx: &Context<'_>, store: &Store) -> Result<Option<Self>> {
+        // It only says whether what was exchanged is of use yet.
+        let bytes = fs::read_optional(&store.common(LAST)).unwrap_or_default();
+        let last = bytes.and_then(|bytes| parse_versioned::<Self>(&bytes, VERSION, LAST).ok());
+        let Some(mut last) = last else {
+            return Ok(None);
+        };
+        let place = last.place(ctx)?;
+        let then = last.other.shift_remove(PLACE);
+        let is_same = place.is_some() && then == Some(place.into());
+        Ok(Some(last).filter(|_| is_same))
+    }
+
+    /// A digest of where git knows the remote: the address itself may hold a password.
+    fn place(&self, ctx: &Context<'_>) -> Result<Option<String>> {
+        let url = ctx.repo.config(&format!("remote.{}.url", self.remote))?;
+        Ok(url.map(|url| hex(&Sha256::digest(url))))
+    }
+}
+
+fn write(file: &Path, setup: &Setup) -> Result<()> {
+    let mut bytes = serde_json::to_vec_pretty(setup).unwrap_or_default();
+    bytes.push(b'\n');
+    fs::write_atomic(file, &bytes, Durable::No)
 }
 
 /// Keeps two commands of this repository from sharing at once.
@@ -172,6 +208,8 @@ pub fn depot_for_exchange(store: &Store) -> Result<Depot> {
 /// # Errors
 /// The disk refuses.
 pub fn forget_exchanged(store: &Store) -> Result<()> {
+    // Somebody may have died while making it anew.
+    Depot::remove(&depot_dir(store).with_extension("new"))?;
     Depot::remove(&depot_dir(store))
 }
 
@@ -198,7 +236,8 @@ pub fn sent_snapshots(store: &Store) -> Result<Option<String>> {
     )))
 }
 
-/// Deletes what was exchanged where snapshots are in it, and says where they are still.
+/// Deletes the snapshots that were exchanged, and says where they are still. The records stay: by them alone it is known which of their fields
+/// were edited here, and a side that changed nothing would win over one that did.
 ///
 /// # Errors
 /// `BUSY`; the disk refuses.
@@ -206,7 +245,9 @@ pub fn forget_sent_snapshots(ctx: &Context<'_>, store: &Store) -> Result<Option<
     let said = sent_snapshots(store)?;
     if said.is_some() {
         let _lock = lock(ctx, store)?;
-        forget_exchanged(store)?;
+        let kept = Depot::keep_only(&store.repo, &depot_dir(store), &[SHARED_OWN, SHARED_SEEN]);
+        // The bytes go first, whatever becomes of the rest.
+        kept.or_else(|_| forget_exchanged(store))?;
     }
     Ok(said)
 }

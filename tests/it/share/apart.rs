@@ -391,3 +391,54 @@ fn what_nobody_could_read_does_not_go() {
     assert_eq!(pulled["refused"], json!([]), "{pulled}");
     assert_eq!(pulled["received"][0]["id"], *other, "{pulled}");
 }
+
+/// Who shares with the same remote again, or purges after snapshots were exchanged, still has what says which fields were edited here.
+#[test]
+fn a_side_that_changed_nothing_loses_whatever_was_forgotten_in_between() {
+    for between in ["nothing", "off", "purge"] {
+        let hub = Hub::new();
+        let (a, b) = hub.two();
+        let id = a.report("boom");
+        a.json(["snapshot"]);
+        a.json(["push", "--snapshots", "latest"]);
+        a.json(["issue", "edit", &id, "--symptom", "boom 2"]);
+        a.json(["push"]);
+        b.json(["pull"]);
+        match between {
+            "off" => {
+                b.json(["share", "off"]);
+                b.json(["share", "init", "origin"]);
+            }
+            "purge" => {
+                b.write("notes", "secret\n");
+                b.json(["snapshot"]);
+                b.json(["purge", "notes", "--yes-purge"]);
+                let refs = b.in_depot(&["for-each-ref"]);
+                assert!(!refs.contains("snapshots"), "{refs}");
+            }
+            _ => {}
+        }
+        b.json(["issue", "edit", &id, "--symptom", "edited by b"]);
+        b.json(["push"]);
+        a.json(["pull"]);
+        b.json(["pull"]);
+        for side in [&a, &b] {
+            let issue = side.json(["issue", "get", &id])["issue"].clone();
+            let told = (&issue["symptom"], &issue["conflicts"]);
+            assert_eq!(told, (&json!("edited by b"), &Value::Null), "{between}");
+        }
+    }
+}
+
+/// Another remote of the same name is another remote.
+#[test]
+fn what_was_exchanged_is_forgotten_when_the_remote_has_moved() {
+    let hub = Hub::new();
+    let (a, _) = hub.two();
+    a.report("boom");
+    a.json(["push"]);
+    a.json(["share", "off"]);
+    a.git(["remote", "set-url", "origin", "/nonexistent/elsewhere"]);
+    a.json(["share", "init", "origin"]);
+    assert!(!a.depot().exists());
+}
