@@ -237,6 +237,66 @@ fn a_run_passes_by_changing_what_the_check_reads() {
     }
 }
 
+/// A run that changes what it is judged by, however the check names it.
+#[test]
+fn a_run_cannot_pass_by_changing_what_it_is_compared_with() {
+    let sandbox = Sandbox::new();
+    sandbox.write("expected.txt", "good\n");
+    sandbox.write("out.txt", "bad\n");
+    sandbox.write("check.awk", "END { exit 1 }\n");
+    sandbox.write("t/x.sh", "exit 1\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-q", "-m", "check"]);
+    let awk = "echo 'END { exit 0 }' >check.awk";
+    let script = "echo exit 0 >t/x.sh";
+    for (check, run) in [
+        ("diff -q expected.txt out.txt", "cp out.txt expected.txt"),
+        ("cmp out.txt expected.txt", "cp out.txt expected.txt"),
+        (
+            "cat out.txt | diff - expected.txt",
+            "cp out.txt expected.txt",
+        ),
+        ("awk -f check.awk out.txt", awk),
+        ("awk -fcheck.awk out.txt", awk),
+        ("sh t/*.sh", script),
+        ("cd t && sh x.sh", script),
+        ("sh t//x.sh", script),
+        ("sh t/../t/x.sh", script),
+    ] {
+        let words = ["try", "-n", "1", "--verify", check, "--", run];
+        let (document, code) = tried(&sandbox, &words);
+        let status = &document["runs"][0]["status"];
+        assert_eq!((code, status), (1, &json!("failed")), "{check}: {document}");
+    }
+}
+
+/// What is compared with it is the run's own.
+#[test]
+fn a_run_passes_by_making_what_is_compared() {
+    let sandbox = Sandbox::new();
+    sandbox.write("expected.txt", "good\n");
+    sandbox.write("out.txt", "bad\n");
+    sandbox.write("a/list", "good\n");
+    sandbox.write("a/made", "bad\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-q", "-m", "check"]);
+    for (check, run) in [
+        ("diff -q expected.txt out.txt", "cp expected.txt out.txt"),
+        ("diff -q out.txt expected.txt", "cp expected.txt out.txt"),
+        ("diff a/list a/made", "cp a/list a/made"),
+        ("cmp new.txt expected.txt", "cp expected.txt new.txt"),
+        ("grep -qf expected.txt out.txt", "cp expected.txt out.txt"),
+    ] {
+        let words = ["try", "-n", "1", "--verify", check, "--", run];
+        let (document, code) = tried(&sandbox, &words);
+        assert_eq!(
+            (code, &document["best"]),
+            (0, &json!(1)),
+            "{check}: {document}"
+        );
+    }
+}
+
 /// The escapes of one run that otherwise passes with no change.
 fn escapes(sandbox: &Sandbox, script: &str) -> Value {
     let words = [
