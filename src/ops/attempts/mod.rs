@@ -63,6 +63,7 @@ impl<'a> Plan<'a> {
             watch: Watch::new(ctx)?,
             stopped: AtomicBool::new(false),
             controls: Mutex::default(),
+            said: Mutex::default(),
         })
     }
 
