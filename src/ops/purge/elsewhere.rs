@@ -22,6 +22,13 @@ use crate::store::Store;
 use crate::store::names;
 use crate::text::{typed_bytes, typed_path};
 
+/// Where output of commands is kept in the directory that all worktrees share, of what, and the command that forgets it.
+const OUTPUT: &[(&str, &str, Option<&str>)] = &[
+    ("tries", "tries", Some("tw try drop TRY")),
+    ("replays", "replays", Some("tw replay drop REPLAY")),
+    ("bisect/logs", "searches by bisect", None),
+];
+
 /// Says what could not be reached.
 ///
 /// # Errors
@@ -43,6 +50,7 @@ pub fn sentences(
     search.refs()?;
     search.stash()?;
     search.records()?;
+    search.output();
     let mut said = search.said;
     if ctx.repo.head()?.oid.is_some() {
         let specs: Vec<String> = paths.iter().map(|path| pathspec(path)).collect();
@@ -188,6 +196,24 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What commands of runs printed is kept as it was: any of it may be what a file had.
+    fn output(&mut self) {
+        for (name, what, forget) in OUTPUT {
+            let dir = self.store.common(name);
+            let has_any = std::fs::read_dir(&dir).is_ok_and(|mut dir| dir.next().is_some());
+            if has_any {
+                let forget = match forget {
+                    Some(command) => format!("'{command}' deletes what is of one"),
+                    None => format!("'rm -r {}' deletes it", typed_path(&dir)),
+                };
+                self.said.push(format!(
+                    "what commands printed in {what} was not searched, in '{}': {forget}",
+                    dir.display()
+                ));
+            }
+        }
     }
 
     /// The purged paths that a tree has.
