@@ -88,7 +88,7 @@ impl LeftOutThen {
         let uncaptured = store.lists(stored)?.uncaptured.into_iter();
         let now: BTreeSet<String> = ctx.settings.exclude_globs().into_iter().collect();
         // A record may come from anywhere: what cannot be read hides nothing.
-        let mut check = Check::new(Source::Flag);
+        let mut check = Check::new(Source::Team);
         let globs = stored.record.exclude_globs.iter();
         let globs = globs.filter(|glob| !now.contains(*glob) && check.problem(glob).is_none());
         Ok(Self {
