@@ -242,6 +242,35 @@ fn issues_of_one_second_are_in_the_order_in_which_they_were_made() {
 }
 
 #[test]
+fn a_search_looks_into_comments_and_resolutions_and_finds_nothing_in_what_cannot_be_read() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    sandbox.json(["issue", "comment", &id, "-m", "a Marmot was seen"]);
+    sandbox.json([
+        "issue",
+        "close",
+        &id,
+        "--status",
+        "wontfix",
+        "--note",
+        "as a Walrus does",
+    ]);
+    let bad = id.replace(&id[18..], "zzzzzz");
+    sandbox.git(["notes", "--ref", &face(&bad), "add", "-m", "{}", "HEAD"]);
+    for text in ["marmot", "walrus"] {
+        let found = sandbox.json(["issue", "search", text]);
+        assert_eq!(listed(&found), [&*id], "{text}");
+        assert_eq!(
+            found["notices"],
+            json!(["1 cannot be read: 'tw issue list' names them"])
+        );
+    }
+    sandbox.json(["issue", "reopen", &id]);
+    assert_eq!(listed(&sandbox.json(["issue", "search", "walrus"])), [&*id]);
+    assert_eq!(sandbox.json(["issue", "search", "yak"])["count"], 0);
+}
+
+#[test]
 fn what_cannot_be_read_is_listed_by_the_time_of_its_id_and_counted() {
     let sandbox = ready();
     let first = id(&report(&sandbox, &[]));

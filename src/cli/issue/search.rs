@@ -6,7 +6,7 @@ use crate::ops::issue::{self, Filter};
 
 /// List the issues that contain a text
 ///
-/// Looks into the texts, the experiment and the conversation, whatever the case.
+/// Looks into the texts, the experiment, the comments, what was said when it was closed, and the conversation, whatever the case.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

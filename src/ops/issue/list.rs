@@ -63,7 +63,15 @@ pub fn search(ctx: &Context<'_>, text: &str, filter: &Filter) -> Result<IssueLis
     all.issues.retain(|issue| {
         filter.takes(issue) && (in_issue(issue, &wanted) || in_chat(store, issue, &wanted))
     });
+    // Nobody knows what is in these: they are no hits.
+    let unread = std::mem::take(&mut all.invalid).len();
+    all.notices.extend(cannot_be_read(unread));
     Ok(answer(all, filter, Some(text)))
+}
+
+/// That some could not be looked at.
+fn cannot_be_read(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("{count} cannot be read: 'tw issue list' names them"))
 }
 
 fn in_issue(issue: &Issue, wanted: &str) -> bool {
@@ -84,10 +92,16 @@ fn in_issue(issue: &Issue, wanted: &str) -> bool {
         .extra
         .iter()
         .flat_map(|(name, text)| [name, text]);
+    let said = issue.comments.iter().map(|comment| &comment.text);
+    let earlier = issue.resolutions.iter().map(|earlier| &earlier.resolution);
+    let resolved = issue.resolution.iter().chain(earlier);
+    let resolved = resolved.filter_map(|resolution| resolution.note.as_ref());
     texts
         .into_iter()
         .flatten()
         .chain(extra)
+        .chain(said)
+        .chain(resolved)
         .any(|text| text.to_lowercase().contains(wanted))
 }
 
@@ -127,12 +141,7 @@ pub fn next(ctx: &Context<'_>) -> Result<Next> {
         Reverse((is_here, entry.score))
     });
     let mut notices = all.notices;
-    let invalid = all.invalid.len();
-    if invalid > 0 {
-        notices.push(format!(
-            "{invalid} cannot be read: 'tw issue list' names them"
-        ));
-    }
+    notices.extend(cannot_be_read(all.invalid.len()));
     Ok(Next {
         issue_id: ranked.first().map(|entry| entry.issue.issue_id),
         ranked,
