@@ -268,8 +268,12 @@ fn it_says_where_it_cannot_reach() {
         "cat secret",
         &head,
     ]);
+    lab.write(".git/timewarp/tries/t_1/run-1.log", "x\n");
+    lab.write(".git/timewarp/bisect/logs/x.log", "x\n");
     let purged = done(&lab, &["secret"]);
     for sentence in [
+        "'tw try drop TRY' deletes what is of one",
+        "printed in searches by bisect was not searched",
         "branch 'other' has 'secret'",
         "tag 'v1' has 'secret'",
         "stash@{0} has 'secret'",
