@@ -35,9 +35,10 @@ fn cache_file(store: &Store) -> PathBuf {
     store.common("env.json")
 }
 
-fn load(store: &Store) -> Result<Cache> {
-    let bytes = fs::read_optional(&cache_file(store))?.unwrap_or_default();
-    Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+/// One that cannot be read is none: versions are asked for anew, and no snapshot fails for them.
+fn load(store: &Store) -> Cache {
+    let bytes = fs::read_optional(&cache_file(store)).unwrap_or_default();
+    serde_json::from_slice(&bytes.unwrap_or_default()).unwrap_or_default()
 }
 
 fn save(store: &Store, cache: &Cache) -> Result<()> {
@@ -69,7 +70,7 @@ fn platform() -> String {
 
 /// The fingerprint as far as the cache knows it; null is "not found" or not known yet.
 pub fn fingerprint(ctx: &Context<'_>, store: &Store) -> Result<Map<String, Value>> {
-    let mut cache = load(store)?;
+    let mut cache = load(store);
     let mut map = Map::new();
     map.insert("platform".into(), Value::String(platform()));
     for (name, program, arguments) in TOOLS {
@@ -81,7 +82,8 @@ pub fn fingerprint(ctx: &Context<'_>, store: &Store) -> Result<Map<String, Value
                 None if *name == "git" => {
                     let version = ask(&file, arguments);
                     cache.versions.insert(key, version.clone());
-                    save(store, &cache)?;
+                    // The next one asks again.
+                    let _ = save(store, &cache);
                     version
                 }
                 None => None,
@@ -97,7 +99,7 @@ pub fn fingerprint(ctx: &Context<'_>, store: &Store) -> Result<Map<String, Value
 
 /// Whether the cache lacks the version of a tool that is there.
 pub fn is_stale(ctx: &Context<'_>) -> bool {
-    let Ok(cache) = ctx.store().and_then(load) else {
+    let Ok(cache) = ctx.store().map(load) else {
         return false;
     };
     let mut found = TOOLS
@@ -110,7 +112,7 @@ pub fn is_stale(ctx: &Context<'_>) -> bool {
 /// meanwhile: asking may take long.
 pub fn refresh(ctx: &Context<'_>) -> Result<()> {
     let store = ctx.store()?;
-    let mut cache = load(store)?;
+    let mut cache = load(store);
     let mut fresh = Cache::default();
     for (_, program, arguments) in TOOLS {
         if let Some((file, key)) = locate(ctx, program) {
