@@ -102,7 +102,12 @@ impl Run for Args {
                 others.prompts,
                 count(others.sessions, "session")
             );
-            call.ask.confirm(&question, Flag::Yes)?;
+            let agreed = call.ask.confirm(&question, Flag::Yes);
+            agreed.map_err(|error| match error.code() {
+                Code::Usage => Error::usage(error.message())
+                    .hint("-y writes them; without --prompts none goes into the page"),
+                _ => error,
+            })?;
         }
         let mut exported = web::export(&context, &export)?;
         exported.file = file.display().to_string();
