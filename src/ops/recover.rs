@@ -32,7 +32,8 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
 
 /// Says that `tw recover` helps, after an error that a damaged file of ours may have made.
 pub fn with_way_out(ctx: &Context<'_>, error: Error) -> Error {
-    if !matches!(error.code(), Code::Io | Code::CorruptRecord) {
+    let is_named = error.hints().iter().any(|hint| hint.contains("tw recover"));
+    if is_named || !matches!(error.code(), Code::Io | Code::CorruptRecord) {
         return error;
     }
     let shared = StateDir::new(ctx.repo.common_dir());

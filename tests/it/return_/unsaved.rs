@@ -331,9 +331,13 @@ fn a_damaged_note_has_a_way_home() {
     let (error, _) = sandbox.json_error(["return"]);
     assert_eq!(error["code"], "CORRUPT_RECORD", "{error}");
     let hint = error["hint"].as_str().unwrap();
-    assert!(hint.starts_with("'tw recover'"), "{error}");
-    let mended = sandbox.json(["recover"]);
-    assert_eq!(mended["action"], "mended", "{mended}");
+    assert!(hint.starts_with("'tw recover' sets it aside"), "{error}");
+    let recovered = sandbox.json(["recover"]);
+    let notices = recovered["notices"].to_string();
+    assert!(
+        notices.contains("comes back with 'tw restore'"),
+        "{notices}"
+    );
     assert!(!noted.exists());
     sandbox.json(["return"]);
     assert_eq!(sandbox.text("prod.env"), "KEY\n");

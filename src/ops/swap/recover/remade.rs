@@ -34,6 +34,10 @@ pub(super) fn mend(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
             Some(UNSETTLED) => unsettled_told(to),
             Some("journal.json") => without_journal(ctx, store, to)?,
             Some("id") => remake_id(store, to)?,
+            Some("unsaved.json") => format!(
+                "the list of what the present left out was damaged and is now '{}': what the present ignores may go into the experiment at the return, and comes back with 'tw restore'",
+                to.display()
+            ),
             _ => format!("a damaged file of tw's own is now '{}'", to.display()),
         });
     }
