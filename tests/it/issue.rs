@@ -1,6 +1,7 @@
 //! `tw issue`: reports, changes, runs, the desk, and what plain git does in between.
 
 mod desk;
+mod edit;
 mod verify;
 
 use std::os::unix::fs::PermissionsExt;

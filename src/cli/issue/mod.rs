@@ -13,6 +13,7 @@ mod page;
 mod reopen;
 mod report;
 mod search;
+mod sources;
 mod start;
 mod texts;
 mod verify;

@@ -1,12 +1,10 @@
 //! `tw issue report`.
 
-use std::path::PathBuf;
-
 use super::page::headline;
+use super::sources::Sources;
 use super::texts::{IssueTexts, fields};
-use crate::agents::transcript::Selection;
 use crate::cli::prelude::*;
-use crate::cli::{complete, editor, input};
+use crate::cli::{editor, input};
 use crate::ops::issue::{self, IssueSummary, Report, Reported};
 
 /// Report an issue
@@ -31,38 +29,12 @@ pub struct Args {
     #[command(flatten)]
     pub texts: IssueTexts,
 
-    /// Tie it to this snapshot instead of the state as it is now
-    #[arg(long, value_name = "SNAPSHOT", add = complete::destinations())]
-    pub snapshot: Option<String>,
+    /// What it is taken from.
+    #[command(flatten)]
+    pub sources: Sources,
 
     #[command(flatten)]
     pub worktrees: flags::AllWorktrees,
-
-    /// Take the conversation from this session file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub transcript: Option<PathBuf>,
-
-    /// The agent's session ID
-    #[arg(long, value_name = "ID", add = complete::sessions())]
-    pub session: Option<String>,
-
-    /// Keep only the last N turns of the conversation
-    #[arg(long, value_name = "N")]
-    pub last: Option<usize>,
-
-    /// Keep so many messages before and after the last one
-    #[arg(long, value_name = "BEFORE,AFTER", conflicts_with = "last", value_parser = window)]
-    pub window: Option<(usize, usize)>,
-
-    /// Read the texts from a JSON document; '-' is standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub from_json: Option<PathBuf>,
-}
-
-fn window(text: &str) -> std::result::Result<(usize, usize), String> {
-    let pair = text.split_once(',');
-    let pair = pair.and_then(|(before, after)| Some((before.parse().ok()?, after.parse().ok()?)));
-    pair.ok_or_else(|| "must be two non-negative integers, such as 20,0".to_owned())
 }
 
 impl Run for Args {
@@ -70,27 +42,23 @@ impl Run for Args {
 
     fn run(&self, call: &Call<'_>) -> Reply {
         let mut fields = fields(&self.texts);
-        let json = self.from_json.as_deref().map(input::read).transpose()?;
+        let json = self
+            .sources
+            .from_json
+            .as_deref()
+            .map(input::read)
+            .transpose()?;
         if json.is_none() && call.ask.can_ask() {
             editor::complete(&mut fields, call.env)?;
         }
-        let selection = match (self.last, self.window) {
-            (Some(turns), _) => Selection::LastTurns(turns),
-            (None, Some((before, after))) => Selection::Window {
-                before,
-                after,
-                anchor: None,
-            },
-            (None, None) => Selection::Whole,
-        };
         let request = Report {
             trusted: self.texts.verify.is_some(),
             fields,
             json,
-            snapshot: self.snapshot.clone(),
-            transcript: self.transcript.clone(),
-            session: self.session.clone(),
-            selection,
+            snapshot: self.sources.snapshot.clone(),
+            transcript: self.sources.transcript.clone(),
+            session: self.sources.session.clone(),
+            selection: self.sources.selection(),
         };
         reply(issue::report(&self.worktrees.open(call)?, &request))
     }

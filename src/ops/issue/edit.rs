@@ -1,21 +1,78 @@
-//! Change an issue's texts, and read or write its experiment.
+//! Change an issue's texts, its snapshot or its conversation, and read or write its experiment.
 
+use super::conversation::{self, Conversation, Source};
 use super::verify::changed_by_redaction;
-use super::{Edit, Experiment, ExperimentShown, IssueView, get};
+use super::{Edit, Experiment, ExperimentShown, IssueView, ReportFields, document, get};
+use crate::agents::transcript::Selection;
 use crate::error::{Code, Error, Result};
-use crate::ops::Context;
-use crate::ops::approval;
-use crate::ops::issues::{desk, find, update};
+use crate::git::Oid;
+use crate::ops::issues::{desk, find, load, move_note, update, update_at};
 use crate::ops::redaction::Redacting;
+use crate::ops::sessions::{Caller, Via};
+use crate::ops::{Context, address, approval};
+use crate::store::Store;
+use crate::store::chat::Chat;
+use crate::store::id::IssueId;
+use crate::store::issue::{CHAT_FILE, Issue};
+use crate::store::names::Record;
+use crate::store::stored::Stored;
 
-/// Changes the texts that are given.
+/// Changes what is given: texts, the snapshot, the conversation.
 ///
 /// # Errors
-/// `USAGE` when a required text would be empty, or nothing is given; those of [`super::get()`].
+/// `USAGE` when a required text would be empty; `ISSUE_INVALID` for a document that is none; `TRANSCRIPT_NOT_FOUND` when the file
+/// that was named holds no conversation; those of addresses and of [`super::get()`]. Nothing is changed then.
 pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
     let store = ctx.store()?;
     let id = find(store, &request.issue)?;
-    let fields = &request.fields;
+    let fields = given(request)?;
+    let mut redacting = Redacting::new(ctx);
+    let texts = redacted(&fields, &mut redacting)?;
+    let talk = talk(ctx, request)?;
+    let mut notices = desk::take_in(ctx, store, id)?;
+    let loaded = load(store, id)?;
+    let named = snapshot_named(&loaded.issue, request);
+    // Until the issue holds it nobody prunes it here.
+    let _lock = match &named {
+        Some(_) => Some(ctx.lock(&store.dir, "issue")?),
+        None => None,
+    };
+    let named = named.map(|text| address::resolve(ctx, store, &text));
+    let snapshot = named.transpose()?;
+    let annotated = snapshot
+        .as_ref()
+        .map_or(loaded.annotated, |stored| stored.commit);
+    // The chat first, as in a report.
+    if let Some(chat) = talk.as_ref().and_then(|talk| talk.chat.as_ref()) {
+        keep_chat(ctx, store, id, annotated, chat)?;
+    } else if snapshot.is_some() {
+        let moved = |draft: &mut _| move_note(draft, annotated);
+        store.update_record(&Record::Chat(id), "issue: edit", ctx.env.now(), moved)?;
+    }
+    let (said, issue) = update_at(ctx, store, id, ("edit", snapshot.as_ref()), |issue| {
+        put_texts(issue, &texts, snapshot.as_ref());
+        Ok(talk.as_ref().and_then(|talk| talk.put_into(issue)))
+    })?;
+    if request.trusted
+        && let Some(command) = &issue.verify_command
+        && texts.verify_command.as_ref() == Some(command)
+        && texts.verify_command == fields.verify_command
+    {
+        approval::approve(store, command)?;
+    }
+    notices.extend(said);
+    let typed = fields.verify_command.as_deref();
+    notices.extend(changed_by_redaction(typed, texts.verify_command.as_deref()));
+    notices.extend(desk::write(ctx, store, id));
+    get::view(ctx, store, issue, notices)
+}
+
+/// The texts of the flags, completed by the document's. What a report requires may not be emptied.
+fn given(request: &Edit) -> Result<ReportFields> {
+    let mut fields = request.fields.clone();
+    if let Some(bytes) = &request.json {
+        document::complete(&mut fields, bytes)?;
+    }
     let required = [
         ("--task-context", &fields.task_context),
         ("--symptom", &fields.symptom),
@@ -26,66 +83,167 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
             return Err(Error::new(Code::Usage, format!("{flag} cannot be empty")));
         }
     }
-    let mut redacting = Redacting::new(ctx);
-    let kind = redacting.optional(fields.kind_word()?.as_deref());
-    let task_context = redacting.optional(fields.task_context.as_deref());
-    let symptom = redacting.optional(fields.symptom.as_deref());
-    let success_criteria = redacting.optional(fields.success_criteria.as_deref());
-    let optional = [
-        &fields.suspected_cause,
-        &fields.chat_summary,
-        &fields.verify_command,
+    Ok(fields)
+}
+
+fn redacted(fields: &ReportFields, redacting: &mut Redacting<'_>) -> Result<ReportFields> {
+    let kind = fields.kind_word()?;
+    let mut text = |text: &Option<String>| redacting.optional(text.as_deref());
+    Ok(ReportFields {
+        task_context: text(&fields.task_context),
+        symptom: text(&fields.symptom),
+        success_criteria: text(&fields.success_criteria),
+        suspected_cause: text(&fields.suspected_cause),
+        chat_summary: text(&fields.chat_summary),
+        verify_command: text(&fields.verify_command),
+        severity: fields.severity,
+        kind: text(&kind),
+    })
+}
+
+fn put_texts(issue: &mut Issue, texts: &ReportFields, snapshot: Option<&Stored>) {
+    let mut given = Vec::new();
+    let required = [
+        ("task_context", &mut issue.task_context, &texts.task_context),
+        ("symptom", &mut issue.symptom, &texts.symptom),
+        (
+            "success_criteria",
+            &mut issue.success_criteria,
+            &texts.success_criteria,
+        ),
     ];
-    let [suspected_cause, chat_summary, verify_command] =
-        optional.map(|text| redacting.optional(text.as_deref()));
-    let named = [
-        ("task_context", task_context.is_some()),
-        ("symptom", symptom.is_some()),
-        ("success_criteria", success_criteria.is_some()),
-        ("suspected_cause", suspected_cause.is_some()),
-        ("chat_summary", chat_summary.is_some()),
-        ("verify_command", verify_command.is_some()),
-        ("kind", kind.is_some()),
-        ("severity", fields.severity.is_some()),
-    ];
-    let given = named.into_iter().filter(|(_, is_given)| *is_given);
-    let given: Vec<&str> = given.map(|(name, _)| name).collect();
-    let mut notices = desk::take_in(ctx, store, id)?;
-    let ((), issue) = update(ctx, store, id, "edit", |issue| {
-        let put = |slot: &mut String, text: &Option<String>| {
-            if let Some(text) = text {
-                slot.clone_from(text);
-            }
-        };
-        put(&mut issue.task_context, &task_context);
-        put(&mut issue.symptom, &symptom);
-        put(&mut issue.success_criteria, &success_criteria);
-        let put = |slot: &mut Option<String>, text: &Option<String>| {
-            if let Some(text) = text {
-                *slot = Some(text.clone()).filter(|text| !text.trim().is_empty());
-            }
-        };
-        put(&mut issue.suspected_cause, &suspected_cause);
-        put(&mut issue.chat_summary, &chat_summary);
-        put(&mut issue.verify_command, &verify_command);
-        put(&mut issue.kind, &kind);
-        if let Some(severity) = fields.severity {
-            issue.severity = severity;
+    for (name, slot, text) in required {
+        if let Some(text) = text {
+            slot.clone_from(text);
+            given.push(name);
         }
-        issue.settle(&given);
-        Ok(())
-    })?;
-    if request.trusted
-        && let Some(command) = &issue.verify_command
-        && verify_command.as_ref() == Some(command)
-        && verify_command == fields.verify_command
-    {
-        approval::approve(store, command)?;
     }
-    let given = fields.verify_command.as_deref();
-    notices.extend(changed_by_redaction(given, verify_command.as_deref()));
-    notices.extend(desk::write(ctx, store, id));
-    get::view(ctx, store, issue, notices)
+    let optional = [
+        (
+            "suspected_cause",
+            &mut issue.suspected_cause,
+            &texts.suspected_cause,
+        ),
+        ("chat_summary", &mut issue.chat_summary, &texts.chat_summary),
+        (
+            "verify_command",
+            &mut issue.verify_command,
+            &texts.verify_command,
+        ),
+        ("kind", &mut issue.kind, &texts.kind),
+    ];
+    for (name, slot, text) in optional {
+        if let Some(text) = text {
+            *slot = Some(text.clone()).filter(|text| !text.trim().is_empty());
+            given.push(name);
+        }
+    }
+    if let Some(severity) = texts.severity {
+        issue.severity = severity;
+        given.push("severity");
+    }
+    given.extend(snapshot.map(|_| "snapshot_id"));
+    issue.settle(&given);
+}
+
+/// The snapshot that was named, unless the document only repeats the issue's.
+fn snapshot_named(issue: &Issue, request: &Edit) -> Option<String> {
+    let own = issue.snapshot_id.to_string();
+    let in_json = || document::snapshot(request.json.as_deref()?).filter(|named| *named != own);
+    request.snapshot.clone().or_else(in_json)
+}
+
+/// The conversation that takes the place of the issue's, and whose it is.
+struct Talk {
+    session: Option<String>,
+    agent: Option<String>,
+    chat: Option<Box<Chat>>,
+    unavailable: Option<String>,
+}
+
+/// Reads it; None where none was asked for.
+fn talk(ctx: &Context<'_>, request: &Edit) -> Result<Option<Talk>> {
+    if request.transcript.is_none() && request.session.is_none() {
+        return match request.selection {
+            Selection::Whole => Ok(None),
+            _ => Err(Error::usage("there is no conversation to choose a part of")
+                .hint("name it with --transcript FILE or --session ID")),
+        };
+    }
+    let caller = request.session.as_ref().map(|session| Caller {
+        session_id: session.clone(),
+        agent: None,
+        via: Via::Flag,
+    });
+    let record = match &request.session {
+        Some(session) => ctx.sessions().get(session)?,
+        None => None,
+    };
+    let agent = record.as_ref().and_then(|record| record.agent.clone());
+    let source = Source {
+        transcript: request.transcript.as_deref(),
+        caller: caller.as_ref(),
+        record,
+        selection: request.selection,
+    };
+    let (chat, unavailable) = match conversation::capture(ctx, &source) {
+        Conversation::Found(chat, _) => (Some(chat), None),
+        Conversation::Unavailable(reason) if request.transcript.is_some() => {
+            return Err(Error::new(Code::TranscriptNotFound, reason));
+        }
+        Conversation::Unavailable(reason) => (None, Some(Redacting::new(ctx).text(&reason))),
+    };
+    Ok(Some(Talk {
+        session: request.session.clone(),
+        agent,
+        chat,
+        unavailable,
+    }))
+}
+
+impl Talk {
+    /// Puts it into the issue. Gives a sentence where there is no conversation.
+    fn put_into(&self, issue: &mut Issue) -> Option<String> {
+        let chat = self.chat.as_deref();
+        let of_chat =
+            |field: fn(&Chat) -> &Option<String>| chat.and_then(|chat| field(chat).clone());
+        if self.session.is_some() {
+            issue.session_id.clone_from(&self.session);
+            issue.agent.clone_from(&self.agent);
+        } else if issue.session_id.is_none() {
+            issue.session_id = of_chat(|chat| &chat.session_id);
+        }
+        if let Some(agent) = of_chat(|chat| &chat.agent) {
+            issue.agent = Some(agent);
+        }
+        if chat.is_some() {
+            issue.chat_file = Some(CHAT_FILE.to_owned());
+            issue.chat_unavailable = None;
+            return None;
+        }
+        let reason = self.unavailable.as_ref()?;
+        if issue.chat_file.is_some() {
+            return Some(format!("the conversation stays as it was: {reason}"));
+        }
+        issue.chat_unavailable = Some(reason.clone());
+        Some(format!("chat unavailable: {reason}"))
+    }
+}
+
+/// Writes a conversation in the place of the one that the issue has.
+fn keep_chat(
+    ctx: &Context<'_>,
+    store: &Store,
+    id: IssueId,
+    annotated: Oid,
+    chat: &Chat,
+) -> Result<()> {
+    let now = ctx.env.now();
+    store.change_record(&Record::Chat(id), "issue: edit", now, |draft| {
+        move_note(draft, annotated)?;
+        draft.put(annotated, chat.to_json())
+    })?;
+    Ok(())
 }
 
 /// Shows the experiment, having written the sections that are given.
@@ -97,7 +255,7 @@ pub fn experiment(ctx: &Context<'_>, request: &Experiment) -> Result<ExperimentS
     let id = find(store, &request.issue)?;
     let mut notices = desk::take_in(ctx, store, id)?;
     let issue = if request.sections.is_empty() {
-        let loaded = crate::ops::issues::load(store, id)?;
+        let loaded = load(store, id)?;
         notices.extend(loaded.notices);
         loaded.issue
     } else {

@@ -7,6 +7,7 @@ mod apply;
 mod close;
 mod comment;
 mod conversation;
+mod document;
 mod edit;
 mod get;
 mod list;

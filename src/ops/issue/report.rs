@@ -3,17 +3,15 @@
 //! The issue is tied to the state in which it is reported: to the session's newest snapshot while nothing has changed since,
 //! else to a snapshot taken for it. It needs no session.
 
-use serde_json::Value;
-
 use super::conversation::{self, Conversation, Source};
 use super::verify::changed_by_redaction;
-use super::{Captured, Report, ReportFields, Reported, get};
+use super::{Captured, Report, ReportFields, Reported, document, get};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
 use crate::git::objects::NewObjects;
 use crate::ops::approval;
-use crate::ops::issues::{desk, text_field};
+use crate::ops::issues::desk;
 use crate::ops::redaction::Redacting;
 use crate::ops::refspecs;
 use crate::ops::request::Take;
@@ -29,7 +27,6 @@ use crate::store::records::{Json, Note};
 use crate::store::session::SessionRecord;
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
-use crate::text::foreign_json;
 
 /// What a report cannot be without: the field and its flag.
 const REQUIRED: [(&str, &str); 3] = [
@@ -64,7 +61,14 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
         agent,
         session: caller.filter(|caller| matches!(caller.via, Via::Flag | Via::Environment)),
     };
-    let issue = issue(ctx, store, &texts, &snapshot, &conversation)?;
+    let mut redacting = Redacting::new(ctx);
+    let issue = issue(
+        (ctx, store),
+        &texts,
+        &snapshot,
+        &conversation,
+        &mut redacting,
+    )?;
     let given = fields.verify_command.as_deref();
     notices.extend(changed_by_redaction(given, issue.verify_command.as_deref()));
     if let Some(command) = &issue.verify_command
@@ -130,7 +134,7 @@ fn complete(request: &Report) -> Result<ReportFields> {
     let mut fields = request.fields.clone();
     let from_json = request.json.is_some();
     if let Some(bytes) = &request.json {
-        take_json(&mut fields, bytes)?;
+        document::complete(&mut fields, bytes)?;
     }
     for (name, flag) in REQUIRED {
         let value = match name {
@@ -154,40 +158,6 @@ fn complete(request: &Report) -> Result<ReportFields> {
     Ok(fields)
 }
 
-fn take_json(fields: &mut ReportFields, bytes: &[u8]) -> Result<()> {
-    let json: Json = foreign_json::from_slice(bytes).map_err(|error| {
-        Error::new(
-            Code::IssueInvalid,
-            format!("the report is not a JSON object: {error}"),
-        )
-    })?;
-    let put = |field: &mut Option<String>, name: &str| -> Result<()> {
-        if field.is_none() {
-            *field = text_field(&json, name)?;
-        }
-        Ok(())
-    };
-    put(&mut fields.task_context, "task_context")?;
-    put(&mut fields.symptom, "symptom")?;
-    put(&mut fields.success_criteria, "success_criteria")?;
-    put(&mut fields.suspected_cause, "suspected_cause")?;
-    put(&mut fields.chat_summary, "chat_summary")?;
-    put(&mut fields.verify_command, "verify_command")?;
-    put(&mut fields.kind, "kind")?;
-    if fields.severity.is_none()
-        && let Some(word) = text_field(&json, "severity")?
-    {
-        let severity = Severity::parse(&word).ok_or_else(|| {
-            Error::new(
-                Code::IssueInvalid,
-                format!("'severity' must be low, medium or high, not '{word}'"),
-            )
-        })?;
-        fields.severity = Some(severity);
-    }
-    Ok(())
-}
-
 /// The snapshot that was named; else the newest one that has everything as it is now, the session's before others; else a new one.
 fn snapshot(
     ctx: &Context<'_>,
@@ -196,7 +166,8 @@ fn snapshot(
     (caller, agent): (Option<&Caller>, &Option<String>),
     notices: &mut Vec<String>,
 ) -> Result<Stored> {
-    let named = request.snapshot.clone().or_else(|| named_in_json(request));
+    let in_json = || document::snapshot(request.json.as_deref()?);
+    let named = request.snapshot.clone().or_else(in_json);
     if let Some(text) = named {
         return address::resolve(ctx, store, &text);
     }
@@ -221,21 +192,14 @@ fn snapshot(
     store.read(&id, taken.snapshot.commit)
 }
 
-fn named_in_json(request: &Report) -> Option<String> {
-    let json: Value = foreign_json::from_slice(request.json.as_deref()?).ok()?;
-    let named = json.get("snapshot").or_else(|| json.get("snapshot_id"))?;
-    named.as_str().map(str::to_owned)
-}
-
 fn issue(
-    ctx: &Context<'_>,
-    store: &Store,
+    (ctx, store): (&Context<'_>, &Store),
     texts: &Texts<'_>,
     snapshot: &Stored,
     conversation: &Conversation,
+    redacting: &mut Redacting<'_>,
 ) -> Result<Issue> {
     let (now, fields) = (ctx.env.now(), texts.fields);
-    let mut redacting = Redacting::new(ctx);
     let (chat, unavailable) = match conversation {
         Conversation::Found(chat, _) => (Some(chat), None),
         Conversation::Unavailable(reason) => (None, Some(reason.as_str())),

@@ -128,6 +128,16 @@ pub struct Edit {
     pub issue: String,
     /// New texts; an empty one clears an optional field.
     pub fields: ReportFields,
+    /// A JSON document with the fields by name; what `fields` has wins.
+    pub json: Option<Vec<u8>>,
+    /// Another snapshot to tie it to.
+    pub snapshot: Option<String>,
+    /// The session file to take the conversation from.
+    pub transcript: Option<PathBuf>,
+    /// The session that it is of, and whose conversation is taken.
+    pub session: Option<String>,
+    /// Which part of the conversation.
+    pub selection: Selection,
     /// The verify command was typed on this machine's command line.
     pub trusted: bool,
 }

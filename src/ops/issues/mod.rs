@@ -20,7 +20,7 @@ use crate::store::Store;
 use crate::store::id::{IssueId, PartMatch, is_part, resolve_part};
 use crate::store::issue::{Issue, Status};
 use crate::store::names::{self, Record, RecordKind};
-use crate::store::records::Note;
+use crate::store::records::{Draft, Note};
 use crate::store::stored::Stored;
 
 /// Where an issue's desk files are.
@@ -276,6 +276,20 @@ pub fn update<T>(
     store: &Store,
     id: IssueId,
     what: &str,
+    change: impl FnMut(&mut Issue) -> Result<T>,
+) -> Result<(T, Issue)> {
+    update_at(ctx, store, id, (what, None), change)
+}
+
+/// As [`update`], and ties the issue to another snapshot where one is given: its record is a note on that then.
+///
+/// # Errors
+/// As [`update`].
+pub fn update_at<T>(
+    ctx: &Context<'_>,
+    store: &Store,
+    id: IssueId,
+    (what, at): (&str, Option<&Stored>),
     mut change: impl FnMut(&mut Issue) -> Result<T>,
 ) -> Result<(T, Issue)> {
     let now = ctx.env.now();
@@ -288,9 +302,15 @@ pub fn update<T>(
         let before = typed(id, json)?;
         let mut issue = before.clone();
         let answer = change(&mut issue)?;
+        if let Some(at) = at {
+            issue.snapshot_id = at.id;
+        }
         if issue != before {
             issue.updated_at = now.rfc3339();
             *json = issue.to_json();
+        }
+        if let Some(at) = at {
+            move_note(draft, at.commit)?;
         }
         Ok((answer, issue))
     })?;
@@ -298,6 +318,22 @@ pub fn update<T>(
         Some((answer, _)) => Ok(answer),
         None => Err(not_found(&id.to_string())),
     }
+}
+
+/// Moves the one note of an issue or a chat to another snapshot's commit.
+///
+/// # Errors
+/// What stands there cannot be read.
+pub fn move_note(draft: &mut Draft, to: Oid) -> Result<()> {
+    let Some((from, json)) = draft.notes().next() else {
+        return Ok(());
+    };
+    if from == to {
+        return Ok(());
+    }
+    let json = json.clone();
+    draft.remove(from);
+    draft.put(to, json)
 }
 
 /// Adds sentences to those that an error or answer has already.

@@ -75,7 +75,7 @@ impl Request for Update {
             let request = Edit {
                 issue: issue.clone(),
                 fields,
-                trusted: false,
+                ..Edit::default()
             };
             view = Some(issue::edit(ctx, &request)?);
         }

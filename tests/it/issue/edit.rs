@@ -1,0 +1,144 @@
+//! `tw issue edit` with what a report is taken from, and what is said of secrets.
+
+use serde_json::{Value, json};
+
+use super::{id, ready, report};
+use crate::transcripts::{Kind, Talk};
+
+#[test]
+fn a_conversation_comes_to_an_issue_that_had_none() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &["--session", "nobody"]));
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.writes_prompt("one");
+    talk.answers("first", 1000);
+    talk.writes_prompt("two");
+    talk.answers("second", 2000);
+    let file = talk.path.to_str().unwrap();
+    let edited = sandbox.json([
+        "issue",
+        "edit",
+        &id,
+        "--transcript",
+        file,
+        "--last",
+        "1",
+        "--symptom",
+        "with its talk",
+    ]);
+    let issue = &edited["issue"];
+    assert_eq!(issue["symptom"], "with its talk");
+    assert_eq!(issue["chat_file"], "chat.md");
+    assert_eq!(issue["chat_unavailable"], Value::Null);
+    assert_eq!(issue["agent"], "claude");
+    assert_eq!(issue["session_id"], "nobody", "it stays as it was reported");
+    let texts = || -> Vec<String> {
+        let chat = sandbox.json(["issue", "chat", &id]);
+        let messages = chat["chat"]["messages"].as_array().unwrap().clone();
+        let texts = messages.iter().map(|one| one["text"].as_str().unwrap());
+        texts.map(str::to_owned).collect()
+    };
+    assert_eq!(texts(), ["two", "second"]);
+    let desk = sandbox.text(format!(".timewarp/issues/{id}/chat.md"));
+    assert!(desk.contains("second"), "{desk}");
+    // Another part takes its place.
+    sandbox.json(["issue", "edit", &id, "--transcript", file]);
+    assert_eq!(texts(), ["one", "first", "two", "second"]);
+    sandbox.json([
+        "issue",
+        "edit",
+        &id,
+        "--session",
+        &talk.id,
+        "--window",
+        "0,0",
+    ]);
+    assert_eq!(texts(), ["second"]);
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["session_id"], talk.id);
+    let nobody = sandbox.json(["issue", "edit", &id, "--session", "nobody"]);
+    assert!(
+        nobody["notices"].to_string().contains("stays as it was"),
+        "{nobody}"
+    );
+    sandbox.json(["issue", "edit", &id, "--transcript", file]);
+    // What holds no conversation changes nothing.
+    let absent = [
+        "issue",
+        "edit",
+        &id,
+        "--transcript",
+        "absent",
+        "--symptom",
+        "x",
+    ];
+    let (error, exit) = sandbox.json_error(absent);
+    assert_eq!((&error["code"], exit), (&json!("TRANSCRIPT_NOT_FOUND"), 3));
+    assert_eq!(texts().len(), 4);
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["symptom"], "with its talk");
+    let (error, exit) = sandbox.json_error(["issue", "edit", &id, "--last", "1"]);
+    assert_eq!((&error["code"], exit), (&json!("USAGE"), 2));
+}
+
+#[test]
+fn an_issue_is_tied_to_another_snapshot() {
+    let sandbox = ready();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.writes_prompt("one");
+    talk.answers("first", 1000);
+    let file = talk.path.to_str().unwrap();
+    let id = id(&report(&sandbox, &["--transcript", file]));
+    sandbox.write("a.txt", "later\n");
+    let later = sandbox.json(["snapshot"])["snapshot"].clone();
+    let edited = sandbox.json(["issue", "edit", &id, "--snapshot", "latest"]);
+    assert_eq!(edited["issue"]["snapshot_id"], later["snapshot_id"]);
+    let commit = later["commit"].as_str().unwrap();
+    for notes in ["issues", "chats"] {
+        let notes = format!("refs/notes/timewarp/{notes}/{id}");
+        let annotated = sandbox.git(["notes", "--ref", &notes, "list"]);
+        let annotated: Vec<_> = annotated.split_whitespace().skip(1).collect();
+        assert_eq!(annotated, [commit], "{notes}");
+    }
+    assert_eq!(
+        sandbox.json(["issue", "chat", &id])["chat"]["messages"][0]["text"],
+        "one"
+    );
+    sandbox.json(["issue", "start", &id]);
+    assert_eq!(sandbox.text("a.txt"), "later\n");
+    let (error, _) = sandbox.json_error(["issue", "edit", &id, "--snapshot", "latest~9"]);
+    assert_eq!(error["code"], "SNAPSHOT_NOT_FOUND");
+}
+
+#[test]
+fn a_document_changes_what_it_names() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    sandbox.write(
+        "edit.json",
+        r#"{"symptom": "from json", "verify_command": "true"}"#,
+    );
+    let edit = [
+        "issue",
+        "edit",
+        &id,
+        "--from-json",
+        "edit.json",
+        "--severity",
+        "high",
+    ];
+    let edited = sandbox.json(edit);
+    let issue = &edited["issue"];
+    assert_eq!(
+        (
+            &issue["symptom"],
+            &issue["severity"],
+            &issue["task_context"]
+        ),
+        (&json!("from json"), &json!("high"), &json!("building"))
+    );
+    assert_eq!(issue["verify_approved"], false, "not typed here");
+    sandbox.write("edit.json", "[]");
+    let (error, _) = sandbox.json_error(["issue", "edit", &id, "--from-json", "edit.json"]);
+    assert_eq!(error["code"], "ISSUE_INVALID");
+}
