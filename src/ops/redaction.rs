@@ -59,6 +59,17 @@ impl<'a> Redacting<'a> {
         self.add(counts);
     }
 
+    /// Says what was replaced so far, by rule; None where nothing was.
+    pub fn notice(&self) -> Option<String> {
+        let by_rule: Vec<String> = self
+            .counts
+            .iter()
+            .map(|(rule, count)| format!("{count} {rule}"))
+            .collect();
+        (!by_rule.is_empty())
+            .then(|| format!("secrets were replaced in the texts: {}", by_rule.join(", ")))
+    }
+
     fn add(&mut self, counts: Counts) {
         for (rule, count) in counts {
             *self.counts.entry(rule).or_default() += count;

@@ -36,10 +36,12 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
         }
         Some(word) => Some(named_proof(ctx, id, word)?),
     };
-    let note = Redacting::new(ctx).optional(request.note.as_deref());
+    let mut redacting = Redacting::new(ctx);
+    let note = redacting.optional(request.note.as_deref());
     let commit = ctx.repo.head()?.oid.map(|oid| oid.to_string());
     let at = ctx.env.now().rfc3339();
     let mut notices = desk::take_in(ctx, store, id)?;
+    notices.extend(redacting.notice());
     let (is_new, issue) = update(ctx, store, id, request.status.as_str(), |issue| {
         // Whoever closes it twice must not count it twice.
         let is_new = of.is_some() && issue.duplicate_of != of;

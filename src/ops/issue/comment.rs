@@ -25,12 +25,13 @@ pub fn comment(ctx: &Context<'_>, request: &Comment) -> Result<IssueView> {
     let caller = sessions::caller(ctx, store, request.session.as_deref(), None)?;
     // Of the last session that was started here nobody knows whether it speaks.
     let caller = caller.filter(|caller| caller.via != Via::State);
+    let mut redacting = Redacting::new(ctx);
     let said = issue::Comment {
         id: Tail::random()?.as_str().to_owned(),
         at: ctx.env.now().rfc3339(),
         session_id: caller.as_ref().map(|session| session.session_id.clone()),
         agent: caller.and_then(|session| session.agent),
-        text: Redacting::new(ctx).text(&request.text),
+        text: redacting.text(&request.text),
         claimed_by: None,
         other: Json::new(),
     };
@@ -38,6 +39,7 @@ pub fn comment(ctx: &Context<'_>, request: &Comment) -> Result<IssueView> {
         issue.comments.push(said.clone());
         Ok(())
     })?;
+    notices.extend(redacting.notice());
     notices.extend(desk::write(ctx, store, id));
     get::view(ctx, store, issue, notices)
 }

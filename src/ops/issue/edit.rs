@@ -61,6 +61,7 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
         approval::approve(store, command)?;
     }
     notices.extend(said);
+    notices.extend(redacting.notice());
     let typed = fields.verify_command.as_deref();
     notices.extend(changed_by_redaction(typed, texts.verify_command.as_deref()));
     notices.extend(desk::write(ctx, store, id));
@@ -269,6 +270,7 @@ pub fn experiment(ctx: &Context<'_>, request: &Experiment) -> Result<ExperimentS
         ];
         let [repro, changes, validation, result] =
             given.map(|text| redacting.optional(text.as_deref()));
+        notices.extend(redacting.notice());
         let ((), issue) = update(ctx, store, id, "experiment", |issue| {
             let experiment = &mut issue.experiment;
             let slots = [

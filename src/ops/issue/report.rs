@@ -69,6 +69,7 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
         &conversation,
         &mut redacting,
     )?;
+    notices.extend(redacting.notice());
     let given = fields.verify_command.as_deref();
     notices.extend(changed_by_redaction(given, issue.verify_command.as_deref()));
     if let Some(command) = &issue.verify_command

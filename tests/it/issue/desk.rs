@@ -72,7 +72,9 @@ fn sections_of_the_experiment_are_taken_in_from_the_json_too() {
         "{repro}"
     );
     assert_eq!(experiment["extra"], json!({"Mine": "also this"}));
-    assert_eq!(shown["notices"], json!([]));
+    let replaced =
+        format!("issue {id}: secrets were replaced in the texts: 1 github-personal-token");
+    assert_eq!(shown["notices"], json!([replaced]));
     let markdown = sandbox.text(format!(".timewarp/issues/{id}/experiment.md"));
     assert!(markdown.contains("run it twice") && markdown.contains("## Mine"));
     // Of one section in both files the history keeps the other.

@@ -142,3 +142,24 @@ fn a_document_changes_what_it_names() {
     let (error, _) = sandbox.json_error(["issue", "edit", &id, "--from-json", "edit.json"]);
     assert_eq!(error["code"], "ISSUE_INVALID");
 }
+
+#[test]
+fn secrets_that_were_replaced_are_counted_and_a_check_without_its_own_is_named() {
+    let sandbox = ready();
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let check = format!("curl -H 'X-Key: {secret}' localhost");
+    let cause = format!("{secret} again");
+    let reported = report(&sandbox, &["--verify", &check, "--suspected-cause", &cause]);
+    let id = id(&reported);
+    let edited = sandbox.json(["issue", "edit", &id, "--verify", &check]);
+    for (document, count) in [(&reported, 2), (&edited, 1)] {
+        let notices = document["notices"].to_string();
+        let counted = format!("secrets were replaced in the texts: {count} github-personal-token");
+        assert!(notices.contains(&counted), "{notices}");
+        assert!(
+            notices.contains("the verify command held a secret"),
+            "{notices}"
+        );
+        assert!(!notices.contains(&secret));
+    }
+}

@@ -310,7 +310,9 @@ fn merge(
             "issue {id}: '{name}' was changed here and on the desk; the desk's version stands, the other is in the history"
         )
     };
-    Ok(both.into_iter().map(said).collect())
+    let replaced = redacting.notice();
+    let replaced = replaced.map(|said| format!("issue {id}: {said}"));
+    Ok(both.into_iter().map(said).chain(replaced).collect())
 }
 
 /// Puts what `experiment.md` changed into the issue. Gives the sections that were changed on both sides.
