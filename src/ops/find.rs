@@ -79,8 +79,8 @@ pub fn find(ctx: &Context<'_>, request: &Find) -> Result<Found> {
     let store = ctx.store()?;
     let files = Files::new(Pathspec::parse(ctx, &request.paths)?, &[])?;
     let states = States::read(ctx, store, request.scope)?;
-    let talks = Talks::read(store)?;
-    let turns = Turns::new(&talks, &ctx.sessions(), &states);
+    let talks = Talks::read(ctx, store)?;
+    let turns = Turns::new(&talks, &states);
     let walked = walk(&store.objects, &states.trees(), &files);
     let index = staged(&store.objects, &states, &files);
     let mut found = Versions {

@@ -231,10 +231,13 @@ impl Parts for Bisected {
         }
     }
 
-    /// The prompt that made it bad, where that is one for certain.
+    /// The prompt that made it bad, where that is one for certain, and can be named here.
     fn culprit(&self) -> Option<(&str, u64)> {
         let is_certain = matches!(self.result, Answer::Found | Answer::NotMonotonic);
         let bad = self.first_bad.as_ref().filter(|_| is_certain)?;
+        if bad.is_of_head {
+            return None;
+        }
         Some((bad.session_id.as_deref()?, bad.checkpoint_id?))
     }
 }

@@ -12,6 +12,7 @@ use crate::store::stored::Stored;
 pub(super) struct Snapshots {
     pub states: States,
     turns: Turns,
+    talks: Talks,
     /// Positions in the states, from old to new.
     pub line: Vec<usize>,
     /// Whether the first of them was named, or is the first of a session.
@@ -31,8 +32,8 @@ impl Snapshots {
             .map(|word| address::resolve(ctx, store, word));
         let older = older.transpose()?;
         let states = States::read(ctx, store, Scope::Here)?;
-        let talks = Talks::read(store)?;
-        let turns = Turns::new(&talks, &ctx.sessions(), &states);
+        let talks = Talks::read(ctx, store)?;
+        let turns = Turns::new(&talks, &states);
         let mut line: Vec<usize> = match &session {
             Some(session) => of_session(&states, &talks, session),
             None => (0..states.all.len()).collect(),
@@ -58,18 +59,19 @@ impl Snapshots {
             is_bounded: older.is_some() || session.is_some(),
             states,
             turns,
+            talks,
             line,
         })
     }
 
     /// A place of the line as readers see it.
-    pub fn point(&self, ctx: &Context<'_>, at: usize) -> Point {
+    pub fn point(&self, at: usize) -> Point {
         let state = &self.states.all[self.line[at]];
         let turn = self.turns.before(state.place);
         let session = turn.map(|turn| turn.session_id.clone());
         let record = session
             .as_deref()
-            .and_then(|session| ctx.sessions().get(session).ok().flatten());
+            .and_then(|session| self.talks.record(session));
         Point {
             snapshot_id: state.id.to_string(),
             at: state.created_at.clone(),
@@ -82,6 +84,7 @@ impl Snapshots {
             session_id: session,
             checkpoint_id: turn.map(|turn| turn.checkpoint_id),
             prompt: turn.and_then(|turn| turn.text.clone()),
+            is_of_head: turn.is_some_and(|turn| turn.is_of_head),
         }
     }
 

@@ -361,7 +361,7 @@ impl Bisecting<'_, '_> {
             Found::NewEnd => Err(self.not_reproduced(true)),
             Found::OldEnd => Err(self.not_reproduced(false)),
             Found::Flaky(at) => {
-                let candidates = vec![self.snapshots.point(self.ctx, at)];
+                let candidates = vec![self.snapshots.point(at)];
                 Ok(self.bisected(Answer::Flaky, None, candidates, None))
             }
             Found::Edges(edges) => self.of_edges(&edges),
@@ -374,7 +374,7 @@ impl Bisecting<'_, '_> {
         let Some(last) = wanted.last().copied() else {
             return Err(self.not_reproduced(true));
         };
-        let point = |at| self.snapshots.point(self.ctx, at);
+        let point = |at| self.snapshots.point(at);
         let (answer, candidates) = if edges.len() > 1 {
             let firsts = wanted.iter().map(|edge| point(edge.after));
             (Answer::NotMonotonic, firsts.collect())
@@ -405,7 +405,7 @@ impl Bisecting<'_, '_> {
         candidates: Vec<Point>,
         diff: Option<Diff>,
     ) -> Bisected {
-        let point = |at| self.snapshots.point(self.ctx, at);
+        let point = |at| self.snapshots.point(at);
         let (before, after) = (
             edge.map(|edge| point(edge.before)),
             edge.map(|edge| point(edge.after)),

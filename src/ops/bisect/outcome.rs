@@ -73,7 +73,7 @@ pub struct Point {
     pub at: String,
     /// What led from the snapshot before it to this one.
     pub origin: Origin,
-    /// The session of that turn; null between turns.
+    /// The session of that turn, in a member of a workspace perhaps its head's; null between turns.
     pub session_id: Option<String>,
     /// That session's agent.
     pub agent: Option<String>,
@@ -81,6 +81,9 @@ pub struct Point {
     pub checkpoint_id: Option<u64>,
     /// What was asked there, redacted.
     pub prompt: Option<String>,
+    /// The session is one of the workspace's head, and cannot be named here.
+    #[serde(skip)]
+    pub is_of_head: bool,
 }
 
 /// A run of the command.

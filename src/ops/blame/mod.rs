@@ -83,7 +83,7 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
     let store = ctx.store()?;
     let name = ctx.repo_path(&request.path)?;
     let states = States::read(ctx, store, Scope::All)?;
-    let talks = Talks::read(store)?;
+    let talks = Talks::read(ctx, store)?;
     let file = FileAsked::find(ctx, store, &states, request, &name)?;
     let asked = line_range::asked(&request.ranges, &file.text)?;
     let known = Known::read(ctx, store, &states)?;
@@ -96,7 +96,7 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
         name: &name,
     };
     let (past, swaps, traced) = inquiry.trace(&file, &asked)?;
-    let turns = TurnSpans::new(&talks, &ctx.sessions(), &states, ctx.env.now());
+    let turns = TurnSpans::new(&talks, &states, ctx.env.now());
     let links = inquiry.links(&past, &swaps);
     let claims = Claims::read(ctx, store, traced.spots.values());
     let teller = Teller::new(ctx, store, &links, &turns, &traced, &claims);

@@ -10,7 +10,6 @@ use std::rc::Rc;
 use crate::env::Moment;
 use crate::ops::versions::{States, Talks};
 use crate::store::checkpoint::{Checkpoint, Kind, SessionNotes, TurnEnd};
-use crate::store::session::Sessions;
 
 /// Those who may have made a change.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -54,13 +53,13 @@ pub struct TurnSpans {
 
 impl TurnSpans {
     /// Puts the turns beside the states.
-    pub fn new(talks: &Talks, register: &Sessions, states: &States, now: Moment) -> Self {
+    pub fn new(talks: &Talks, states: &States, now: Moment) -> Self {
         let places = states.by_id();
         let place = |id: &str| places.get(id).map(|at| states.all[*at].place);
         let mut chains: Vec<Vec<Span>> = states.chains.iter().map(|_| Vec::new()).collect();
-        for notes in &talks.sessions {
+        for notes in talks.all() {
             let record = notes.checkpoints.first();
-            let record = record.and_then(|one| register.get(&one.session_id).ok().flatten());
+            let record = record.and_then(|one| talks.record(&one.session_id));
             let is_live = record.as_ref().is_some_and(|record| record.is_live(now));
             let ended_at = record.and_then(|record| record.ended_at);
             let prompts = prompts(notes);

@@ -78,7 +78,7 @@ impl Turns {
     /// The refs cannot be listed.
     pub fn read(ctx: &Context<'_>, store: &Store) -> Result<Self> {
         let states = States::read(ctx, store, Scope::AllWorktrees)?;
-        let talks = Talks::read(store)?;
+        let talks = Talks::own(ctx, store)?;
         let sessions = (ctx.sessions(), ctx.env.now());
         let places = places(&states);
         let mut turns = BTreeMap::new();

@@ -245,7 +245,7 @@ impl Searching<'_> {
             let begin = move || begin(objects, states, files, about);
             let beginning = has_files.then(|| scope.spawn(begin));
             // Meanwhile: there may be a note for each of thousands of prompts.
-            let talks = Talks::read(self.store);
+            let talks = Talks::read(ctx, self.store);
             let begun = beginning.map(|beginning| match beginning.join() {
                 Ok(begun) => begun,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -255,7 +255,7 @@ impl Searching<'_> {
         let talks = talks?;
         self.add_texts(&talks, &mut waiting, teller)?;
         if let Some((seen, walk)) = begun {
-            let turns = Turns::new(&talks, &ctx.sessions(), states);
+            let turns = Turns::new(&talks, states);
             let chosen = self.chosen();
             let asked = Asked {
                 states,

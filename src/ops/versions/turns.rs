@@ -8,41 +8,97 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::States;
+use super::of_head::Head;
 use crate::error::Result;
+use crate::ops::Context;
 use crate::store::Store;
 use crate::store::checkpoint::{self, Checkpoint, Kind, SessionNotes};
 use crate::store::names::{Record, RecordKind};
-use crate::store::session::Sessions;
+use crate::store::session::{SessionRecord, Sessions};
 
 /// What the notes of every session say, and what cannot be read of them.
 #[derive(Debug, Default)]
 pub struct Talks {
     /// In no order.
     pub sessions: Vec<SessionNotes>,
+    /// In a member of a workspace: those of its head, with the snapshots that the member has of them.
+    of_head: Vec<SessionNotes>,
     /// Sentences.
     pub unreadable: Vec<String>,
+    registers: Vec<Sessions>,
 }
 
 impl Talks {
-    /// Reads them all.
+    /// Reads those of this repository.
     ///
     /// # Errors
     /// The refs cannot be listed.
-    pub fn read(store: &Store) -> Result<Self> {
-        let mut talks = Self::default();
+    pub fn own(ctx: &Context<'_>, store: &Store) -> Result<Self> {
+        let mut talks = Self {
+            registers: vec![ctx.sessions()],
+            ..Self::default()
+        };
+        talks.sessions = talks.notes(store)?;
+        Ok(talks)
+    }
+
+    /// Reads them all, those of a workspace's head, too.
+    ///
+    /// # Errors
+    /// The refs cannot be listed.
+    pub fn read(ctx: &Context<'_>, store: &Store) -> Result<Self> {
+        let mut talks = Self::own(ctx, store)?;
+        if let Err(error) = talks.add_head(ctx) {
+            talks.unreadable.push(error.message().to_owned());
+        }
+        Ok(talks)
+    }
+
+    fn add_head(&mut self, ctx: &Context<'_>) -> Result<()> {
+        let Some(head) = Head::open(ctx)? else {
+            return Ok(());
+        };
+        self.registers.push(head.ctx.sessions());
+        let mut all = self.notes(head.ctx.store()?)?;
+        for notes in &mut all {
+            head.translate(notes)?;
+        }
+        self.of_head = all;
+        Ok(())
+    }
+
+    fn notes(&mut self, store: &Store) -> Result<Vec<SessionNotes>> {
+        let mut all = Vec::new();
         for name in store.record_names(RecordKind::Sessions)? {
             let Record::Session(session) = name else {
                 continue;
             };
             match checkpoint::read(store, &session) {
                 Ok(notes) => {
-                    talks.unreadable.extend(notes.invalid.iter().cloned());
-                    talks.sessions.push(notes);
+                    self.unreadable.extend(notes.invalid.iter().cloned());
+                    all.push(notes);
                 }
-                Err(error) => talks.unreadable.push(error.message().to_owned()),
+                Err(error) => self.unreadable.push(error.message().to_owned()),
             }
         }
-        Ok(talks)
+        Ok(all)
+    }
+
+    /// Whose turns may lie between the states.
+    pub fn all(&self) -> impl Iterator<Item = &SessionNotes> {
+        self.sessions.iter().chain(&self.of_head)
+    }
+
+    /// The record of a session.
+    pub fn record(&self, session_id: &str) -> Option<SessionRecord> {
+        let mut registers = self.registers.iter();
+        registers.find_map(|register| register.get(session_id).ok().flatten())
+    }
+
+    /// As [`Self::all`], and whether it is the head of the workspace that has them.
+    fn by_repository(&self) -> impl Iterator<Item = (&SessionNotes, bool)> {
+        let own = self.sessions.iter().map(|notes| (notes, false));
+        own.chain(self.of_head.iter().map(|notes| (notes, true)))
     }
 }
 
@@ -55,6 +111,8 @@ pub struct Prompt {
     pub checkpoint_id: u64,
     /// What was asked, redacted.
     pub text: Option<String>,
+    /// The session is one of the workspace's head: here it has no name.
+    pub is_of_head: bool,
 }
 
 /// Turns by the states between which they lie.
@@ -73,11 +131,11 @@ struct Turn {
 
 impl Turns {
     /// Puts the turns of all sessions beside the states.
-    pub fn new(talks: &Talks, register: &Sessions, states: &States) -> Self {
+    pub fn new(talks: &Talks, states: &States) -> Self {
         let places = states.by_id();
         let place = |id: &str| places.get(id).map(|at| states.all[*at].place);
         let mut turns: Vec<Vec<Turn>> = states.chains.iter().map(|_| Vec::new()).collect();
-        for notes in &talks.sessions {
+        for (notes, is_of_head) in talks.by_repository() {
             let prompts = prompts(notes);
             for (nth, one) in prompts.iter().enumerate() {
                 let Some((chain, start)) = place(&one.snapshot_id) else {
@@ -90,7 +148,7 @@ impl Turns {
                 let next = prompts.get(nth + 1).map(|next| next.snapshot_id.as_str());
                 let in_chain = |id: &str| place(id).filter(|(other, _)| *other == chain);
                 let end = ended.or(next).and_then(in_chain).map(|(_, at)| at);
-                let end = end.or_else(|| end_of_session(register, one, states, chain));
+                let end = end.or_else(|| end_of_session(talks, one, states, chain));
                 turns[chain].push(Turn {
                     start,
                     end,
@@ -98,6 +156,7 @@ impl Turns {
                         session_id: one.session_id.clone(),
                         checkpoint_id: id,
                         text: one.prompt.clone(),
+                        is_of_head,
                     }),
                 });
             }
@@ -126,13 +185,8 @@ fn prompts(notes: &SessionNotes) -> Vec<&Checkpoint> {
 }
 
 /// The first state taken when the session had ended, in which its last work is.
-fn end_of_session(
-    register: &Sessions,
-    of: &Checkpoint,
-    states: &States,
-    chain: usize,
-) -> Option<usize> {
-    let record = register.get(&of.session_id).ok().flatten()?;
+fn end_of_session(talks: &Talks, of: &Checkpoint, states: &States, chain: usize) -> Option<usize> {
+    let record = talks.record(&of.session_id)?;
     let ended_at = record.ended_at?;
     let taken = &states.chains[chain].states;
     Some(taken.partition_point(|at| states.all[*at].created_at < ended_at))
@@ -173,6 +227,7 @@ mod tests {
                 session_id: String::new(),
                 checkpoint_id: n,
                 text: None,
+                is_of_head: false,
             }),
         });
         let spread = spread(turns.collect(), length);

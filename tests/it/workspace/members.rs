@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::Trio;
 use crate::damage::document;
+use crate::transcripts::{Kind, Talk};
 
 fn error_of(trio: &Trio, path: &str, args: &[&str]) -> Value {
     let ran = trio.tw_in(path, args);
@@ -156,4 +157,45 @@ fn a_member_keeps_what_a_snapshot_of_its_head_names() {
     trio.json_in("", &["drop", "-y", &trio.snapshot]);
     trio.json_in("../lib", &strict);
     assert_eq!(trio.ids("../lib", "snapshots"), [""; 0]);
+}
+
+/// One checkpoint covers all members: what the agent wrote in one is the agent's there, too.
+#[test]
+fn lines_of_a_turn_are_its_prompts_in_a_member_too() {
+    let trio = Trio::new();
+    let talk = Talk::new(&trio.sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    let add = |line: &str| {
+        let text = trio.sandbox.text("../lib/a.txt");
+        trio.sandbox.write("../lib/a.txt", text + line);
+    };
+    for (prompt, line) in [("edit the library", "agent\n"), ("again", "more\n")] {
+        talk.submits(prompt);
+        add(line);
+        talk.hook("Stop", &json!({}));
+        add("mine\n");
+    }
+    trio.json_in("../lib", &["snapshot"]);
+    let document = trio.json_in("../lib", &["blame", "a.txt"]);
+    let lines = document["lines"].as_array().unwrap().iter().rev();
+    let origins: Vec<&Value> = lines.map(|line| &line["origin"]).take(4).collect();
+    let kinds: Vec<&Value> = origins.iter().map(|origin| &origin["kind"]).collect();
+    assert_eq!(kinds, ["between", "prompt", "between", "prompt"]);
+    assert_eq!(origins[3]["session_id"], json!(talk.id));
+    assert_eq!(origins[3]["checkpoint_id"], 0);
+    assert_eq!(origins[3]["prompt"], "edit the library");
+    assert_eq!(origins[1]["checkpoint_id"], 1);
+    let words = ["bisect", "run", "--", "sh", "-c", "! grep -q agent a.txt"];
+    let found = trio.json_in("../lib", &words);
+    let bad = &found["first_bad"];
+    assert_eq!(bad["origin"], "prompt", "{found}");
+    assert_eq!(bad["session_id"], json!(talk.id));
+    assert_eq!(bad["agent"], "claude");
+    // The session has no name in the member.
+    let dir = trio.sandbox.path("../lib");
+    let said = trio.sandbox.tw_in(dir, words).err();
+    assert!(
+        said.contains("tw open") && !said.contains("tw revert"),
+        "{said}"
+    );
 }

@@ -111,7 +111,7 @@ pub fn export(ctx: &Context<'_>, request: &Export) -> Result<Exported> {
         return Err(not_in(&name, word));
     }
     let states = States::read(ctx, store, Scope::All)?;
-    let talks = Talks::read(store)?;
+    let talks = Talks::read(ctx, store)?;
     let known = Known::read(ctx, store, &states)?;
     let answer = blame::blame(&ctx.repo, &question(start, &name, None))?;
     let mut made: BTreeMap<(i64, Oid), Vec<Vec<u8>>> = BTreeMap::new();
@@ -131,7 +131,7 @@ pub fn export(ctx: &Context<'_>, request: &Export) -> Result<Exported> {
         store,
         states: &states,
         known: &known,
-        turns: &TurnSpans::new(&talks, &ctx.sessions(), &states, ctx.env.now()),
+        turns: &TurnSpans::new(&talks, &states, ctx.env.now()),
         format: request.format,
     };
     let mut notices = talks.unreadable.clone();
