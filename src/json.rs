@@ -166,6 +166,27 @@ impl<F: Field> OptionalText<F> {
     }
 }
 
+/// A text that is null for None: `#[serde(flatten, with = "TextOrNull::<Declared>")]`.
+pub struct TextOrNull<F>(PhantomData<F>);
+
+impl<F: Field> TextOrNull<F> {
+    /// Serialises the text or null, and the text's bytes where it is not exact.
+    ///
+    /// # Errors
+    /// The serializer's.
+    pub fn serialize<B: Bytes, S: Serializer>(
+        value: &Option<B>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let Some(value) = value else {
+            let mut map = serializer.serialize_map(Some(1))?;
+            map.serialize_entry(F::NAME, &())?;
+            return map.end();
+        };
+        Text::<F>::serialize(value, serializer)
+    }
+}
+
 /// A list of texts: `#[serde(flatten, with = "Texts::<Declared>")]`.
 pub struct Texts<F>(PhantomData<F>);
 
@@ -228,6 +249,24 @@ impl<F: Field> JsonSchema for OptionalText<F> {
         let mut schema = Text::<F>::json_schema(generator);
         schema.remove("required");
         schema
+    }
+}
+
+impl<F: Field> JsonSchema for TextOrNull<F> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        F::NAME.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let about = "base64 of the exact bytes; absent when they are UTF-8";
+        field_schema::<F>(
+            json!({"type": ["string", "null"]}),
+            json!({"type": "string", "description": about}),
+        )
     }
 }
 

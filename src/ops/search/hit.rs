@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::git::path::RepoPath;
-use crate::json::{self, OptionalText};
+use crate::json::{self, TextOrNull};
 
 json::fields! {
-    /// The file; absent for a prompt and an issue.
+    /// The file; null for a prompt and an issue.
     PathField = "path",
-    /// The line without what ends it, of a very long one the part around its first match; absent where a binary file matches, and
+    /// The line without what ends it, of a very long one the part around its first match; null where a binary file matches, and
     /// where only files or counts were asked for.
     TextField = "text",
 }
@@ -81,12 +81,12 @@ pub struct Hit {
     #[serde(rename = "in")]
     pub place: Place,
     /// The file.
-    #[serde(flatten, with = "OptionalText::<PathField>")]
+    #[serde(flatten, with = "TextOrNull::<PathField>")]
     pub path: Option<RepoPath>,
-    /// The line, counted from 1: in the last snapshot that has it, for one that came in the first. Null where `text` is absent.
+    /// The line, counted from 1: in the last snapshot that has it, for one that came in the first. Null where `text` is.
     pub line: Option<u64>,
     /// The line itself.
-    #[serde(flatten, with = "OptionalText::<TextField>")]
+    #[serde(flatten, with = "TextOrNull::<TextField>")]
     pub text: Option<Vec<u8>>,
     /// For a diff: whether it came or went.
     pub change: Option<Change>,
