@@ -168,14 +168,15 @@ fn tool(
     env: &Env,
 ) -> Value {
     let Some(tool) = tools::named(name) else {
-        return finish(
-            Err(Error::usage(format!("there is no tool '{name}'"))),
-            None,
-        );
+        let error = Error::usage(format!("there is no tool '{name}'"));
+        return refused(error, None, roots, start, env);
     };
     let pending = match (tool.parse)(given.clone()) {
         Ok(pending) => pending,
-        Err(error) => return finish(Err(error), None),
+        Err(error) => {
+            let dir = given.get("dir").and_then(Value::as_str);
+            return refused(error, dir, roots, start, env);
+        }
     };
     let dir = pending.everywhere.dir;
     in_place(dir.as_deref(), roots, start, env, |ctx| {
@@ -207,12 +208,33 @@ fn in_place(
     env: &Env,
     does: impl FnOnce(&Context<'_>) -> Result<Value>,
 ) -> Value {
-    let opened =
-        place::choose(start, dir, roots, env).and_then(|place| Context::open(&place, env, &Silent));
-    match opened {
+    match open(dir, roots, start, env) {
         Ok(ctx) => finish(does(&ctx), Some(&ctx)),
-        Err(error) => finish(Err(error), None),
+        Err(error) => refused(error, None, roots, start, env),
     }
+}
+
+fn open<'a>(
+    dir: Option<&str>,
+    roots: Option<&[String]>,
+    start: &Path,
+    env: &'a Env,
+) -> Result<Context<'a>> {
+    let place = place::choose(start, dir, roots, env)?;
+    Context::open(&place, env, &Silent)
+}
+
+/// The error of a call that did not begin, with the workspace in which it would have worked: the server's own, where what was given
+/// names none.
+fn refused(
+    error: Error,
+    dir: Option<&str>,
+    roots: Option<&[String]>,
+    start: &Path,
+    env: &Env,
+) -> Value {
+    let opened = open(dir, roots, start, env).or_else(|_| open(None, roots, start, env));
+    finish(Err(error), opened.ok().as_ref())
 }
 
 /// The whole document: `ok` and `version`, then the workspace, then the rest.

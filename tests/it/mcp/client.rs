@@ -261,7 +261,8 @@ impl Client {
         response["error"].clone()
     }
 
-    fn call(&mut self, name: &str, arguments: &Value) -> Value {
+    /// Calls a tool and gives its document.
+    pub fn call(&mut self, name: &str, arguments: &Value) -> Value {
         let result = self.ask("tools/call", &json!({"name": name, "arguments": arguments}));
         let text = result["content"][0]["text"].as_str().unwrap();
         let mirror: Value = serde_json::from_str(text).unwrap();

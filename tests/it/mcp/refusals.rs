@@ -37,6 +37,27 @@ fn an_unknown_argument_is_refused_and_does_nothing() {
     assert_eq!(sandbox.json(["list", "--all"])["total"], 1);
 }
 
+/// Every result does; which one it is, is known.
+#[test]
+fn an_argument_that_is_wrong_is_refused_in_the_name_of_the_workspace() {
+    let sandbox = ready();
+    let mut client = Client::start(&sandbox);
+    for (name, given) in [
+        ("timewarp_snapshot", json!({"force": true})),
+        ("timewarp_snapshot", json!({"message": 5})),
+        ("timewarp_restore", json!({})),
+        ("timewarp_status", json!({"dir": "/etc"})),
+    ] {
+        let document = client.call(name, &given);
+        assert_eq!(document["ok"], false, "{document}");
+        assert_eq!(
+            (&document["workspace_root"], &document["worktree"]),
+            (&json!(sandbox.repo()), &json!("main")),
+            "{name} {given}: {document}"
+        );
+    }
+}
+
 #[test]
 fn every_required_argument_is_asked_for() {
     let sandbox = ready();
