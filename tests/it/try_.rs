@@ -312,25 +312,6 @@ fn what_runs_under_the_check_is_looked_at_as_well() {
 }
 
 #[test]
-fn permission_bits_and_empty_directories_of_the_present_are_looked_at() {
-    let sandbox = Sandbox::new();
-    sandbox.write("d/f", "f\n");
-    sandbox.mkdir("gone");
-    for (script, escaped) in [
-        ("chmod 600 $TW_SOURCE/a.txt", "a.txt"),
-        ("chmod 700 $TW_SOURCE/d", "d"),
-        ("mkdir $TW_SOURCE/empty", "empty/"),
-        ("rmdir $TW_SOURCE/gone", "gone/"),
-        (
-            "mkdir -p $TW_SOURCE/.timewarp; echo >$TW_SOURCE/.timewarp/config.toml",
-            ".timewarp/config.toml",
-        ),
-    ] {
-        assert_eq!(escapes(&sandbox, script), json!([escaped]), "{script}");
-    }
-}
-
-#[test]
 fn what_stays_empty_in_the_runs_is_said() {
     let sandbox = Sandbox::new();
     sandbox.write(".gitattributes", "*.bin filter=lfs -text\n");

@@ -24,9 +24,6 @@ use crate::worktree::scan::{Ctime, DESK, same_stamp};
 /// So many entries beneath directories that are left out are looked at.
 const MOST: usize = 50_000;
 
-/// The team's settings.
-const TEAM: &[u8] = b".timewarp/config.toml";
-
 /// When more than so many entries beneath one such directory differ, the directory is named in their place.
 const NAMED: usize = 100;
 
@@ -37,26 +34,25 @@ enum Fact {
     Captured(u32, Oid, Stamp),
     /// It is not.
     LeftOut(Stamp),
-    /// A directory that is looked into for what is captured of it, with its permission bits where they are known.
-    Dir(Option<u32>),
+    /// A directory that is looked into for what is captured of it.
+    Dir,
 }
 
 impl Fact {
     fn is_dir(&self) -> bool {
         match self {
             Self::Captured(_, _, stamp) | Self::LeftOut(stamp) => stamp.is_dir(),
-            Self::Dir(_) => true,
+            Self::Dir => true,
         }
     }
 
     /// A rule that changed moves a path from one to the other, and leaves it as it is.
     fn is_same(&self, other: &Self, ctime: Ctime) -> bool {
         match (self, other) {
-            (Self::Captured(mode, oid, old), Self::Captured(now, new, stamp)) => {
-                (mode, oid) == (now, new) && (stamp.is_dir() || bits(old) == bits(stamp))
+            (Self::Captured(mode, oid, _), Self::Captured(now, new, _)) => {
+                (mode, oid) == (now, new)
             }
-            (Self::Dir(Some(old)), Self::Dir(Some(new))) => old == new,
-            (Self::Dir(_), other) | (other, Self::Dir(_)) => other.is_dir(),
+            (Self::Dir, other) | (other, Self::Dir) => other.is_dir(),
             (
                 Self::Captured(_, _, old) | Self::LeftOut(old),
                 Self::Captured(_, _, new) | Self::LeftOut(new),
@@ -67,11 +63,6 @@ impl Fact {
             }
         }
     }
-}
-
-/// The permission bits.
-fn bits(stamp: &Stamp) -> u32 {
-    stamp.mode & 0o7777
 }
 
 /// The files as they are at a time.
@@ -148,9 +139,7 @@ impl Files {
     fn missing(&self, full: &[u8], fact: &Fact, other: &Self) -> Option<Vec<u8>> {
         match fact {
             Fact::Captured(..) => return Some(full.to_vec()),
-            // One that holds something is told of by that.
-            Fact::Dir(_) if other.holds_nothing(full) => return Some(path::join(full, b"")),
-            Fact::Dir(_) => return None,
+            Fact::Dir => return None,
             Fact::LeftOut(_) => {}
         }
         if path::with_parents(full).any(|above| self.unread.contains(above)) {
@@ -164,15 +153,6 @@ impl Files {
             Some(dir) => path::join(dir, b""),
             None => full.to_vec(),
         })
-    }
-
-    /// Whether nothing is known beneath a directory.
-    fn holds_nothing(&self, full: &[u8]) -> bool {
-        let beneath = path::join(full, b"");
-        let mut from = self.known.range(beneath.clone()..);
-        !from
-            .next()
-            .is_some_and(|(path, _)| path.starts_with(&beneath))
     }
 
     fn is_left_out(&self, full: &[u8]) -> bool {
@@ -227,19 +207,10 @@ impl Walk<'_> {
         if path::is_within(at, DESK) && !at.is_empty() {
             return;
         }
-        let read = self.names(at, usize::MAX);
         if !at.is_empty() {
-            let stamp = read
-                .as_ref()
-                .ok()
-                .and_then(|(fd, _)| stamp_of(fd.as_fd()).ok());
-            let fact = Fact::Dir(stamp.map(|stamp| bits(&stamp)));
-            self.known.insert(at.to_vec(), fact);
-        } else if let Ok(Some(stamp)) = self.root.stamp(TEAM) {
-            // All else of the desk changes whenever 'tw' is used; these settings say what the next snapshot takes.
-            self.known.insert(TEAM.to_vec(), Fact::LeftOut(stamp));
+            self.known.insert(at.to_vec(), Fact::Dir);
         }
-        let Ok((fd, names)) = read else {
+        let Ok((fd, names)) = self.names(at, usize::MAX) else {
             self.unread.insert(at.to_vec());
             return;
         };
