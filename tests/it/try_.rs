@@ -297,37 +297,6 @@ fn a_run_passes_by_making_what_is_compared() {
     }
 }
 
-/// The check may execute what the run wrote.
-#[test]
-fn what_runs_under_the_check_is_looked_at_as_well() {
-    let sandbox = Sandbox::new();
-    let script = "echo 'echo x >$TW_SOURCE/.escaped; git branch made; (sleep 300 &)' >code.sh";
-    let words = ["try", "-n", "1", "--verify", "sh code.sh", "--", script];
-    let (document, _) = tried(&sandbox, &words);
-    let run = &document["runs"][0];
-    assert_eq!(run["status"], "passed", "{document}");
-    assert_eq!(run["escapes"], json!([".escaped"]));
-    assert_eq!(run["refs_made"], json!(["refs/heads/made"]));
-    assert_eq!(run["leaks"].as_array().unwrap().len(), 1, "{document}");
-}
-
-#[test]
-fn what_stays_empty_in_the_runs_is_said() {
-    let sandbox = Sandbox::new();
-    sandbox.write(".gitattributes", "*.bin filter=lfs -text\n");
-    let pointer = format!(
-        "version https://git-lfs.github.com/spec/v1\noid sha256:{:064}\nsize 5\n",
-        1
-    );
-    sandbox.write("l.bin", pointer);
-    sandbox.git(["-c", "filter.lfs.clean=cat", "add", "-A"]);
-    sandbox.git(["commit", "-qm", "lfs"]);
-    let (document, _) = tried(&sandbox, &["try", "-n", "2", "--", "true"]);
-    let notices = document["notices"].as_array().unwrap();
-    assert_eq!(notices.len(), 1, "{document}");
-    assert!(notices[0].as_str().unwrap().contains("l.bin"), "{document}");
-}
-
 /// The escapes of one run that otherwise passes with no change.
 fn escapes(sandbox: &Sandbox, script: &str) -> Value {
     let words = [

@@ -1,6 +1,6 @@
 //! One run, from the laying out of its scratch to its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,8 +50,6 @@ pub struct Plan<'a> {
     pub stopped: AtomicBool,
     /// What ends them.
     pub controls: Mutex<BTreeMap<usize, Control>>,
-    /// What is said of their scratches: what stayed empty in them.
-    pub said: Mutex<BTreeSet<String>>,
 }
 
 /// What a run begins with, does, and is judged by.
@@ -118,23 +116,8 @@ impl Plan<'_> {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// What is said of the scratches, each sentence once.
-    pub fn notices(&self) -> Vec<String> {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.iter().cloned().collect()
-    }
-
     fn context(&self) -> Result<Context<'_>> {
         Context::open(&self.root, self.env, &Silent)
-    }
-
-    fn lay<'c>(&self, ctx: &'c Context<'c>, subject: &Subject) -> Result<Scratch<'c>> {
-        let scratch = Scratch::lay(ctx, &subject.source, self.purpose)?;
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.extend(scratch.notices.iter().cloned());
-        drop(said);
-        scratch.put_over(&subject.with)?;
-        Ok(scratch)
     }
 
     fn run(&self, job: &Job, slot: Slot) -> Result<Ended> {
@@ -163,12 +146,11 @@ impl Plan<'_> {
         scratch: &Scratch<'_>,
         slot: Slot,
         log: &Path,
-    ) -> Result<Option<(Check, Vec<String>)>> {
+    ) -> Result<Option<Check>> {
         let Some(command) = &subject.verify else {
             return Ok(None);
         };
         let ended = self.shell(scratch, slot, command, log)?;
-        let leaks = leaks(scratch, &ended);
         let status = match ended.end {
             End::Exited(0) => Status::Passed,
             End::TimedOut => Status::Timeout,
@@ -177,14 +159,13 @@ impl Plan<'_> {
         let output = regular::read(log).unwrap_or_default();
         let output = output.get(output.len().saturating_sub(KEPT)..);
         let mut redacting = Redacting::new(&scratch.there);
-        let check = Check {
+        Ok(Some(Check {
             command: redacting.text(command),
             status,
             exit: ended.end.status(),
             duration_ms: millis(ended.duration),
             output_tail: redacting.text(&String::from_utf8_lossy(output.unwrap_or_default())),
-        };
-        Ok(Some((check, leaks)))
+        }))
     }
 
     /// The check on the source as it is.
@@ -196,14 +177,15 @@ impl Plan<'_> {
             return Ok(None);
         }
         let ctx = self.context()?;
-        let scratch = self.lay(&ctx, subject)?;
+        let scratch = Scratch::lay(&ctx, &subject.source, self.purpose)?;
+        scratch.put_over(&subject.with)?;
         let slot = Slot(1);
         if let Some(setup) = &self.setup {
             self.shell(&scratch, slot, setup, &self.logs.join("base-setup.log"))?;
         }
         let checked = self.check(subject, &scratch, slot, &self.logs.join("base-verify.log"));
         scratch.discard_rest()?;
-        Ok(checked?.map(|(check, _)| check))
+        checked
     }
 
     /// Makes one run. Whatever goes wrong is in the answer.
@@ -250,32 +232,19 @@ impl Plan<'_> {
 
     fn make(&self, subject: &Subject, run: &mut TryRun, slot: Slot) -> Result<()> {
         let ctx = self.context()?;
-        let mut scratch = self.lay(&ctx, subject)?;
+        let mut scratch = Scratch::lay(&ctx, &subject.source, self.purpose)?;
+        scratch.put_over(&subject.with)?;
         self.watch.begin(&ctx, run.run)?;
-        let made = self.make_and_judge(&ctx, subject, run, (&mut scratch, slot));
-        // The check, too, may execute what the run wrote.
+        let ended = self.command(subject, run, &scratch, slot);
         let outside = self.watch.end(&ctx, run.run)?;
         run.escapes = outside.escapes.into_iter().collect();
         run.refs_made = outside.refs.into_iter().collect();
         run.uncertain = outside.uncertain;
-        made?;
-        scratch.discard_rest()
-    }
-
-    /// The run, what it left, and the check.
-    fn make_and_judge(
-        &self,
-        ctx: &Context<'_>,
-        subject: &Subject,
-        run: &mut TryRun,
-        (scratch, slot): (&mut Scratch<'_>, Slot),
-    ) -> Result<()> {
-        let ended = self.command(subject, run, scratch, slot);
         let store = ctx.store()?;
         scratch.put_back(&subject.with, store, subject.source.tree)?;
         let title = format!("run {} of {}", run.run, subject.shown);
         let saved = scratch.experiment(title.get(..100).unwrap_or(&title))?;
-        note_experiment(ctx, subject, run, saved)?;
+        note_experiment(&ctx, subject, run, saved)?;
         let ended = ended?;
         run.status = match ended {
             Some(End::TimedOut) => Status::Timeout,
@@ -288,9 +257,9 @@ impl Plan<'_> {
                 Status::Error
             }
             None => Status::Error,
-            Some(_) => self.judge(subject, run, scratch, slot)?,
+            Some(_) => self.judge(subject, run, &scratch, slot)?,
         };
-        Ok(())
+        scratch.discard_rest()
     }
 
     /// The setup, then the command. None: the setup failed.
@@ -303,7 +272,6 @@ impl Plan<'_> {
     ) -> Result<Option<End>> {
         if let Some(setup) = &self.setup {
             let ended = self.shell(scratch, slot, setup, &self.log(run.run, "-setup"))?;
-            run.leaks = leaks(scratch, &ended);
             if !ended.end.is_success() {
                 run.error = Some("the setup command failed".to_owned());
                 return Ok(None);
@@ -314,7 +282,12 @@ impl Plan<'_> {
         let ended = self.run(&job, slot)?;
         run.exit = ended.end.status();
         run.duration_ms = millis(ended.duration);
-        run.leaks.extend(leaks(scratch, &ended));
+        let mut redacting = Redacting::new(&scratch.there);
+        run.leaks = ended
+            .leaks
+            .iter()
+            .map(|leak| redacting.text(leak))
+            .collect();
         if !ended.notices.is_empty() {
             run.error = Some(ended.notices.join("; "));
         }
@@ -335,24 +308,13 @@ impl Plan<'_> {
                 scratch.put(full, Some(named.node))?;
             }
         }
-        let checked = self.check(subject, scratch, slot, &self.log(run.run, "-verify"))?;
-        run.verify = checked.map(|(check, leaks)| {
-            run.leaks.extend(leaks);
-            check
-        });
+        run.verify = self.check(subject, scratch, slot, &self.log(run.run, "-verify"))?;
         Ok(match &run.verify {
             None => Status::Unverified,
             Some(check) if check.status == Status::Timeout => Status::Timeout,
             Some(check) => check.status,
         })
     }
-}
-
-/// The processes that a command left over, redacted.
-fn leaks(scratch: &Scratch<'_>, ended: &Ended) -> Vec<String> {
-    let mut redacting = Redacting::new(&scratch.there);
-    let leaks = ended.leaks.iter();
-    leaks.map(|leak| redacting.text(leak)).collect()
 }
 
 /// What it left, and how much that changed.

@@ -63,7 +63,6 @@ impl<'a> Plan<'a> {
             watch: Watch::new(ctx)?,
             stopped: AtomicBool::new(false),
             controls: Mutex::default(),
-            said: Mutex::default(),
         })
     }
 

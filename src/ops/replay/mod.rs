@@ -124,7 +124,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Repl
         extra: serde_json::Map::new(),
     };
     kept::save(ctx, &record)?;
-    notices.extend(run(ctx, request, (&subjects, logs), &mut record, told)?);
+    run(ctx, request, (&subjects, logs), &mut record, told)?;
     for (at, issue) in chosen.iter().enumerate() {
         notices.extend(into_issue(ctx, store, issue, &mut record, at)?);
     }
@@ -141,7 +141,7 @@ fn run(
     (subjects, logs): (&[(usize, Subject)], std::path::PathBuf),
     record: &mut Replay,
     told: &dyn Told,
-) -> Result<Vec<String>> {
+) -> Result<()> {
     let wanted = Wanted {
         purpose: "replay",
         setup: request.setup.clone(),
@@ -167,8 +167,7 @@ fn run(
         kept::save(ctx, record)
     };
     let deferred = interrupt::defer();
-    plan.side_by_side(&runs, (jobs, &|_| false), (told, &deferred), &mut ended)?;
-    Ok(plan.notices())
+    plan.side_by_side(&runs, (jobs, &|_| false), (told, &deferred), &mut ended)
 }
 
 fn count(record: &mut Replay) {

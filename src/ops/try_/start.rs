@@ -90,9 +90,9 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     });
     drop(deferred);
     made?;
-    let mut notices = plan.notices();
+    let mut notices = Vec::new();
     if let Some(issue) = &issue {
-        notices.extend(into_issue(ctx, store, issue.id, &mut record)?);
+        notices = into_issue(ctx, store, issue.id, &mut record)?;
     }
     record.ended_at = Some(ctx.env.now().rfc3339());
     kept::save(ctx, &record)?;
