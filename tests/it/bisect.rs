@@ -359,6 +359,17 @@ fn a_directory_of_the_present_is_put_over_as_it_is_and_what_is_left_is_an_experi
 }
 
 #[test]
+fn what_the_setup_leaves_running_is_named() {
+    let (sandbox, _) = line("gb");
+    let setup = "setsid sleep 104 & sleep 1";
+    let found = sandbox.json(["bisect", "run", "--setup", setup, "--", "sh", "-c", JUDGE]);
+    for probe in found["probes"].as_array().unwrap() {
+        let leak = probe["leaks"][0].as_str().unwrap_or_default();
+        assert!(leak.contains("sleep 104"), "{probe}");
+    }
+}
+
+#[test]
 fn setup_comes_first_and_decides_nothing_when_it_fails() {
     let (sandbox, ids) = line("ggbb");
     let run = |setup: &str| {

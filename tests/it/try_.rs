@@ -449,6 +449,50 @@ fn what_a_run_does_outside_is_named() {
     }
 }
 
+/// A check executes what the run wrote, as tests do; and a daemon of the setup is one, too.
+#[test]
+fn what_setup_and_check_do_outside_is_named() {
+    let sandbox = checked();
+    let code = "cat >code.sh <<'E'\necho x >$TW_SOURCE/by-check; git branch by-check; setsid sleep 101 &\nE";
+    let words = [
+        "try",
+        "-n",
+        "1",
+        "--setup",
+        "setsid sleep 102 & sleep 1",
+        "--verify",
+        "test -e code.sh || { echo x >$TW_SOURCE/by-base; setsid sleep 103 & sleep 1; exit 1; }; sh code.sh; sleep 1",
+        "--",
+        "sh",
+        "-c",
+        code,
+    ];
+    let (document, exit) = tried(&sandbox, &words);
+    let run = &document["runs"][0];
+    assert_eq!((exit, &run["status"]), (0, &json!("passed")), "{document}");
+    assert_eq!(run["escapes"], json!(["by-check"]));
+    assert_eq!(run["refs_made"], json!(["refs/heads/by-check"]));
+    let sleepers = |outside: &Value| -> Vec<String> {
+        let leaks = outside["leaks"].as_array().unwrap().iter();
+        let leaks = leaks.map(|leak| leak.as_str().unwrap());
+        leaks
+            .map(|leak| leak[leak.find("sleep").unwrap()..].to_owned())
+            .collect()
+    };
+    assert_eq!(sleepers(run), ["sleep 102", "sleep 101"]);
+    let base = &document["base_outside"];
+    assert_eq!(base["escapes"], json!(["by-base"]));
+    assert_eq!(base["refs_made"], json!([]));
+    assert_eq!(sleepers(base), ["sleep 102", "sleep 103"]);
+    let shown = sandbox.ok(["try", "show", "latest"]);
+    for text in [
+        "changed in the present: by-base",
+        "changed in the present: by-check",
+    ] {
+        assert!(shown.contains(text), "{shown}");
+    }
+}
+
 #[test]
 fn files_that_come_with_a_run_are_no_part_of_what_it_left() {
     let sandbox = checked();

@@ -11,6 +11,7 @@ use crate::cli::call::verbs;
 use crate::cli::issue::{StatusWord, status};
 use crate::cli::prelude::*;
 use crate::cli::progress::Lines;
+use crate::cli::try_::outside;
 use crate::ops::replay::{self, ReplayAnswer, Start};
 use crate::ops::replays::{Replay, Replayed};
 use crate::ops::tries::Status;
@@ -193,10 +194,7 @@ fn remarks(result: &Replayed) -> Vec<String> {
         said.push("its fix broke: opened again".to_owned());
     }
     for run in &result.runs {
-        if !run.escapes.is_empty() {
-            let names: Vec<String> = run.escapes.iter().map(|name| clean(name)).collect();
-            said.push(format!("changed in the present: {}", names.join(", ")));
-        }
+        said.extend(outside(&run.outside));
         if run.status != Status::Passed {
             said.push(format!("log of run {}: {}", run.run, clean(&run.log)));
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::cli::call::verbs;
 use crate::cli::prelude::*;
 use crate::cli::progress::Lines;
-use crate::ops::tries::{Check, Status, Try, TryRun};
+use crate::ops::tries::{Check, Outside, Status, Try, TryRun};
 use crate::ops::try_::{self, Start, Tried};
 use crate::store::issue::DiffStat;
 
@@ -23,7 +23,8 @@ use crate::store::issue::DiffStat;
 /// touched. What a run leaves is an experiment. The check decides which passed; it sees the files that its own words name as they
 /// were before the run, but for those that it merely reads: these are what is judged. Of two files that it compares one is what is
 /// expected: the one whose name says so ('expected', 'want', 'golden'), else the first. 'tw try apply' puts the best onto the present. What changed in the present while a run went on is named with it:
-/// files, ignored ones too, and of the git directory HEAD, index, settings, hooks, excludes and refs.
+/// files, ignored ones too, and of the git directory HEAD, index, settings, hooks, excludes and refs. That holds of setup and check as
+/// well, also of the check on the snapshot itself.
 ///
 /// For an issue the runs begin with its snapshot, and its verify command is the check. --agent runs a coding agent without a
 /// terminal, with the issue as its task; what it may do is up to its own settings and to --agent-args. A command finds
@@ -144,6 +145,9 @@ impl Human for Tried {
         if let Some(check) = &record.base_verify {
             page.line(base(check));
         }
+        for said in record.base_outside.iter().flat_map(outside) {
+            page.line(format!("      {said}"));
+        }
         for run in &record.runs {
             page.line(line(run));
             for said in remarks(run) {
@@ -248,23 +252,30 @@ fn line(run: &TryRun) -> String {
 }
 
 fn remarks(run: &TryRun) -> Vec<String> {
-    let listed = |what: &str, names: &[String]| {
-        let names: Vec<String> = names.iter().map(|name| clean(name)).collect();
-        (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
-    };
-    let perhaps = if run.uncertain {
+    let mut said: Vec<String> = Vec::new();
+    said.extend(run.error.as_deref().map(clean));
+    said.extend(listed("changed what the check names", &run.protected));
+    said.extend(outside(&run.outside));
+    said
+}
+
+/// What commands did outside of their scratch, a line for each kind of thing.
+pub fn outside(outside: &Outside) -> Vec<String> {
+    let perhaps = if outside.uncertain {
         " (or another run)"
     } else {
         ""
     };
-    let mut said: Vec<String> = Vec::new();
-    said.extend(run.error.as_deref().map(clean));
-    said.extend(listed("changed what the check names", &run.protected));
-    said.extend(listed(
-        &format!("changed in the present{perhaps}"),
-        &run.escapes,
-    ));
-    said.extend(listed(&format!("made refs{perhaps}"), &run.refs_made));
-    said.extend(listed("left running, and ended", &run.leaks));
-    said
+    let changed = format!("changed in the present{perhaps}");
+    let lines = [
+        listed(&changed, &outside.escapes),
+        listed(&format!("made refs{perhaps}"), &outside.refs_made),
+        listed("left running, and ended", &outside.leaks),
+    ];
+    lines.into_iter().flatten().collect()
+}
+
+fn listed(what: &str, names: &[String]) -> Option<String> {
+    let names: Vec<String> = names.iter().map(|name| clean(name)).collect();
+    (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
 }

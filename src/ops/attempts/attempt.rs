@@ -17,7 +17,7 @@ use crate::ops::compare::tree_diff;
 use crate::ops::redaction::Redacting;
 use crate::ops::scratches::with::{Versions, With};
 use crate::ops::scratches::{Scratch, Slot};
-use crate::ops::tries::{Check, Status, TryRun};
+use crate::ops::tries::{Check, Outside, Status, TryRun};
 use crate::progress::Silent;
 use crate::runner::{Control, End, Ended, Job};
 use crate::store::Store;
@@ -27,6 +27,9 @@ use crate::text::command_line;
 
 /// How much of the end of a check's output is kept.
 const KEPT: usize = 4000;
+
+/// The number that the check of the source itself has among the runs, which count from 1.
+const BASE: u64 = 0;
 
 /// What all runs at a time have in common. Shared by the threads that make them.
 pub struct Plan<'a> {
@@ -143,14 +146,15 @@ impl Plan<'_> {
     fn check(
         &self,
         subject: &Subject,
-        scratch: &Scratch<'_>,
-        slot: Slot,
+        (scratch, slot): (&Scratch<'_>, Slot),
         log: &Path,
+        outside: &mut Outside,
     ) -> Result<Option<Check>> {
         let Some(command) = &subject.verify else {
             return Ok(None);
         };
         let ended = self.shell(scratch, slot, command, log)?;
+        add_leaks(outside, scratch, &ended);
         let status = match ended.end {
             End::Exited(0) => Status::Passed,
             End::TimedOut => Status::Timeout,
@@ -168,24 +172,39 @@ impl Plan<'_> {
         }))
     }
 
-    /// The check on the source as it is.
+    /// The check on the source as it is, and what it did outside. None: there is no check.
     ///
     /// # Errors
     /// It cannot be laid out.
-    pub fn check_base(&self, subject: &Subject) -> Result<Option<Check>> {
+    pub fn check_base(&self, subject: &Subject) -> Result<Option<(Check, Outside)>> {
         if subject.verify.is_none() {
             return Ok(None);
         }
         let ctx = self.context()?;
         let scratch = Scratch::lay(&ctx, &subject.source, self.purpose)?;
         scratch.put_over(&subject.with)?;
-        let slot = Slot(1);
-        if let Some(setup) = &self.setup {
-            self.shell(&scratch, slot, setup, &self.logs.join("base-setup.log"))?;
-        }
-        let checked = self.check(subject, &scratch, slot, &self.logs.join("base-verify.log"));
+        let mut outside = Outside::default();
+        self.watch.begin(&ctx, BASE)?;
+        let checked = self.base(subject, (&scratch, Slot(1)), &mut outside);
+        self.watch.end(&ctx, BASE, &mut outside)?;
         scratch.discard_rest()?;
-        checked
+        Ok(checked?.map(|check| (check, outside)))
+    }
+
+    /// The setup, whatever comes of it, then the check.
+    fn base(
+        &self,
+        subject: &Subject,
+        (scratch, slot): (&Scratch<'_>, Slot),
+        outside: &mut Outside,
+    ) -> Result<Option<Check>> {
+        if let Some(setup) = &self.setup {
+            let log = self.logs.join("base-setup.log");
+            let ended = self.shell(scratch, slot, setup, &log)?;
+            add_leaks(outside, scratch, &ended);
+        }
+        let log = self.logs.join("base-verify.log");
+        self.check(subject, (scratch, slot), &log, outside)
     }
 
     /// Makes one run. Whatever goes wrong is in the answer.
@@ -202,10 +221,7 @@ impl Plan<'_> {
             experiment_id: None,
             group: None,
             protected: Vec::new(),
-            escapes: Vec::new(),
-            refs_made: Vec::new(),
-            uncertain: false,
-            leaks: Vec::new(),
+            outside: Outside::default(),
             log: self.log(number, "").display().to_string(),
             issue_run: None,
             error: None,
@@ -235,16 +251,27 @@ impl Plan<'_> {
         let mut scratch = Scratch::lay(&ctx, &subject.source, self.purpose)?;
         scratch.put_over(&subject.with)?;
         self.watch.begin(&ctx, run.run)?;
-        let ended = self.command(subject, run, &scratch, slot);
-        let outside = self.watch.end(&ctx, run.run)?;
-        run.escapes = outside.escapes.into_iter().collect();
-        run.refs_made = outside.refs.into_iter().collect();
-        run.uncertain = outside.uncertain;
+        let made = self.work(&ctx, subject, run, (&mut scratch, slot));
+        // Behind the check, too: it executes what the run wrote.
+        self.watch.end(&ctx, run.run, &mut run.outside)?;
+        made?;
+        scratch.discard_rest()
+    }
+
+    /// The command, its experiment, and the check.
+    fn work(
+        &self,
+        ctx: &Context<'_>,
+        subject: &Subject,
+        run: &mut TryRun,
+        (scratch, slot): (&mut Scratch<'_>, Slot),
+    ) -> Result<()> {
+        let ended = self.command(subject, run, scratch, slot);
         let store = ctx.store()?;
         scratch.put_back(&subject.with, store, subject.source.tree)?;
         let title = format!("run {} of {}", run.run, subject.shown);
         let saved = scratch.experiment(title.get(..100).unwrap_or(&title))?;
-        note_experiment(&ctx, subject, run, saved)?;
+        note_experiment(ctx, subject, run, saved)?;
         let ended = ended?;
         run.status = match ended {
             Some(End::TimedOut) => Status::Timeout,
@@ -257,9 +284,9 @@ impl Plan<'_> {
                 Status::Error
             }
             None => Status::Error,
-            Some(_) => self.judge(subject, run, &scratch, slot)?,
+            Some(_) => self.judge(subject, run, scratch, slot)?,
         };
-        scratch.discard_rest()
+        Ok(())
     }
 
     /// The setup, then the command. None: the setup failed.
@@ -272,6 +299,7 @@ impl Plan<'_> {
     ) -> Result<Option<End>> {
         if let Some(setup) = &self.setup {
             let ended = self.shell(scratch, slot, setup, &self.log(run.run, "-setup"))?;
+            add_leaks(&mut run.outside, scratch, &ended);
             if !ended.end.is_success() {
                 run.error = Some("the setup command failed".to_owned());
                 return Ok(None);
@@ -282,12 +310,7 @@ impl Plan<'_> {
         let ended = self.run(&job, slot)?;
         run.exit = ended.end.status();
         run.duration_ms = millis(ended.duration);
-        let mut redacting = Redacting::new(&scratch.there);
-        run.leaks = ended
-            .leaks
-            .iter()
-            .map(|leak| redacting.text(leak))
-            .collect();
+        add_leaks(&mut run.outside, scratch, &ended);
         if !ended.notices.is_empty() {
             run.error = Some(ended.notices.join("; "));
         }
@@ -308,13 +331,21 @@ impl Plan<'_> {
                 scratch.put(full, Some(named.node))?;
             }
         }
-        run.verify = self.check(subject, scratch, slot, &self.log(run.run, "-verify"))?;
+        let log = self.log(run.run, "-verify");
+        run.verify = self.check(subject, (scratch, slot), &log, &mut run.outside)?;
         Ok(match &run.verify {
             None => Status::Unverified,
             Some(check) if check.status == Status::Timeout => Status::Timeout,
             Some(check) => check.status,
         })
     }
+}
+
+/// What a command left running.
+fn add_leaks(outside: &mut Outside, scratch: &Scratch<'_>, ended: &Ended) {
+    let mut redacting = Redacting::new(&scratch.there);
+    let leaks = ended.leaks.iter().map(|leak| redacting.text(leak));
+    outside.leaks.extend(leaks);
 }
 
 /// What it left, and how much that changed.

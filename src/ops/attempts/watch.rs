@@ -6,16 +6,17 @@ use std::sync::{Mutex, PoisonError};
 use crate::error::Result;
 use crate::ops::Context;
 use crate::ops::scratches::surroundings::Surroundings;
+use crate::ops::tries::Outside;
 
 /// What was seen while a run went on.
-#[derive(Debug, Default, Clone)]
-pub struct Outside {
+#[derive(Debug, Default)]
+struct Seen {
     /// Paths of the present and of its git directory.
-    pub escapes: BTreeSet<String>,
+    escapes: BTreeSet<String>,
     /// Names of refs.
-    pub refs: BTreeSet<String>,
+    refs: BTreeSet<String>,
     /// Others were running, too.
-    pub uncertain: bool,
+    uncertain: bool,
 }
 
 /// Looks on.
@@ -23,7 +24,7 @@ pub struct Watch(Mutex<Inner>);
 
 struct Inner {
     seen: Surroundings,
-    running: BTreeMap<u64, Outside>,
+    running: BTreeMap<u64, Seen>,
 }
 
 impl Watch {
@@ -45,19 +46,22 @@ impl Watch {
     pub fn begin(&self, ctx: &Context<'_>, run: u64) -> Result<()> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.look(ctx)?;
-        inner.running.insert(run, Outside::default());
+        inner.running.insert(run, Seen::default());
         Ok(())
     }
 
-    /// A run has ended.
+    /// A run has ended. Adds what was seen meanwhile.
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn end(&self, ctx: &Context<'_>, run: u64) -> Result<Outside> {
+    pub fn end(&self, ctx: &Context<'_>, run: u64, outside: &mut Outside) -> Result<()> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let looked = inner.look(ctx);
         let seen = inner.running.remove(&run).unwrap_or_default();
-        looked.map(|()| seen)
+        outside.escapes.extend(seen.escapes);
+        outside.refs_made.extend(seen.refs);
+        outside.uncertain |= seen.uncertain;
+        looked
     }
 }
 

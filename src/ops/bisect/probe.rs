@@ -141,17 +141,21 @@ impl Probe<'_> {
 
     /// The setup, then the command.
     fn probe(&self, scratch: &Scratch<'_>, log: PathBuf) -> Result<Probed> {
+        let mut leaks = Vec::new();
         if let Some(setup) = &self.question.setup {
             let words = ["sh", "-c", setup].map(OsString::from).to_vec();
             let ended = self.command(scratch, words, &log)?;
+            leaks = ended.leaks;
             if !ended.end.is_success() {
                 return Ok(Probed {
+                    leaks,
                     log,
                     ..Probed::undecided("the setup command failed".to_owned())
                 });
             }
         }
-        let ended = self.command(scratch, self.question.words.clone(), &log)?;
+        let mut ended = self.command(scratch, self.question.words.clone(), &log)?;
+        ended.leaks.splice(0..0, leaks);
         let notices = scratch.notices.clone();
         Ok(Probed::of(ended, log, notices))
     }

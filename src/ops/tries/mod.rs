@@ -51,6 +51,21 @@ pub struct Check {
     pub output_tail: String,
 }
 
+/// What commands did outside of their scratch, as far as it was seen.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "outside")]
+pub struct Outside {
+    /// Paths of the present that changed meanwhile, ignored ones among them, and files of its git directory as `.git/…`. A directory
+    /// that came or went whole ends in a slash.
+    pub escapes: Vec<String>,
+    /// Refs of the repository that were made or changed meanwhile.
+    pub refs_made: Vec<String>,
+    /// Others ran at the same time: escapes and refs may be theirs.
+    pub uncertain: bool,
+    /// What they left running, which was ended.
+    pub leaks: Vec<String>,
+}
+
 /// A run of a try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "try_run")]
@@ -77,15 +92,9 @@ pub struct TryRun {
     pub group: Option<u64>,
     /// Paths that the check names and the run changed. What the check executes it saw as it was before.
     pub protected: Vec<String>,
-    /// Paths of the present that changed meanwhile, ignored ones among them, and files of its git directory as `.git/…`. A directory
-    /// that came or went whole ends in a slash.
-    pub escapes: Vec<String>,
-    /// Refs of the repository that were made or changed meanwhile.
-    pub refs_made: Vec<String>,
-    /// Others ran at the same time: escapes and refs may be theirs.
-    pub uncertain: bool,
-    /// What it left running, which was ended.
-    pub leaks: Vec<String>,
+    /// What setup, command and check did outside.
+    #[serde(flatten)]
+    pub outside: Outside,
     /// The file with what it printed.
     pub log: String,
     /// Its number among the runs of the issue; null: the try is of none.
@@ -126,6 +135,9 @@ pub struct Try {
     pub wanted: u64,
     /// The check on the snapshot itself; null: there is none.
     pub base_verify: Option<Check>,
+    /// What setup and check did outside then; null: there is none, or an earlier version did not look.
+    #[serde(default)]
+    pub base_outside: Option<Outside>,
     /// The runs, best first.
     pub runs: Vec<TryRun>,
     /// The number of the best run; null: none is good.

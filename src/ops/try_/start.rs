@@ -65,6 +65,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
         command: subject.shown.clone(),
         wanted: request.runs,
         base_verify: None,
+        base_outside: None,
         runs: Vec::new(),
         best: None,
         extra: serde_json::Map::new(),
@@ -116,7 +117,7 @@ fn record_base(
     subject: &Subject,
     record: &mut Try,
 ) -> Result<()> {
-    record.base_verify = plan.check_base(subject)?;
+    (record.base_verify, record.base_outside) = plan.check_base(subject)?.unzip();
     kept::save(ctx, record)
 }
 
