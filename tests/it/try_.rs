@@ -493,6 +493,35 @@ fn what_setup_and_check_do_outside_is_named() {
     }
 }
 
+/// Snapshots have them, and what is on the desk is in the present, too.
+#[test]
+fn permission_bits_empty_directories_and_the_desk_are_of_the_present() {
+    let sandbox = checked();
+    sandbox.write("dir/file", "x\n");
+    sandbox.mkdir("gone/inner");
+    let script =
+        "cd $TW_SOURCE; chmod 600 a.txt; chmod 700 dir; mkdir -p new/inner; rmdir gone/inner gone";
+    assert_eq!(
+        escapes(&sandbox, script),
+        json!(["a.txt", "dir/", "gone/inner/", "new/inner/"])
+    );
+    assert_eq!(escapes(&sandbox, "chmod 700 $TW_SOURCE"), json!(["./"]));
+    // A directory that something in it tells of needs no word of its own.
+    let script = "cd $TW_SOURCE; mkdir more; echo x >more/file; rm -r dir";
+    assert_eq!(escapes(&sandbox, script), json!(["dir/file", "more/file"]));
+    let id = issue(&sandbox);
+    sandbox.write(".timewarp/config.toml", "");
+    let desk = format!(".timewarp/issues/{id}/issue.json");
+    let script = format!(
+        "cd $TW_SOURCE; echo 'exclude = [\"a.txt\"]' >.timewarp/config.toml; echo x >>{desk}"
+    );
+    let named = [".timewarp/config.toml", desk.as_str()];
+    assert_eq!(escapes(&sandbox, &script), json!(named));
+    sandbox.git(["add", "-f", ".timewarp/config.toml"]);
+    let script = format!("cd $TW_SOURCE; echo >.timewarp/config.toml; rm {desk}");
+    assert_eq!(escapes(&sandbox, &script), json!(named));
+}
+
 #[test]
 fn files_that_come_with_a_run_are_no_part_of_what_it_left() {
     let sandbox = checked();

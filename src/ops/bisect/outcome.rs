@@ -139,7 +139,7 @@ pub struct Bisected {
     /// How many snapshots lie between the ends, the ends included.
     pub snapshots: usize,
     /// Paths of the present that changed while probes ran, ignored ones among them, and files of its git directory as `.git/…`. A directory
-    /// that came or went whole ends in a slash.
+    /// that came or went whole, or has other permission bits, ends in a slash.
     pub escapes: Vec<String>,
     /// Refs that all worktrees share and that were made, changed or deleted while probes ran.
     pub refs_made: Vec<String>,

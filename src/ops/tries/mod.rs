@@ -56,7 +56,7 @@ pub struct Check {
 #[schemars(rename = "outside")]
 pub struct Outside {
     /// Paths of the present that changed meanwhile, ignored ones among them, and files of its git directory as `.git/…`. A directory
-    /// that came or went whole ends in a slash.
+    /// that came or went whole, or has other permission bits, ends in a slash.
     pub escapes: Vec<String>,
     /// Refs of the repository that were made or changed meanwhile.
     pub refs_made: Vec<String>,

@@ -1,9 +1,10 @@
 //! The files of the present: captured ones by their content, and what snapshots leave out (ignored files above all) by cheap facts.
 //!
-//! What is left out is compared by what `lstat` says of it: size, times, inode, owner and mode. Entries that lie in captured directories
-//! are all looked at. Beneath directories that are left out whole (`node_modules`, `target`) it is the first [`MOST`] entries, the highest
-//! ones first, so that no such directory makes a run slow; of what was not seen nothing is told. Every `.git`, what is git's own, and the
-//! desk are passed over: they change whenever git or `tw` is used.
+//! What is captured has permission bits, too, and so has a directory, which is told of when nothing in it says that it came or went. What
+//! is left out (the desk is, too) is compared by what `lstat` says of it: size, times, inode, owner and mode. Entries that lie in captured
+//! directories are all looked at. Beneath directories that are left out whole (`node_modules`, `target`) it is the first [`MOST`] entries,
+//! the highest ones first, so that no such directory makes a run slow; of what was not seen nothing is told. Every `.git` and what is git's
+//! own are passed over: they change whenever git is used.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,10 +20,13 @@ use crate::git::path;
 use crate::ops::Context;
 use crate::store::Store;
 use crate::worktree::manifest::{DirRec, Kind, Manifest};
-use crate::worktree::scan::{Ctime, DESK, same_stamp};
+use crate::worktree::scan::{Ctime, same_stamp};
 
 /// So many entries beneath directories that are left out are looked at.
 const MOST: usize = 50_000;
+
+/// The bits of a mode that are no type.
+const PERMISSIONS: u32 = 0o7777;
 
 /// When more than so many entries beneath one such directory differ, the directory is named in their place.
 const NAMED: usize = 100;
@@ -35,24 +39,31 @@ enum Fact {
     /// It is not.
     LeftOut(Stamp),
     /// A directory that is looked into for what is captured of it.
-    Dir,
+    Dir(Stamp),
 }
 
 impl Fact {
     fn is_dir(&self) -> bool {
         match self {
             Self::Captured(_, _, stamp) | Self::LeftOut(stamp) => stamp.is_dir(),
-            Self::Dir => true,
+            Self::Dir(_) => true,
         }
+    }
+
+    fn permissions(&self) -> u32 {
+        let (Self::Captured(_, _, stamp) | Self::LeftOut(stamp) | Self::Dir(stamp)) = self;
+        stamp.mode & PERMISSIONS
     }
 
     /// A rule that changed moves a path from one to the other, and leaves it as it is.
     fn is_same(&self, other: &Self, ctime: Ctime) -> bool {
         match (self, other) {
             (Self::Captured(mode, oid, _), Self::Captured(now, new, _)) => {
-                (mode, oid) == (now, new)
+                (mode, oid) == (now, new) && self.permissions() == other.permissions()
             }
-            (Self::Dir, other) | (other, Self::Dir) => other.is_dir(),
+            (Self::Dir(_), _) | (_, Self::Dir(_)) => {
+                self.is_dir() && other.is_dir() && self.permissions() == other.permissions()
+            }
             (
                 Self::Captured(_, _, old) | Self::LeftOut(old),
                 Self::Captured(_, _, new) | Self::LeftOut(new),
@@ -110,7 +121,9 @@ impl Files {
         let mut found: BTreeMap<&[u8], BTreeSet<Vec<u8>>> = BTreeMap::new();
         for full in self.known.keys().chain(now.known.keys()) {
             let name = match (self.known.get(full), now.known.get(full)) {
-                (Some(old), Some(new)) if !old.is_same(new, now.ctime) => Some(full.clone()),
+                (Some(old), Some(new)) if !old.is_same(new, now.ctime) => {
+                    Some(named(full, if old.is_dir() { new } else { old }))
+                }
                 (Some(old), None) => now.missing(full, old, self),
                 (None, Some(new)) => self.missing(full, new, now),
                 _ => None,
@@ -135,15 +148,18 @@ impl Files {
     }
 
     /// What is named when this look lacks what the other has: the outermost directory that is not here either. None when this look did
-    /// not get so far.
+    /// not get so far, and for a directory that something in it tells of.
     fn missing(&self, full: &[u8], fact: &Fact, other: &Self) -> Option<Vec<u8>> {
         match fact {
             Fact::Captured(..) => return Some(full.to_vec()),
-            Fact::Dir => return None,
-            Fact::LeftOut(_) => {}
+            Fact::Dir(_) if !other.is_empty_dir(full) => return None,
+            Fact::Dir(_) | Fact::LeftOut(_) => {}
         }
         if path::with_parents(full).any(|above| self.unread.contains(above)) {
             return None;
+        }
+        if let Fact::Dir(_) = fact {
+            return Some(named(full, fact));
         }
         let is_dir = |files: &Self, at: &[u8]| files.known.get(at).is_some_and(Fact::is_dir);
         let mut above = path::with_parents(full);
@@ -155,6 +171,14 @@ impl Files {
         })
     }
 
+    /// Nothing was seen in it.
+    fn is_empty_dir(&self, full: &[u8]) -> bool {
+        let first = path::join(full, b"");
+        let mut from_there = self.known.range(first..);
+        let next = from_there.next();
+        !next.is_some_and(|(next, _)| path::is_within(next, full))
+    }
+
     fn is_left_out(&self, full: &[u8]) -> bool {
         matches!(self.known.get(full), Some(Fact::LeftOut(_)))
     }
@@ -162,6 +186,15 @@ impl Files {
     /// The outermost directory above that is left out.
     fn left_out_above<'p>(&self, full: &'p [u8]) -> Option<&'p [u8]> {
         path::with_parents(full).find(|above| above.len() < full.len() && self.is_left_out(above))
+    }
+}
+
+/// A path as it is called: that of a directory ends in a slash, that of a submodule does not.
+fn named(full: &[u8], fact: &Fact) -> Vec<u8> {
+    match fact {
+        Fact::Dir(_) | Fact::LeftOut(_) if full.is_empty() => b"./".to_vec(),
+        Fact::Dir(_) | Fact::LeftOut(_) if fact.is_dir() => path::join(full, b""),
+        _ => full.to_vec(),
     }
 }
 
@@ -204,12 +237,7 @@ impl Walk<'_> {
                 self.known.insert(full, fact);
             }
         }
-        if path::is_within(at, DESK) && !at.is_empty() {
-            return;
-        }
-        if !at.is_empty() {
-            self.known.insert(at.to_vec(), Fact::Dir);
-        }
+        self.known.insert(at.to_vec(), Fact::Dir(dir.stamp));
         let Ok((fd, names)) = self.names(at, usize::MAX) else {
             self.unread.insert(at.to_vec());
             return;
@@ -218,7 +246,7 @@ impl Walk<'_> {
             let full = path::join(at, &name);
             let is_known =
                 self.known.contains_key(&full) || self.manifest.find_dir(&full).is_some();
-            if !is_known && full != DESK {
+            if !is_known {
                 self.left_out(fd.as_fd(), &name, full);
             }
         }

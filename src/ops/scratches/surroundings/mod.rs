@@ -26,7 +26,8 @@ pub struct Surroundings {
 /// What differs between two looks.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// Paths of the present, and of its git directory as `.git/…`. A directory that came or went as a whole ends in a slash.
+    /// Paths of the present, and of its git directory as `.git/…`. A directory that came or went as a whole, or
+    /// has other permission bits, ends in a slash.
     pub escapes: BTreeSet<String>,
     /// Names of refs.
     pub refs: BTreeSet<String>,
