@@ -64,6 +64,13 @@ pub struct Replay {
     pub extra: Map<String, Value>,
 }
 
+impl Replay {
+    /// The runs of all issues.
+    pub fn runs(&self) -> impl Iterator<Item = &TryRun> {
+        self.results.iter().flat_map(|result| &result.runs)
+    }
+}
+
 impl Kept for Replay {
     const WHAT: &'static str = "replay";
     const HINT: &'static str = "'tw replay list' shows what there is";

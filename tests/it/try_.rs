@@ -522,6 +522,46 @@ fn permission_bits_empty_directories_and_the_desk_are_of_the_present() {
     assert_eq!(escapes(&sandbox, &script), json!(named));
 }
 
+/// A run that fails for it looks like an honest failure.
+#[test]
+fn what_a_scratch_lacks_is_named() {
+    let sandbox = checked();
+    let sub = sandbox.root().join("other");
+    sandbox.git(["init", "-q", sub.to_str().unwrap()]);
+    let commit = ["commit", "-q", "--allow-empty", "-m", "in it"];
+    sandbox.git_in(&sub, commit);
+    sandbox.git([
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        sub.to_str().unwrap(),
+        "sub",
+    ]);
+    let pointer = format!(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:{:064}\nsize 5\n",
+        1
+    );
+    sandbox.write(".gitattributes", "*.bin filter=lfs -text\n");
+    sandbox.write("large.bin", pointer);
+    let (document, _) = tried(&sandbox, &["try", "-n", "2", "--", "true"]);
+    let lacks = json!([
+        "submodules are left empty: 'sub'",
+        "git LFS pointers that were not fetched: 'large.bin'"
+    ]);
+    assert_eq!(document["notices"], lacks);
+    assert_eq!(document["runs"][1]["notices"], lacks);
+    assert_eq!(sandbox.json(["try", "show", "latest"])["notices"], lacks);
+    let id = issue(&sandbox);
+    sandbox.ok(["issue", "close", &id]);
+    let replayed = sandbox.tw(["--json", "replay", "--", "echo fixed >a.txt"]);
+    let replayed: Value = serde_json::from_slice(&replayed.stdout).unwrap();
+    assert_eq!(replayed["notices"], lacks, "{replayed}");
+    let shown = sandbox.json(["replay", "show", "latest"]);
+    assert_eq!(shown["results"][0]["runs"][0]["notices"], lacks);
+}
+
 #[test]
 fn files_that_come_with_a_run_are_no_part_of_what_it_left() {
     let sandbox = checked();

@@ -225,6 +225,7 @@ impl Plan<'_> {
             log: self.log(number, "").display().to_string(),
             issue_run: None,
             error: None,
+            notices: Vec::new(),
             started_at: self.env.now().rfc3339(),
             ended_at: String::new(),
             tree: None,
@@ -249,6 +250,7 @@ impl Plan<'_> {
     fn make(&self, subject: &Subject, run: &mut TryRun, slot: Slot) -> Result<()> {
         let ctx = self.context()?;
         let mut scratch = Scratch::lay(&ctx, &subject.source, self.purpose)?;
+        run.notices.clone_from(&scratch.notices);
         scratch.put_over(&subject.with)?;
         self.watch.begin(&ctx, run.run)?;
         let made = self.work(&ctx, subject, run, (&mut scratch, slot));

@@ -19,7 +19,7 @@ use super::redaction::Redacting;
 use super::replays::{Replay, Replayed};
 use super::request::Take;
 use super::scratches::with::With;
-use super::tries::{Status, TryRun, rank};
+use super::tries::{self, Status, TryRun, rank};
 use super::{Context, snapshots};
 use crate::error::{Code, Error, Result};
 use crate::git::create;
@@ -125,6 +125,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Repl
     };
     kept::save(ctx, &record)?;
     run(ctx, request, (&subjects, logs), &mut record, told)?;
+    notices.extend(tries::notices(record.runs()));
     for (at, issue) in chosen.iter().enumerate() {
         notices.extend(into_issue(ctx, store, issue, &mut record, at)?);
     }
@@ -333,10 +334,10 @@ pub fn list(ctx: &Context<'_>) -> Result<Replays> {
 /// There is none.
 pub fn show(ctx: &Context<'_>, name: &str) -> Result<ReplayAnswer> {
     let record: Replay = kept::find(ctx, name)?;
-    let notices = match &record.ended_at {
-        Some(_) => Vec::new(),
-        None => vec!["it goes on, or was killed; 'tw scratch gc' saves what was left".to_owned()],
-    };
+    let mut notices = tries::notices(record.runs());
+    if record.ended_at.is_none() {
+        notices.push("it goes on, or was killed; 'tw scratch gc' saves what was left".to_owned());
+    }
     Ok(ReplayAnswer { record, notices })
 }
 
@@ -347,7 +348,7 @@ pub fn show(ctx: &Context<'_>, name: &str) -> Result<ReplayAnswer> {
 pub fn drop(ctx: &Context<'_>, name: &str) -> Result<Dropped> {
     let record: Replay = kept::find(ctx, name)?;
     kept::forget::<Replay>(ctx, &record.replay_id)?;
-    let runs = record.results.iter().flat_map(|result| &result.runs);
+    let runs = record.runs();
     let experiments: BTreeSet<String> = runs.filter_map(|run| run.experiment_id.clone()).collect();
     Ok(Dropped {
         replay_id: record.replay_id,

@@ -101,6 +101,9 @@ pub struct TryRun {
     pub issue_run: Option<u64>,
     /// Why it could not be made, saved or ended as usual; null otherwise.
     pub error: Option<String>,
+    /// In what its scratch was not as the snapshot: what was left empty, or did not come along. Sentences for people.
+    #[serde(default)]
+    pub notices: Vec<String>,
     /// RFC 3339, UTC.
     pub started_at: String,
     /// RFC 3339, UTC.
@@ -191,6 +194,17 @@ impl Try {
         let good = |run: &&TryRun| matches!(run.status, Status::Passed | Status::Unverified);
         self.best = self.runs.first().filter(good).map(|run| run.run);
     }
+}
+
+/// What runs have to say of their scratches, each sentence once.
+pub fn notices<'a>(runs: impl IntoIterator<Item = &'a TryRun>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for notice in runs.into_iter().flat_map(|run| &run.notices) {
+        if !all.contains(notice) {
+            all.push(notice.clone());
+        }
+    }
+    all
 }
 
 /// Puts runs in their order: passed, nothing protected touched, smaller diff, shorter time; and numbers equal trees.

@@ -14,7 +14,7 @@ use crate::ops::pathspec::Pathspec;
 use crate::ops::request::DryRun;
 use crate::ops::sharing::experiments::tried_by_others;
 use crate::ops::swap::recover;
-use crate::ops::tries::{Try, TryRun};
+use crate::ops::tries::{Try, TryRun, notices};
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::state::Mode;
@@ -46,10 +46,10 @@ pub fn list(ctx: &Context<'_>) -> Result<Tries> {
 /// There is none.
 pub fn show(ctx: &Context<'_>, name: &str) -> Result<Tried> {
     let record = kept::find::<Try>(ctx, name)?;
-    let notices = match &record.ended_at {
-        Some(_) => Vec::new(),
-        None => vec!["it goes on, or was killed; 'tw scratch gc' saves what was left".to_owned()],
-    };
+    let mut notices = notices(&record.runs);
+    if record.ended_at.is_none() {
+        notices.push("it goes on, or was killed; 'tw scratch gc' saves what was left".to_owned());
+    }
     let in_past = ctx.store()?.dir.state()?.mode == Mode::Past;
     Ok(Tried {
         record,

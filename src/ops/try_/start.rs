@@ -11,7 +11,7 @@ use crate::ops::attempts::{Plan, Subject, Told, Wanted, agent_words, approved_ch
 use crate::ops::issues::{self, desk};
 use crate::ops::request::Take;
 use crate::ops::scratches::with::With;
-use crate::ops::tries::{Status, Try, TryRun};
+use crate::ops::tries::{Status, Try, TryRun, notices};
 use crate::ops::{Context, address, approval, kept, snapshots};
 use crate::runner::line_or_words;
 use crate::store::Store;
@@ -91,9 +91,9 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     });
     drop(deferred);
     made?;
-    let mut notices = Vec::new();
+    let mut notices = notices(&record.runs);
     if let Some(issue) = &issue {
-        notices = into_issue(ctx, store, issue.id, &mut record)?;
+        notices.extend(into_issue(ctx, store, issue.id, &mut record)?);
     }
     record.ended_at = Some(ctx.env.now().rfc3339());
     kept::save(ctx, &record)?;
