@@ -10,6 +10,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::Map;
 
+use crate::json::{Bytes, texts};
+
 /// A result whose error is [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -222,6 +224,17 @@ impl Error {
     pub fn with_details_of(mut self, other: &Self) -> Self {
         self.0.details.extend(other.0.details.iter().cloned());
         self
+    }
+
+    /// Adds paths as such a detail, and as `NAME_bytes` the exact bytes of those that are not UTF-8.
+    #[must_use]
+    pub fn paths<B: Bytes>(self, name: &str, paths: &[B]) -> Self {
+        let (texts, bytes) = texts(paths);
+        let error = self.detail(name, texts);
+        match bytes {
+            Some(bytes) => error.detail(&format!("{name}_bytes"), bytes),
+            None => error,
+        }
     }
 
     /// Keeps the cause.

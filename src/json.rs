@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -22,6 +23,12 @@ use serde_json::{Map, Value, json};
 pub trait Bytes {
     /// The bytes.
     fn bytes(&self) -> &[u8];
+}
+
+impl Bytes for &[u8] {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
 }
 
 impl Bytes for Vec<u8> {
@@ -53,6 +60,8 @@ pub trait Field {
     const NAME: &'static str;
     /// The name of the exact bytes.
     const BESIDE: &'static str;
+    /// Both names.
+    const BOTH: &'static [&'static str] = &[Self::NAME, Self::BESIDE];
     /// The text's description in the schema; empty: none.
     const ABOUT: &'static str;
 }
@@ -199,15 +208,68 @@ impl<F: Field> Texts<F> {
         values: &[B],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let texts: Vec<_> = values.iter().map(lossy).collect();
-        let bytes: Vec<_> = values.iter().map(exact).collect();
+        let (texts, bytes) = texts(values);
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry(F::NAME, &texts)?;
-        if bytes.iter().any(Option::is_some) {
+        if let Some(bytes) = bytes {
             map.serialize_entry(F::BESIDE, &bytes)?;
         }
         map.end()
     }
+
+    /// Reads them back.
+    ///
+    /// # Errors
+    /// The list of texts is not there, or one of the two is none; what is said of the bytes is no base64.
+    pub fn deserialize<'de, B: From<Vec<u8>>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<B>, D::Error> {
+        deserializer.deserialize_struct(F::NAME, F::BOTH, TextsVisitor::<F, B>(PhantomData))
+    }
+}
+
+struct TextsVisitor<F, B>(PhantomData<(F, B)>);
+
+impl<'de, F: Field, B: From<Vec<u8>>> Visitor<'de> for TextsVisitor<F, B> {
+    type Value = Vec<B>;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "the list '{}'", F::NAME)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut texts: Option<Vec<String>> = None;
+        let mut exact: Vec<Option<String>> = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if name == F::NAME {
+                texts = Some(map.next_value()?);
+            } else if name == F::BESIDE {
+                exact = map.next_value()?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        let texts = texts.ok_or_else(|| A::Error::missing_field(F::NAME))?;
+        exact.resize(texts.len(), None);
+        let each = texts.into_iter().zip(exact).map(|(text, exact)| {
+            let bytes = match exact {
+                Some(exact) => STANDARD.decode(exact).map_err(A::Error::custom)?,
+                None => text.into_bytes(),
+            };
+            Ok(B::from(bytes))
+        });
+        each.collect()
+    }
+}
+
+/// Texts, and the exact bytes of those that are not exact; None where all are.
+pub fn texts<B: Bytes>(values: &[B]) -> (Vec<Cow<'_, str>>, Option<Vec<Option<String>>>) {
+    let bytes: Vec<_> = values.iter().map(exact).collect();
+    let is_needed = bytes.iter().any(Option::is_some);
+    (
+        values.iter().map(lossy).collect(),
+        is_needed.then_some(bytes),
+    )
 }
 
 fn field_schema<F: Field>(mut text: Value, bytes: Value) -> Schema {
@@ -352,7 +414,7 @@ pub fn files<S: Serializer>(files: &[PathBuf], serializer: S) -> Result<S::Ok, S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde::Serialize;
+    use serde::{Deserialize, Serialize};
 
     fields! {
         /// Where it is.
@@ -366,6 +428,28 @@ mod tests {
         path: Vec<u8>,
         #[serde(flatten, with = "Texts::<Places>")]
         written: Vec<PathBuf>,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Kept {
+        #[serde(flatten, with = "Texts::<Places>")]
+        written: Vec<Vec<u8>>,
+        #[serde(flatten)]
+        extra: Map<String, Value>,
+    }
+
+    #[test]
+    fn what_is_kept_is_read_back_with_its_bytes() {
+        for written in [vec![b"a".to_vec(), b"b\xff".to_vec()], Vec::new()] {
+            let kept = Kept {
+                written,
+                extra: Map::from_iter([("later".to_owned(), json!(1))]),
+            };
+            let read: Result<Kept, _> = serde_json::from_value(json!(kept));
+            assert_eq!(read.ok(), Some(kept));
+        }
+        let read: Result<Kept, _> = serde_json::from_value(json!({"other": 1}));
+        assert!(read.is_err_and(|error| error.to_string().contains("written")));
     }
 
     fn text(path: &[u8], written: &[&[u8]]) -> String {

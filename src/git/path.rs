@@ -53,6 +53,12 @@ impl fmt::Debug for RepoPath {
     }
 }
 
+impl From<Vec<u8>> for RepoPath {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
 impl From<&[u8]> for RepoPath {
     fn from(bytes: &[u8]) -> Self {
         Self(bytes.to_vec())

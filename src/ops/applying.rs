@@ -17,7 +17,7 @@ use crate::git::tree::{self, LINK_MODE, Node};
 use crate::ops::Context;
 use crate::ops::capture::{Capture, Storing};
 use crate::ops::merge::{Beside, Merged};
-use crate::ops::outcome::Changes;
+use crate::ops::outcome::{Changes, Conflict};
 use crate::ops::pathspec::Pathspec;
 use crate::ops::record::Made;
 use crate::ops::swap::extras::stored_extras;
@@ -441,27 +441,29 @@ impl<'a, 's> Applying<'a, 's> {
         );
         Error::new(Code::WouldOverwrite, message)
             .hint(again)
-            .detail("paths", names)
+            .paths("paths", paths)
     }
 
     fn conflicting(&self, merged: &Merged) -> Error {
         let paths = merged.conflicts.iter();
-        let mut names: Vec<String> = paths.map(|one| path::display(&one.path)).collect();
-        names.dedup();
+        let mut paths: Vec<&[u8]> = paths.map(|one| one.path.as_slice()).collect();
+        paths.dedup();
+        let names: Vec<String> = paths.iter().map(|path| path::display(path)).collect();
         let message = format!(
             "the present and {} changed the same lines: {}",
             self.words.who,
             first(&names)
         );
-        let conflicts = merged.conflicts.iter().map(|one| {
-            serde_json::json!({"path": path::display(&one.path), "reason": one.reason.as_str()})
-        });
+        let conflicts = merged.conflicts.iter().cloned().map(Conflict::from);
         Error::new(Code::Conflict, message)
             .hint(
                 "nothing was written; '--conflicts' writes both sides into the files, with markers",
             )
-            .detail("paths", names)
-            .detail("conflicts", conflicts.collect::<Vec<_>>())
+            .paths("paths", &paths)
+            .detail(
+                "conflicts",
+                serde_json::json!(conflicts.collect::<Vec<_>>()),
+            )
     }
 }
 

@@ -205,10 +205,6 @@ fn left_over(dir: &Path, id: &SnapshotId, left: &[Vec<u8>]) -> Error {
         .take(5)
         .map(|full| format!("'{}'", path::display(full)))
         .collect();
-    let paths: Vec<String> = left
-        .iter()
-        .map(|full| String::from_utf8_lossy(full).into_owned())
-        .collect();
     Error::new(
         Code::WouldOverwrite,
         format!(
@@ -218,6 +214,6 @@ fn left_over(dir: &Path, id: &SnapshotId, left: &[Vec<u8>]) -> Error {
         ),
     )
     .hint(format!("everything else is saved as {id}; close it again"))
-    .detail("paths", paths)
+    .paths("paths", left)
     .detail("experiment_id", id.to_string())
 }

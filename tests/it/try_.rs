@@ -164,6 +164,35 @@ fn what_conflicts_is_not_written_unless_both_sides_are_wanted() {
     assert_eq!(sandbox.text("a.txt"), "ours\n");
 }
 
+/// In answers and in errors, as everywhere.
+#[test]
+fn a_path_that_is_not_utf8_has_its_exact_bytes() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = checked();
+    let odd = OsStr::from_bytes(b"odd\xff");
+    sandbox.write(odd, "base\n");
+    let script =
+        "for f in odd*; do echo theirs >$f; done; echo x >$TW_SOURCE/$(printf 'escaped\\377')";
+    let words = ["--json", "try", "-n", "1", "--verify", "cat odd*", "--"];
+    let words = words.iter().map(OsStr::new).chain([OsStr::new(script)]);
+    let ran = sandbox.tw(words);
+    let document: Value = crate::schema::read(&ran.stdout).unwrap();
+    crate::schema::check("try", &document);
+    let run = &document["runs"][0];
+    assert_eq!(run["escapes"], json!(["escaped\u{fffd}"]), "{document}");
+    assert_eq!(run["escapes_bytes"], json!(["ZXNjYXBlZP8="]));
+    let shown = sandbox.json(["try", "show", "latest"]);
+    assert_eq!(shown["runs"][0], *run);
+    sandbox.write(odd, "ours\n");
+    let (error, _) = sandbox.json_error(["try", "apply", "latest"]);
+    assert_eq!(error["paths"], json!(["odd\u{fffd}"]), "{error}");
+    assert_eq!(error["paths_bytes"], json!(["b2Rk/w=="]));
+    let conflict = &error["conflicts"][0];
+    assert_eq!(conflict["path"], "odd\u{fffd}");
+    assert_eq!(conflict["path_bytes"], "b2Rk/w==");
+}
+
 #[test]
 fn none_that_passes_is_one_and_a_run_without_a_check_is_unverified() {
     let sandbox = checked();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::cli::human::text::{self, short_session};
 use crate::cli::prelude::*;
+use crate::git::path::RepoPath;
 use crate::ops::bisect::{self, Answer, Bisect, Bisected, Point};
 
 /// How many files of the difference are named.
@@ -220,8 +221,9 @@ impl Parts for Bisected {
 
     /// What was seen outside of the scratches.
     fn outside(&self, page: &mut Page) {
+        let escapes: Vec<String> = self.escapes.iter().map(RepoPath::display).collect();
         for (what, names) in [
-            ("changed in the present", &self.escapes),
+            ("changed in the present", &escapes),
             ("made or changed refs", &self.refs_made),
         ] {
             if !names.is_empty() {

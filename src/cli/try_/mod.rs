@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::cli::call::verbs;
 use crate::cli::prelude::*;
 use crate::cli::progress::Lines;
+use crate::git::path::RepoPath;
 use crate::ops::tries::{Check, Outside, Status, Try, TryRun};
 use crate::ops::try_::{self, Start, Tried};
 use crate::store::issue::DiffStat;
@@ -254,7 +255,10 @@ fn line(run: &TryRun) -> String {
 fn remarks(run: &TryRun) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     said.extend(run.error.as_deref().map(clean));
-    said.extend(listed("changed what the check names", &run.protected));
+    said.extend(listed(
+        "changed what the check names",
+        &displayed(&run.protected),
+    ));
     said.extend(outside(&run.outside));
     said
 }
@@ -268,11 +272,15 @@ pub fn outside(outside: &Outside) -> Vec<String> {
     };
     let changed = format!("changed in the present{perhaps}");
     let lines = [
-        listed(&changed, &outside.escapes),
+        listed(&changed, &displayed(&outside.escapes)),
         listed(&format!("made refs{perhaps}"), &outside.refs_made),
         listed("left running, and ended", &outside.leaks),
     ];
     lines.into_iter().flatten().collect()
+}
+
+fn displayed(paths: &[RepoPath]) -> Vec<String> {
+    paths.iter().map(RepoPath::display).collect()
 }
 
 fn listed(what: &str, names: &[String]) -> Option<String> {

@@ -377,7 +377,7 @@ fn note_experiment(
     });
     let touched = files.iter().map(|file| &file.path);
     let touched = touched.filter(|path| subject.protected.contains_key(path.as_bytes()));
-    run.protected = touched.map(crate::git::path::RepoPath::display).collect();
+    run.protected = touched.cloned().collect();
     Ok(())
 }
 

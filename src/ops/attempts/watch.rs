@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Result;
+use crate::git::path::RepoPath;
 use crate::ops::Context;
 use crate::ops::scratches::surroundings::Surroundings;
 use crate::ops::tries::Outside;
@@ -12,7 +13,7 @@ use crate::ops::tries::Outside;
 #[derive(Debug, Default)]
 struct Seen {
     /// Paths of the present and of its git directory.
-    escapes: BTreeSet<String>,
+    escapes: BTreeSet<RepoPath>,
     /// Names of refs.
     refs: BTreeSet<String>,
     /// Others were running, too.

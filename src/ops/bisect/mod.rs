@@ -36,6 +36,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::create::private_dir;
 use crate::git::hex::hex;
+use crate::git::path::RepoPath;
 use crate::interrupt::{self, Deferred};
 use crate::runner::line_or_words;
 use crate::store::Store;
@@ -166,7 +167,7 @@ pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
 #[derive(Debug, Clone, Default)]
 struct Outside {
     /// Paths of the present.
-    escapes: Vec<String>,
+    escapes: Vec<RepoPath>,
     /// Names of refs.
     refs_made: Vec<String>,
 }
@@ -174,11 +175,14 @@ struct Outside {
 impl Outside {
     /// An error that tells it, too.
     fn told_with(&self, mut error: Error) -> Error {
-        for (name, what, all) in [
-            ("escapes", "changed in the present", &self.escapes),
-            ("refs_made", "made or changed refs", &self.refs_made),
+        let escapes: Vec<String> = self.escapes.iter().map(RepoPath::display).collect();
+        error = error
+            .paths("escapes", &self.escapes)
+            .detail("refs_made", self.refs_made.clone());
+        for (what, all) in [
+            ("changed in the present", &escapes),
+            ("made or changed refs", &self.refs_made),
         ] {
-            error = error.detail(name, all.clone());
             if !all.is_empty() {
                 error = error.hint(format!("{what}: {}", all.join(", ")));
             }

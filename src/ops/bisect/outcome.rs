@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::json;
+use crate::git::path::RepoPath;
+use crate::json::{self, Texts};
 use crate::ops::outcome::Diff;
 
 /// How a bisect ended.
@@ -62,6 +63,12 @@ json::words!(Origin {
     Prompt = "prompt",
     Between = "between",
 });
+
+json::fields! {
+    /// Paths of the present that changed while probes ran, ignored ones among them, and files of its git directory as `.git/…`. A directory
+    /// that came or went whole, or has other permission bits, ends in a slash.
+    Escapes = "escapes",
+}
 
 /// A snapshot of the line, with what its change belongs to.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -138,9 +145,9 @@ pub struct Bisected {
     pub rounds: u32,
     /// How many snapshots lie between the ends, the ends included.
     pub snapshots: usize,
-    /// Paths of the present that changed while probes ran, ignored ones among them, and files of its git directory as `.git/…`. A directory
-    /// that came or went whole, or has other permission bits, ends in a slash.
-    pub escapes: Vec<String>,
+    /// What of the present changed while probes ran.
+    #[serde(flatten, with = "Texts::<Escapes>")]
+    pub escapes: Vec<RepoPath>,
     /// Refs that all worktrees share and that were made, changed or deleted while probes ran.
     pub refs_made: Vec<String>,
     /// Sentences for people.

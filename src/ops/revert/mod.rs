@@ -23,7 +23,7 @@ use super::pathspec::Pathspec;
 use super::request::DryRun;
 use super::swap::recover;
 use crate::error::{Code, Error, Result};
-use crate::git::path::{self, RepoPath};
+use crate::git::path::RepoPath;
 use crate::store::Store;
 use crate::store::address::{Address, parse};
 use crate::store::names::session_component;
@@ -404,10 +404,10 @@ fn conflict(conflicts: &[(Conflict, Vec<Turn>)]) -> Error {
         .map(|(conflict, _)| conflict.to_string())
         .collect();
     let message = format!("changed since, in the same lines: {}", shown.join("; "));
-    let mut names: BTreeSet<String> = BTreeSet::new();
-    for (conflict, _) in conflicts {
-        names.insert(path::display(conflict.path.as_bytes()));
-    }
+    let paths: BTreeSet<&[u8]> = conflicts
+        .iter()
+        .map(|(conflict, _)| conflict.path.as_bytes())
+        .collect();
     let list: Vec<_> = conflicts.iter().map(|(conflict, _)| conflict).collect();
     let mut error = Error::new(Code::Conflict, message);
     if conflicts.iter().any(|(_, prompts)| !prompts.is_empty()) {
@@ -415,6 +415,6 @@ fn conflict(conflicts: &[(Conflict, Vec<Turn>)]) -> Error {
     }
     error
         .hint("nothing was written; '--conflicts' writes both sides into the files, with markers")
-        .detail("paths", names.into_iter().collect::<Vec<_>>())
+        .paths("paths", &paths.into_iter().collect::<Vec<_>>())
         .detail("conflicts", serde_json::json!(list))
 }

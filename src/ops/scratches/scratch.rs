@@ -14,7 +14,6 @@ use rustix::fs::FlockOperation;
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::path;
 use crate::git::tree::Node;
 use crate::ops::Context;
 use crate::ops::capture::{Capture, CaptureOptions, Storing};
@@ -318,7 +317,6 @@ fn uncapturable(dir: &Path, manifest: &Manifest) -> Result<()> {
         return Ok(());
     }
     let paths: Vec<&[u8]> = lost.iter().map(Vec::as_slice).collect();
-    let names = lost.iter().take(NAMED).map(|full| path::display(full));
     Err(Error::new(
         Code::WouldOverwrite,
         format!(
@@ -328,7 +326,7 @@ fn uncapturable(dir: &Path, manifest: &Manifest) -> Result<()> {
         ),
     )
     .hint("move these elsewhere; then 'tw scratch gc' saves the rest and removes it")
-    .detail("paths", names.collect::<Vec<_>>()))
+    .paths("paths", paths.get(..NAMED).unwrap_or(&paths)))
 }
 
 /// The first of as many ports in a row as nobody listens on. None: there are no such ports.

@@ -236,10 +236,7 @@ pub fn refusal(dir: &std::path::Path, refused: &[(Vec<u8>, &'static str)]) -> Er
         0 => String::new(),
         count => format!(" and {count} more"),
     };
-    let paths: Vec<String> = refused
-        .iter()
-        .map(|(full, _)| String::from_utf8_lossy(full).into_owned())
-        .collect();
+    let paths: Vec<&[u8]> = refused.iter().map(|(full, _)| full.as_slice()).collect();
     Error::new(
         Code::WouldOverwrite,
         format!(
@@ -249,5 +246,5 @@ pub fn refusal(dir: &std::path::Path, refused: &[(Vec<u8>, &'static str)]) -> Er
         ),
     )
     .hint("move these elsewhere and close it again; nothing was removed")
-    .detail("paths", paths)
+    .paths("paths", &paths)
 }

@@ -108,8 +108,7 @@ fn untracked(manifest: &Manifest) -> Vec<NewFile> {
 }
 
 fn too_much(files: &[NewFile], total: u64) -> Error {
-    let paths = files.iter();
-    let paths = paths.map(|file| String::from_utf8_lossy(&file.path).into_owned());
+    let paths: Vec<&[u8]> = files.iter().map(|file| file.path.as_slice()).collect();
     Error::new(
         Code::WouldOverwrite,
         format!(
@@ -117,7 +116,7 @@ fn too_much(files: &[NewFile], total: u64) -> Error {
             size(total)
         ),
     )
-    .detail("paths", paths.collect::<Vec<_>>())
+    .paths("paths", &paths)
     .hint("tw return --discard (leaves them out of the experiment, and in place)")
     .hint("or raise the limit: git config timewarp.experimentLimit 10g")
 }

@@ -269,8 +269,11 @@ impl TakingBack<'_> {
 
     fn conflict(&self, merged: &Merged) -> Error {
         let conflicts = merged.conflicts.iter().map(|Conflict { path, .. }| path);
-        let paths = conflicts.chain(&merged.blocked);
-        let names: Vec<String> = paths.map(|path| path::display(path)).collect();
+        let paths: Vec<&[u8]> = conflicts
+            .chain(&merged.blocked)
+            .map(Vec::as_slice)
+            .collect();
+        let names: Vec<String> = paths.iter().map(|path| path::display(path)).collect();
         let shown = names.iter().take(5).map(|name| format!("'{name}'"));
         let message = format!(
             "what came after swap {} changed the same lines: {}",
@@ -283,6 +286,6 @@ impl TakingBack<'_> {
             .hint(format!(
                 "or take single files from before it: tw restore {backup} PATH"
             ))
-            .detail("paths", names)
+            .paths("paths", &paths)
     }
 }

@@ -350,10 +350,7 @@ fn would_overwrite(
     } else {
         String::new()
     };
-    let paths: Vec<String> = refused
-        .iter()
-        .map(|(path, _)| String::from_utf8_lossy(path).into_owned())
-        .collect();
+    let paths: Vec<&[u8]> = refused.iter().map(|(path, _)| path.as_slice()).collect();
     let mut error = Error::new(
         Code::WouldOverwrite,
         format!(
@@ -362,7 +359,7 @@ fn would_overwrite(
             shown.join(", ")
         ),
     )
-    .detail("paths", paths)
+    .paths("paths", &paths)
     .detail(
         "raw_paths",
         refused

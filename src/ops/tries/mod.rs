@@ -9,8 +9,17 @@ use serde_json::{Map, Value};
 
 use super::kept::Kept;
 use crate::error::{Error, Result};
-use crate::json;
+use crate::git::path::RepoPath;
+use crate::json::{self, Texts};
 use crate::store::issue::DiffStat;
+
+json::fields! {
+    /// Paths that the check names and the run changed. What the check executes it saw as it was before.
+    Protected = "protected",
+    /// Paths of the present that changed meanwhile, ignored ones among them, and files of its git directory as `.git/…`. A directory
+    /// that came or went whole, or has other permission bits, ends in a slash.
+    Escapes = "escapes",
+}
 
 /// How a run came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,9 +64,9 @@ pub struct Check {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "outside")]
 pub struct Outside {
-    /// Paths of the present that changed meanwhile, ignored ones among them, and files of its git directory as `.git/…`. A directory
-    /// that came or went whole, or has other permission bits, ends in a slash.
-    pub escapes: Vec<String>,
+    /// What of the present.
+    #[serde(flatten, with = "Texts::<Escapes>")]
+    pub escapes: Vec<RepoPath>,
     /// Refs of the repository that were made or changed meanwhile.
     pub refs_made: Vec<String>,
     /// Others ran at the same time: escapes and refs may be theirs.
@@ -90,8 +99,9 @@ pub struct TryRun {
     pub experiment_id: Option<String>,
     /// Runs with the same files have the same number; null: nothing was saved.
     pub group: Option<u64>,
-    /// Paths that the check names and the run changed. What the check executes it saw as it was before.
-    pub protected: Vec<String>,
+    /// What of the files that the check names it changed.
+    #[serde(flatten, with = "Texts::<Protected>")]
+    pub protected: Vec<RepoPath>,
     /// What setup, command and check did outside.
     #[serde(flatten)]
     pub outside: Outside,

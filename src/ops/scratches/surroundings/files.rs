@@ -16,7 +16,7 @@ use crate::error;
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;
-use crate::git::path;
+use crate::git::path::{self, RepoPath};
 use crate::ops::Context;
 use crate::store::Store;
 use crate::worktree::manifest::{DirRec, Kind, Manifest};
@@ -115,8 +115,8 @@ impl Files {
         })
     }
 
-    /// The paths that differ, for people.
-    pub fn changed(&self, now: &Self) -> BTreeSet<String> {
+    /// The paths that differ.
+    pub fn changed(&self, now: &Self) -> BTreeSet<RepoPath> {
         // By the directory that is left out whole and holds them; what lies in none is in the first.
         let mut found: BTreeMap<&[u8], BTreeSet<Vec<u8>>> = BTreeMap::new();
         for full in self.known.keys().chain(now.known.keys()) {
@@ -139,9 +139,9 @@ impl Files {
         let mut all = BTreeSet::new();
         for (top, names) in found {
             if !top.is_empty() && names.len() > NAMED {
-                all.insert(path::display(&path::join(top, b"")));
+                all.insert(RepoPath::new(path::join(top, b"")));
             } else {
-                all.extend(names.iter().map(|name| path::display(name)));
+                all.extend(names.into_iter().map(RepoPath::new));
             }
         }
         all

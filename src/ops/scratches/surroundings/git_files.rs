@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::git::path;
+use crate::git::path::{self, RepoPath};
 use crate::git::regular;
 use crate::git::repo::Repo;
 use crate::ops::capture::Capture;
@@ -54,12 +54,12 @@ impl GitFiles {
         Self(found)
     }
 
-    /// The names of those that were made, changed or deleted since, for people.
-    pub fn changed(&self, now: &Self) -> Vec<String> {
+    /// The names of those that were made, changed or deleted since.
+    pub fn changed(&self, now: &Self) -> Vec<RepoPath> {
         let names = self.0.keys().chain(now.0.keys());
         let changed = names.filter(|name| self.0.get(*name) != now.0.get(*name));
         changed
-            .map(|name| path::display(&path::join(b".git", name)))
+            .map(|name| RepoPath::new(path::join(b".git", name)))
             .collect()
     }
 }

@@ -13,6 +13,7 @@ use self::files::Files;
 use self::git_files::GitFiles;
 use super::shared_refs::SharedRefs;
 use crate::error::Result;
+use crate::git::path::RepoPath;
 use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
 
@@ -28,7 +29,7 @@ pub struct Surroundings {
 pub struct Changes {
     /// Paths of the present, and of its git directory as `.git/…`. A directory that came or went as a whole, or
     /// has other permission bits, ends in a slash.
-    pub escapes: BTreeSet<String>,
+    pub escapes: BTreeSet<RepoPath>,
     /// Names of refs.
     pub refs: BTreeSet<String>,
 }

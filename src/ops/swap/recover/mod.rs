@@ -75,9 +75,7 @@ fn interrupted(journal: &Journal, differing: &[Vec<u8>]) -> Error {
         .detail("operation", operation.clone())
         .detail("swap_id", journal.swap_id.clone());
     if !differing.is_empty() {
-        let paths = differing.iter();
-        let paths = paths.map(|path| String::from_utf8_lossy(path).into_owned());
-        error = error.detail("paths", paths.collect::<Vec<_>>());
+        error = error.paths("paths", differing);
     }
     error.hint("run 'tw recover'")
 }
