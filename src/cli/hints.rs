@@ -22,7 +22,7 @@ fn usual(code: Code) -> Option<&'static str> {
         Code::UnsupportedRepository => {
             "nothing was touched; tw works in a working tree: 'git worktree add DIR' makes one of a bare repository"
         }
-        Code::UnsafeWorkspace => "tw snapshot --force goes on all the same",
+        Code::UnsafeWorkspace => "--force goes on all the same",
         Code::SnapshotNotFound => "'tw list --all' shows what there is",
         Code::AmbiguousAddress => "give more of the id; 'tw list --all' shows the ids",
         Code::InvalidAddress => "'tw --help' says how to name a snapshot",

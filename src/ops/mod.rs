@@ -277,22 +277,42 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Refuses `/`, `$HOME` and its ancestors as a workspace, unless it is forced or was forced before.
+    /// Refuses `/`, `$HOME` and its ancestors as a workspace, unless that is forced.
     ///
     /// # Errors
     /// `UNSAFE_WORKSPACE`.
     pub fn check_workspace(&self, force: bool) -> Result<()> {
-        let root = self.repo.worktree_root();
-        let home = self.env.home().and_then(|home| home.canonicalize().ok());
-        let unsafe_root = root == Path::new("/") || home.is_some_and(|home| home.starts_with(root));
-        if !unsafe_root || force || self.was_forced()? {
+        if force || !self.is_unsafe_workspace() {
             return Ok(());
         }
-        Err(Error::new(
-            Code::UnsafeWorkspace,
-            format!("'{}' is a home directory or above one", root.display()),
-        )
-        .hint("if the whole of it is really meant: tw snapshot --force; the other commands work there then, too"))
+        Err(self
+            .unsafe_workspace()
+            .hint("give --force if the whole of it is really meant"))
+    }
+
+    /// The same for what cannot be forced itself: it goes on where something was forced before.
+    ///
+    /// # Errors
+    /// `UNSAFE_WORKSPACE`.
+    pub fn check_workspace_was_meant(&self) -> Result<()> {
+        if !self.is_unsafe_workspace() || self.was_forced()? {
+            return Ok(());
+        }
+        Err(self.unsafe_workspace().hint(
+            "if the whole of it is really meant: 'tw snapshot --force' first, then this again",
+        ))
+    }
+
+    fn is_unsafe_workspace(&self) -> bool {
+        let root = self.repo.worktree_root();
+        let home = self.env.home().and_then(|home| home.canonicalize().ok());
+        root == Path::new("/") || home.is_some_and(|home| home.starts_with(root))
+    }
+
+    fn unsafe_workspace(&self) -> Error {
+        let root = self.repo.worktree_root().display();
+        let message = format!("'{root}' is a home directory or above one");
+        Error::new(Code::UnsafeWorkspace, message)
     }
 
     /// Whether somebody has shown that this workspace is meant: nothing was captured of it that was not forced.

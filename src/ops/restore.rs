@@ -19,7 +19,7 @@ use crate::store::stored::Stored;
 /// # Errors
 /// `PATH_NOT_FOUND` when neither the snapshot nor the working tree has a named path; else as travel.
 pub fn restore(ctx: &Context<'_>, request: &Restore) -> Result<Restored> {
-    ctx.check_workspace(false)?;
+    ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     if request.dry_run == DryRun::Yes {
         recover::refuse_interrupted(store)?;

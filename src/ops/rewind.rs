@@ -201,7 +201,7 @@ pub struct Choices {
 /// `VERIFY_FAILED` when the fork is not sound, `WOULD_OVERWRITE` for files of another worktree's session; else as `restore`.
 /// Then nothing was done.
 pub fn rewind(ctx: &Context<'_>, request: &Rewind) -> Result<Rewound> {
-    ctx.check_workspace(false)?;
+    ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let named = checkpoints::find(ctx, store, &request.checkpoint, request.session.as_deref())?;
     if request.mode.code() {

@@ -36,7 +36,7 @@ pub struct MembersChanged {
 /// `WORKSPACE_MEMBER` for one that cannot be a member, or when this repository is one; `ALREADY_IN_PAST`; `NOT_A_REPOSITORY`. Nothing is
 /// changed then.
 pub fn add(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
-    ctx.check_workspace(false)?;
+    ctx.check_workspace_was_meant()?;
     let no_member = || match workspaces::head_of_member(ctx)? {
         Some(head) => Err(not_two(ctx.repo.worktree_root(), &head)),
         None => Ok(()),
@@ -125,7 +125,7 @@ fn check(head: &Context<'_>, member: &Context<'_>, dir: &Path) -> Result<()> {
     let root = member.repo.worktree_root();
     let shown = display(std::os::unix::ffi::OsStrExt::as_bytes(dir.as_os_str()));
     let refuse = |what: String| Error::new(Code::WorkspaceMember, format!("'{shown}' {what}"));
-    member.check_workspace(false)?;
+    member.check_workspace_was_meant()?;
     if resolved(dir) != *root {
         let root = root.display();
         return Err(refuse(format!("lies in the working tree of '{root}'"))

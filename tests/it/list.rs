@@ -627,7 +627,14 @@ fn a_time_before_everything_names_the_oldest_and_a_later_one_is_the_future() {
 fn a_word_that_is_a_name_is_no_time() {
     let sandbox = Sandbox::new();
     let labelled = taken(&sandbox);
-    sandbox.json(["label", &labelled, "monday"]);
+    let (error, _) = sandbox.json_error(["label", &labelled, "monday"]);
+    assert_eq!(error["code"], "INVALID_LABEL", "{error}");
+    // One that was given before that goes on.
+    sandbox.json(["label", &labelled, "moonday"]);
+    let [old, new] =
+        ["moonday", "monday"].map(|label| format!("refs/timewarp/records/labels/{label}"));
+    let commit = sandbox.git(["rev-parse", &old]);
+    sandbox.git(["update-ref", &new, commit.trim()]);
     sandbox.write("a", "2");
     let later = taken(&sandbox);
     let shown = |address: &str| sandbox.json(["show", address])["snapshot"]["snapshot_id"].clone();

@@ -118,6 +118,8 @@ pub(super) fn present(ctx: &Context<'_>, store: &Store) -> Result<Stored> {
             message: Some("before bisect".to_owned()),
             if_changed: true,
             trigger: "bisect".to_owned(),
+            // It was asked at the beginning.
+            force: true,
             ..request::Take::default()
         },
     )?;

@@ -109,7 +109,7 @@ impl Bisect {
 /// `NOT_REPRODUCED` names the end that is not as it is to be; `INTERRUPTED` when somebody stopped it; those of addresses and of
 /// scratches.
 pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
-    ctx.check_workspace(false)?;
+    ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     if store.dir.state()?.mode == Mode::Past {
         return Err(

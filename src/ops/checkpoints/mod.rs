@@ -112,7 +112,7 @@ pub struct Taken {
 /// # Errors
 /// As `snapshot` and `session start`; `BUSY` when others write the session's notes for too long.
 pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
-    ctx.check_workspace(false)?;
+    ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let named = caller(ctx, store, request.session.as_deref(), None)?;
     let known = match &named {
@@ -131,6 +131,8 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
                 &Start {
                     session,
                     agent,
+                    // It was asked above.
+                    force: true,
                     ..Start::default()
                 },
             )?;

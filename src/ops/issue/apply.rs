@@ -25,7 +25,7 @@ use crate::store::stored::Stored;
 /// `ALREADY_IN_PAST`; `USAGE` when there is no such run, or it has no experiment; `SNAPSHOT_NOT_FOUND` when its snapshot or
 /// experiment is gone; `WOULD_OVERWRITE`; else as [`super::get()`] and restore. Nothing is changed then.
 pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
-    ctx.check_workspace(false)?;
+    ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let id = find(store, &request.issue)?;
     let mut notices = desk::take_in(ctx, store, id)?;

@@ -173,21 +173,21 @@ fn snapshot(
         return address::resolve(ctx, store, &text);
     }
     let of_session = caller.and_then(|caller| sessions::snapshot_of(ctx, &caller.session_id).ok());
+    ctx.check_workspace_was_meant()
+        .map_err(|error| error.hint("or name a snapshot with --snapshot"))?;
     let taken = snapshots::take(
         ctx,
         &Take {
             if_changed: true,
             preferred: of_session.into_iter().collect(),
             trigger: "issue-report".into(),
+            // It was asked just now.
+            force: true,
             session: caller.map(|caller| caller.session_id.clone()),
             agent: agent.clone(),
             ..Take::default()
         },
-    )
-    .map_err(|error| match error.code() {
-        Code::UnsafeWorkspace => error.hint("or name a snapshot with --snapshot"),
-        _ => error,
-    })?;
+    )?;
     notices.extend(taken.notices);
     let id = SnapshotId::parse(&taken.snapshot.id).expect("a view shows the id it was made from");
     store.read(&id, taken.snapshot.commit)

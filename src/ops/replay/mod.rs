@@ -77,7 +77,7 @@ pub struct Replays {
 /// # Errors
 /// Nothing was run then: `USAGE`; `PATH_NOT_FOUND` for what `with` names; those of a snapshot.
 pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<ReplayAnswer> {
-    ctx.check_workspace(false)?;
+    ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let shown = shown(ctx, request)?;
     let all = issues::all(store)?;
@@ -249,6 +249,8 @@ fn present(ctx: &Context<'_>, store: &Store) -> Result<(SnapshotId, crate::git::
             message: Some("before a replay".to_owned()),
             if_changed: true,
             trigger: "replay".to_owned(),
+            // It was asked at the beginning.
+            force: true,
             ..Take::default()
         },
     )?;

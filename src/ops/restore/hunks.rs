@@ -173,7 +173,7 @@ struct Becomes {
 /// # Errors
 /// As [`address::resolve`]; `INTERRUPTED`; a damaged object.
 pub fn offer(ctx: &Context<'_>, request: &Restore) -> Result<Offer> {
-    ctx.check_workspace(false)?;
+    ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     recover::refuse_interrupted(store)?;
     let stored = address::resolve(ctx, store, &request.address)?;

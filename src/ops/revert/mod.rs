@@ -70,7 +70,7 @@ pub struct Revert {
 /// `CONFLICT` with lines and later prompts; `INVALID_CHECKPOINT`, `SESSION_NOT_FOUND` and what an address can be refused for;
 /// `PATH_NOT_FOUND` for a word that means nothing; `ALREADY_IN_PAST`; `WOULD_OVERWRITE`; else as a restore. Nothing is changed then.
 pub fn revert(ctx: &Context<'_>, request: &Revert) -> Result<Reverted> {
-    ctx.check_workspace(false)?;
+    ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let mut notices = Vec::new();
     let lock = if request.dry_run == DryRun::Yes {

@@ -91,6 +91,10 @@ impl LeftOutThen {
         let mut check = Check::new(Source::Team);
         let globs = stored.record.exclude_globs.iter();
         let globs = globs.filter(|glob| !now.contains(*glob) && check.problem(glob).is_none());
+        // What belongs to another repository is looked at as that (`hiding`, and the place of a submodule).
+        let uncaptured = uncaptured.filter(|(_, entry)| {
+            !matches!(entry.reason.as_str(), "submodule" | "nested-repository")
+        });
         Ok(Self {
             uncaptured: uncaptured.map(|(path, _)| path).collect(),
             globs: globs.cloned().collect(),
@@ -277,7 +281,10 @@ impl PathPlanner<'_> {
         let dirs = dirs.map(|(path, _)| path.as_slice());
         for dir in files.chain(dirs).filter(|dir| !dir.is_empty()) {
             for at in path::with_parents(dir) {
-                if let Some(before) = side_on_disk(self.manifest, at) {
+                let kind = self.manifest.file(at).map(|file| file.kind);
+                if matches!(kind, Some(Kind::File | Kind::Symlink))
+                    && let Some(before) = side_on_disk(self.manifest, at)
+                {
                     taken.insert(at.to_vec(), before);
                 }
             }

@@ -135,7 +135,7 @@ pub fn log(ctx: &Context<'_>, name: &str, run: Option<u64>) -> Result<Logged> {
 /// # Errors
 /// `CONFLICT` unless both sides are to be written; `ALREADY_IN_PAST`; `WOULD_OVERWRITE`; as [`diff`]. Nothing is changed then.
 pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
-    ctx.check_workspace(false)?;
+    ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let record = kept::find::<Try>(ctx, &request.name)?;
     let run = record.run(request.run)?;

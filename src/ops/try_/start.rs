@@ -25,7 +25,7 @@ use crate::store::stored::Stored;
 /// # Errors
 /// Nothing was run then: `USAGE`; `NOT_APPROVED`; as [`address::resolve`] and a snapshot.
 pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Tried> {
-    ctx.check_workspace(false)?;
+    ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let (issue, named) = what(ctx, store, request.what.as_deref())?;
     let verify = match (&request.verify, &issue) {
@@ -186,6 +186,8 @@ fn present(ctx: &Context<'_>, store: &Store) -> Result<Stored> {
             message: Some("before a try".to_owned()),
             if_changed: true,
             trigger: "try".to_owned(),
+            // It was asked at the beginning.
+            force: true,
             ..Take::default()
         },
     )?;

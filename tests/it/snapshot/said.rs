@@ -39,16 +39,21 @@ fn a_home_directory_is_no_workspace_unless_forced() {
     assert_eq!(run(&["snapshot"]), Some(5));
     assert_eq!(run(&["checkpoint", "-m", "x"]), Some(5));
     assert_eq!(run(&["snapshot", "--force"]), Some(0));
-    // It was shown to be meant: commands without the option work there, too.
+    // It was shown to be meant: commands that have no such option work there now, the others want it each time.
+    let report = "issue report --task-context a --symptom b --success-criteria c";
+    let report: Vec<&str> = report.split(' ').collect();
     for args in [
         &["checkpoint", "-m", "x"][..],
         &["restore", "latest"],
         &["rewind", "0", "--code"],
-        &["snapshot"],
+        &report,
+        &["try", "--", "true"],
     ] {
         assert_eq!(run(args), Some(0), "{args:?}");
     }
-    assert_eq!(run(&["travel", "latest"]), Some(0));
+    assert_eq!(run(&["snapshot"]), Some(5));
+    assert_eq!(run(&["travel", "latest"]), Some(5));
+    assert_eq!(run(&["travel", "latest", "--force"]), Some(0));
     assert_eq!(run(&["restore", "latest"]), Some(0), "in the past");
 }
 
