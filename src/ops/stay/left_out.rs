@@ -102,7 +102,15 @@ fn is_newer(dir: &Path, since: i64, budget: &mut usize) -> bool {
     let newer = |path: &Path| {
         path.symlink_metadata()
             // Package managers set the modification time back to that of an archive; nobody sets the change time.
-            .is_ok_and(|meta| nanoseconds(meta.ctime(), meta.ctime_nsec()) >= since)
+            .is_ok_and(|meta| {
+                // A file system that counts whole seconds says when the second began.
+                let unknown = if meta.ctime_nsec() == 0 {
+                    999_999_999
+                } else {
+                    0
+                };
+                nanoseconds(meta.ctime(), meta.ctime_nsec() + unknown) >= since
+            })
     };
     let Ok(meta) = dir.symlink_metadata() else {
         return false;
