@@ -49,10 +49,14 @@ impl LeftOut<'_> {
     /// # Errors
     /// The backup cannot be read.
     pub fn changed(&self, root: &Path) -> Result<Vec<RepoPath>> {
-        // Where swaps of the stay wrote, too, nobody can tell who changed what.
+        // Where swaps of the stay wrote, too, nobody can tell who changed what; and a rename changes what was brought back.
         let written = &self.unsaved.left_alone.written;
+        let moved = &self.unsaved.moved_aside;
+        let is_ours = |path: &[u8]| {
+            written.contains(path) || moved.iter().any(|(from, _)| path::is_within(path, from))
+        };
         let roots = self.unsaved.roots();
-        let mut candidates: BTreeSet<&[u8]> = roots.filter(|dir| !written.contains(*dir)).collect();
+        let mut candidates: BTreeSet<&[u8]> = roots.filter(|path| !is_ours(path)).collect();
         for name in USUAL {
             if self.is_left_out(name.as_bytes())? {
                 candidates.insert(name.as_bytes());

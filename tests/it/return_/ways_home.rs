@@ -308,6 +308,7 @@ fn what_the_present_left_out_of_a_directory_that_is_moved_aside_stays_at_its_pla
         };
         let moved = returned["moved_aside"].as_array().unwrap();
         assert_eq!(moved.len(), 1, "{returned}");
+        assert!(list(&returned["stayed"]).is_empty(), "{returned}");
         let aside = moved[0]["to"].as_str().unwrap();
         assert_eq!(sandbox.text(format!("{aside}/there")), "past\n");
         assert!(!sandbox.exists(format!("{aside}/build")), "{returned}");
