@@ -164,8 +164,8 @@ fn shared(context: &[CutPoint], wire: &[CutPoint], turns: &[Option<usize>]) -> V
     both.collect()
 }
 
-/// Where the wire ends before the context does, the rest of the conversation is as the context has it. Gives the places in the
-/// rest.
+/// Where the wire ends before the context does, the rest of the conversation is as the context has it. Turns are the wire's, as
+/// kimi itself counts them: the rest belongs to the last one. Gives the places in the rest.
 fn take_rest(transcript: &mut Transcript, held: &Transcript, last: &Shared) -> Vec<Cut> {
     let rest = held.messages.get(last.held.messages..).unwrap_or_default();
     let shown = transcript.messages.len() - last.shown.messages;
@@ -176,17 +176,6 @@ fn take_rest(transcript: &mut Transcript, held: &Transcript, last: &Shared) -> V
     }
     transcript.messages.truncate(last.shown.messages);
     transcript.messages.extend(rest.iter().cloned());
-    let is_rest = |prompt: &&Prompt| prompt.message >= last.held.messages;
-    for prompt in held.prompts.iter().filter(is_rest) {
-        let cut = prompt.cut.map(|cut| last.later(&cut));
-        transcript.prompts.push(Prompt {
-            index: transcript.prompts.len(),
-            message: last.message(prompt.message),
-            tokens: cut.map_or(prompt.tokens, |cut| cut.tokens),
-            cut,
-            ..prompt.clone()
-        });
-    }
     let places = held.boundaries.iter();
     let places = places.filter(|cut| cut.position > last.held.position);
     places.map(|cut| last.later(cut)).collect()

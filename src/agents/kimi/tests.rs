@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::agents::fork::{destination, plan_fork, write_fork};
 use crate::agents::read;
 use crate::agents::testing::prompts;
-use crate::agents::transcript::{Detail, Transcript};
+use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::env::Moment;
 use crate::error::Code;
 
@@ -99,7 +99,12 @@ impl Session {
         let cut = transcript.prompts[prompt]
             .cut
             .expect("the context holds it");
-        let plan = plan_fork(transcript, &cut)
+        self.fork_at(transcript, &cut)
+    }
+
+    /// Forks at a place; the context and the wire of the fork.
+    fn fork_at(&self, transcript: &Transcript, cut: &Cut) -> (String, String) {
+        let plan = plan_fork(transcript, cut)
             .expect("planned")
             .expect("something to fork");
         let dest = destination(&plan, "new", NOW);
@@ -249,7 +254,7 @@ fn what_the_context_has_beyond_the_wire_is_kept_and_counted() {
     for (wire, forked_wire) in [(wire.clone(), &wire), (torn, &wire)] {
         session.wire = wire;
         let transcript = session.read();
-        assert_eq!(prompts(&transcript), ["one", "two"]);
+        assert_eq!(prompts(&transcript), ["one"], "turns are the wire's");
         let texts = transcript.messages.iter().map(|message| &*message.text);
         assert_eq!(
             texts.collect::<Vec<_>>(),
@@ -269,7 +274,8 @@ fn what_the_context_has_beyond_the_wire_is_kept_and_counted() {
         let plan = plan.expect("something to fork");
         assert_eq!((plan.messages_discarded, plan.messages_kept), (3, 3));
         assert!(middle.position.offset >= context.len() as u64);
-        let (forked, shown) = session.fork(&transcript, 1);
+        let before = at(4).expect("before what was typed last");
+        let (forked, shown) = session.fork_at(&transcript, before);
         assert!(forked.contains("first") && !forked.contains("two"));
         assert_eq!(&shown, forked_wire);
     }
