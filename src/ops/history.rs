@@ -80,17 +80,15 @@ pub fn is_in_plain_list(kind: IdKind, taken_in: &str) -> bool {
 /// What can be read, in order, and what cannot: id and reason.
 pub type InOrder = (Vec<Stored>, Vec<(String, String)>);
 
-/// The snapshots of a list of ids (newest second first), in the order of taking, as many as asked. Unreadable ones are
-/// answered apart.
+/// The snapshots of a list of ids (newest second first), in the order of taking, as many as asked: those that a plain list of
+/// `here` shows, or all. Unreadable ones are answered apart.
 pub fn in_order(
-    ctx: &Context<'_>,
     store: &Store,
     ids: &[SnapshotId],
     limit: Option<usize>,
-    all_worktrees: bool,
-) -> Result<InOrder> {
+    here: Option<&Here>,
+) -> InOrder {
     let limit = limit.unwrap_or(usize::MAX);
-    let here = Here::of(ctx, store)?;
     let mut found: Vec<Stored> = Vec::new();
     let mut invalid = Vec::new();
     let mut at = 0;
@@ -113,12 +111,12 @@ pub fn in_order(
         same.sort_by_key(|stored| std::cmp::Reverse(stored.record.seq));
         found.extend(
             same.into_iter()
-                .filter(|stored| all_worktrees || here.lists_stored(stored)),
+                .filter(|stored| here.is_none_or(|here| here.lists_stored(stored))),
         );
         at = end;
     }
     found.truncate(limit);
-    Ok((found, invalid))
+    (found, invalid)
 }
 
 /// The newest of a kind in this worktree, taken in the present.
@@ -145,7 +143,7 @@ pub fn nth_newest(
     // Most are ours: read on in growing steps until there are enough.
     let mut step = back + 1;
     loop {
-        let (found, _) = in_order(ctx, store, &ids, Some(step), true)?;
+        let (found, _) = in_order(store, &ids, Some(step), None);
         let mut taken = found.iter().filter(|stored| reach.takes(&here, stored));
         if let Some(stored) = taken.nth(back) {
             return Ok(Some(stored.clone()));
@@ -161,12 +159,12 @@ pub fn nth_newest(
 ///
 /// # Errors
 /// When refs cannot be read.
-pub fn before(ctx: &Context<'_>, store: &Store, later: &Stored) -> Result<Option<Stored>> {
+pub fn before(store: &Store, later: &Stored) -> Result<Option<Stored>> {
     let time = later.id.time();
     let mut ids = store.ids(IdKind::Snapshot)?;
     ids.retain(|id| id.time() <= time && *id != later.id);
     for second in ids.chunk_by(|one, other| one.time() == other.time()) {
-        let (found, _) = in_order(ctx, store, second, None, true)?;
+        let (found, _) = in_order(store, second, None, None);
         let fits = |stored: &Stored| {
             let older = stored.id.time() < time || stored.record.seq < later.record.seq;
             older
@@ -190,7 +188,7 @@ pub fn oldest(ctx: &Context<'_>, store: &Store, reach: Reach) -> Result<Option<S
     let mut ids = store.ids(IdKind::Snapshot)?;
     ids.reverse();
     for second in ids.chunk_by(|one, other| one.time() == other.time()) {
-        let (found, _) = in_order(ctx, store, second, None, true)?;
+        let (found, _) = in_order(store, second, None, None);
         let mut oldest_first = found.into_iter().rev();
         if let Some(first) = oldest_first.find(|stored| reach.takes(&here, stored)) {
             return Ok(Some(first));

@@ -54,7 +54,7 @@ pub fn snapshots(
         let mut ids = store.ids(*kind).ok()?;
         ids.retain(|id| fits(&id.to_string()));
         let (newest, rest) = ids.split_at(ids.len().min(MANY));
-        let (found, _) = in_order(ctx, store, newest, None, true).ok()?;
+        let (found, _) = in_order(store, newest, None, None);
         let oldest = rest.last().and_then(|id| store.read_id(id).ok());
         let found = found.into_iter().chain(oldest);
         all.extend(found.map(|stored| Known::new(stored.id.to_string(), stored.title)));

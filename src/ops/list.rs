@@ -155,7 +155,9 @@ fn short(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> 
         ids.extend(store.ids(*kind)?);
     }
     ids.sort_by_key(|id| Reverse(id.time()));
-    let (stored, invalid) = in_order(ctx, store, &ids, request.limit, request.all_worktrees)?;
+    let here = Here::of(ctx, store)?;
+    let here = (!request.all_worktrees).then_some(&here);
+    let (stored, invalid) = in_order(store, &ids, request.limit, here);
     Ok(ToList {
         ids,
         summaries: stored.into_iter().map(Summary::from).collect(),

@@ -55,7 +55,7 @@ fn changes(ctx: &Context<'_>, store: &Store, stored: &Stored, request: &Show) ->
     } else {
         Patches::None
     };
-    match base(ctx, store, stored)? {
+    match base(store, stored)? {
         Some(base) => {
             let both = (&Side::of(&base), &Side::of(stored));
             sides(ctx, store, both, &only, patches, Beyond::Told)
@@ -65,9 +65,9 @@ fn changes(ctx: &Context<'_>, store: &Store, stored: &Stored, request: &Show) ->
 }
 
 /// What it was made from: the snapshot before it; of what was made in the past, the one travelled to. None: only HEAD is known.
-fn base(ctx: &Context<'_>, store: &Store, stored: &Stored) -> Result<Option<Stored>> {
+fn base(store: &Store, stored: &Stored) -> Result<Option<Stored>> {
     if stored.record.taken_in != "past" {
-        return before(ctx, store, stored);
+        return before(store, stored);
     }
     // What the way back put in place was saved when the past was entered.
     let Some(saved) = target(store, stored)? else {

@@ -161,7 +161,7 @@ fn count(ctx: &Context<'_>, store: &Store, kind: IdKind) -> Result<usize> {
         return Ok(ids.len());
     }
     let here = Here::of(ctx, store)?;
-    let (found, _) = in_order(ctx, store, &ids, None, true)?;
+    let (found, _) = in_order(store, &ids, None, None);
     let records = found.iter().map(|stored| &stored.record);
     Ok(records
         .filter(|record| here.is(&record.worktree, &record.repository_id))
