@@ -44,9 +44,7 @@ impl AllWorktrees {
 
     /// Lets addresses look so far.
     pub fn widen(self, context: &Context<'_>) {
-        if self.all_worktrees {
-            context.widen_addresses();
-        }
+        context.widen_addresses(self.all_worktrees);
     }
 }
 

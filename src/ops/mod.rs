@@ -180,9 +180,12 @@ impl<'a> Context<'a> {
         self.address_reach.get()
     }
 
-    /// Lets relative addresses and times mean the snapshots of every worktree, and those taken in the past, from here on.
-    pub fn widen_addresses(&self) {
-        self.address_reach.set(Reach::AllWorktrees);
+    /// Lets relative addresses and times mean the snapshots of every worktree, and those taken in the past, from here on, where that is
+    /// wanted.
+    pub fn widen_addresses(&self, wanted: bool) {
+        if wanted {
+            self.address_reach.set(Reach::AllWorktrees);
+        }
     }
 
     /// The store of this worktree, opened at its first use.

@@ -32,9 +32,7 @@ impl Request for Diff {
     const QUOTES: Option<&str> = Some("patches");
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
-        if self.all_worktrees {
-            ctx.widen_addresses();
-        }
+        ctx.widen_addresses(self.all_worktrees);
         let request = DiffSides {
             from: self.from.map(String::from),
             to: self.to.map(String::from),

@@ -33,9 +33,7 @@ impl Request for Restore {
     const QUOTES: Option<&str> = Some("title and hint of the snapshot");
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
-        if self.all_worktrees {
-            ctx.widen_addresses();
-        }
+        ctx.widen_addresses(self.all_worktrees);
         let paths = paths(self.paths);
         let mut is_whole = paths.is_empty();
         for path in &paths {

@@ -36,9 +36,7 @@ impl Request for Travel {
     const QUOTES: Option<&str> = Some("title and hint of the snapshot");
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
-        if self.all_worktrees {
-            ctx.widen_addresses();
-        }
+        ctx.widen_addresses(self.all_worktrees);
         let request = request::Travel {
             dry_run: self.dry_run.into(),
             files_only: self.files_only,

@@ -45,9 +45,7 @@ impl Request for Report {
     const QUOTES: Option<&str> = super::QUOTES;
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
-        if self.all_worktrees {
-            ctx.widen_addresses();
-        }
+        ctx.widen_addresses(self.all_worktrees);
         let request = issue::Report {
             fields: ReportFields {
                 task_context: Some(self.task_context),
