@@ -280,6 +280,15 @@ fn field_schema<F: Field>(mut text: Value, bytes: Value) -> Schema {
     json_schema!({"type": "object", "properties": properties, "required": [F::NAME]})
 }
 
+/// Of one text, which has this type.
+fn text_schema<F: Field>(kind: &Value) -> Schema {
+    let about = "base64 of the exact bytes; absent when they are UTF-8";
+    field_schema::<F>(
+        json!({"type": kind}),
+        json!({"type": "string", "description": about}),
+    )
+}
+
 impl<F: Field> JsonSchema for Text<F> {
     fn inline_schema() -> bool {
         true
@@ -290,11 +299,7 @@ impl<F: Field> JsonSchema for Text<F> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let about = "base64 of the exact bytes; absent when they are UTF-8";
-        field_schema::<F>(
-            json!({"type": "string"}),
-            json!({"type": "string", "description": about}),
-        )
+        text_schema::<F>(&json!("string"))
     }
 }
 
@@ -324,11 +329,7 @@ impl<F: Field> JsonSchema for TextOrNull<F> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let about = "base64 of the exact bytes; absent when they are UTF-8";
-        field_schema::<F>(
-            json!({"type": ["string", "null"]}),
-            json!({"type": "string", "description": about}),
-        )
+        text_schema::<F>(&json!(["string", "null"]))
     }
 }
 

@@ -48,7 +48,7 @@ pub fn read_index(repo: &Repo, objects: &ObjectStore) -> Result<Index> {
 }
 
 /// What to do about an index that cannot be read, as a power cut may leave it: what was staged is in the snapshots.
-pub fn way_out(repo: &Repo) -> String {
+fn way_out(repo: &Repo) -> String {
     let index = typed_path(&repo.index_path());
     format!(
         "mv {index} {index}.damaged; then 'tw restore --staged latest' stages what the latest snapshot has, or 'git reset' what HEAD has"

@@ -11,8 +11,7 @@ use super::read::{Raw, raw};
 use super::{Checksum, Entry, compare, corrupt, ewah};
 use crate::error::{Result, ResultExt};
 use crate::git::mapped::Bytes;
-use crate::git::path;
-use crate::git::{ObjectFormat, Oid};
+use crate::git::{ObjectFormat, Oid, path, tree};
 
 /// The `link` extension.
 pub(super) struct Link {
@@ -107,10 +106,10 @@ fn replace(merged: &mut Raw, small: &[Entry], replaced: &[usize]) -> Result<()> 
         let span = old.span;
         // A sparse directory and a file do not stand for one another, whatever the two files say together.
         let is_dir = merged.paths.get(span).ends_with(b"/");
-        if is_dir != (new.mode == crate::git::tree::DIR_MODE) {
+        if is_dir != (new.mode == tree::DIR_MODE) {
             return Err(corrupt(format!(
                 "the replaced entry of '{}' is of another kind",
-                crate::git::path::display(merged.paths.get(span))
+                path::display(merged.paths.get(span))
             )));
         }
         *old = Entry {
