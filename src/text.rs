@@ -110,6 +110,16 @@ pub fn number(number: u64) -> String {
     out
 }
 
+/// `a, b and 3 more`: no more than the first so many of a list.
+pub fn listed(items: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = items.len().saturating_sub(most);
+    let shown: Vec<String> = items.take(most).collect();
+    match more {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// `1 file`, `2 files`.
 pub fn count(number: usize, one: &str) -> String {
     let shown = self::number(u64::try_from(number).unwrap_or(u64::MAX));

@@ -24,7 +24,7 @@ use crate::git::command::Git;
 use crate::store::Store;
 use crate::store::lock::{git_locks, is_dead_lock};
 use crate::store::state::StateDir;
-use crate::text::typed_path;
+use crate::text::{self, typed_path};
 
 /// What is said in a directory without git where there is no program of that name either.
 const NO_GIT: &str = "there is no git, and only blame, push and pull need it";
@@ -103,15 +103,7 @@ fn tell(name: &'static str, found: Result<Finding>) -> Check {
 
 /// `'a', 'b' and 3 more`.
 fn listed(names: &[String]) -> String {
-    let shown: Vec<String> = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| format!("'{name}'"))
-        .collect();
-    match names.len().saturating_sub(SHOWN) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    text::listed(names.iter().map(|name| format!("'{name}'")), SHOWN)
 }
 
 fn git(ctx: &Context<'_>) -> Check {

@@ -14,6 +14,7 @@ use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
 use crate::ops::swap::obstacles::GIT_DIRECTORY;
 use crate::store::Store;
+use crate::text::listed;
 use crate::worktree::globs::{GlobSettings, GlobVerdict, Globs, Source};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::scan::DESK;
@@ -227,22 +228,15 @@ impl Walk<'_> {
 
 /// The refusal, with the paths.
 pub fn refusal(dir: &std::path::Path, refused: &[(Vec<u8>, &'static str)]) -> Error {
-    let shown: Vec<String> = refused
-        .iter()
-        .take(5)
-        .map(|(full, why)| format!("'{}' ({why})", path::display(full)))
-        .collect();
-    let more = match refused.len().saturating_sub(shown.len()) {
-        0 => String::new(),
-        count => format!(" and {count} more"),
-    };
+    let shown = refused.iter();
+    let shown = shown.map(|(full, why)| format!("'{}' ({why})", path::display(full)));
     let paths: Vec<&[u8]> = refused.iter().map(|(full, _)| full.as_slice()).collect();
     Error::new(
         Code::WouldOverwrite,
         format!(
-            "'{}' holds what cannot be captured: {}{more}",
+            "'{}' holds what cannot be captured: {}",
             dir.display(),
-            shown.join(", ")
+            listed(shown, 5)
         ),
     )
     .hint("move these elsewhere and close it again; nothing was removed")

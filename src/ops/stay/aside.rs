@@ -63,6 +63,11 @@ impl<'a> Aside<'a> {
         })
     }
 
+    /// What the present left out, and what is noted of the renames.
+    pub fn unsaved(&self) -> &Unsaved {
+        &self.unsaved
+    }
+
     /// Brings back to its place what an earlier return had no more time for.
     ///
     /// # Errors

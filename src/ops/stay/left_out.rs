@@ -11,6 +11,7 @@ use crate::git::tree;
 use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::stored::Stored;
+use crate::text::listed;
 
 /// At most so many entries of one directory are looked at,
 const MOST: usize = 5_000;
@@ -77,15 +78,14 @@ impl LeftOut<'_> {
             is_gone && !written.contains(*path)
         };
         let gone = self.unsaved.roots().filter(is_gone);
-        let gone: Vec<String> = gone.map(path::display).collect();
-        let first = gone.first()?;
-        let more = match gone.len() - 1 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        Some(format!(
-            "of what snapshots leave out, this was removed in the past, and no backup has it: '{first}'{more}"
-        ))
+        let gone: Vec<&[u8]> = gone.collect();
+        let shown = gone.iter().map(|path| format!("'{}'", path::display(path)));
+        (!gone.is_empty()).then(|| {
+            format!(
+                "of what snapshots leave out, this was removed in the past, and no backup has it: {}",
+                listed(shown, 1)
+            )
+        })
     }
 
     /// Whether neither the present's backup nor the past has files in a directory.

@@ -199,7 +199,8 @@ impl<'a> ReturnOperation<'a> {
         let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
         let (commits_made, untold) = self.commits_made();
         let commits_branch = self.branch_of(&commits_made);
-        let (stayed, gone) = self.changed_left_out()?;
+        let earlier = Aside::of_stay(self.ctx, self.store, &self.backup.id)?;
+        let (stayed, gone) = self.changed_left_out(earlier.unsaved())?;
         Ok(Returned {
             mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
@@ -209,9 +210,7 @@ impl<'a> ReturnOperation<'a> {
             changes: changes(&prepared.plan),
             notices: {
                 let made = (commits_made.as_slice(), commits_branch.as_deref());
-                let mut notices = stay_notices(&head, made, untold);
-                notices.extend(gone);
-                notices
+                stay_notices(&head, made, untold, gone)
             },
             aftermath: Aftermath {
                 changed_since: Vec::new(),
@@ -220,7 +219,6 @@ impl<'a> ReturnOperation<'a> {
                 commits_branch,
                 stayed,
                 moved_aside: {
-                    let earlier = Aside::of_stay(self.ctx, self.store, &self.backup.id)?;
                     let earlier = earlier.moved()?.into_iter().map(MovedAside::from);
                     let more = would_move(self.ctx, &aside.take(), self.backup.id.tail())?;
                     earlier.chain(more).collect()
@@ -291,7 +289,7 @@ impl<'a> ReturnOperation<'a> {
         let moved_aside = aside.moved()?;
         // Under its new name it may be a file like any other: it stays all the same.
         goal.keep(moved_aside.iter().map(|(_, to)| to.clone()));
-        let (stayed, gone) = self.changed_left_out()?;
+        let (stayed, gone) = self.changed_left_out(aside.unsaved())?;
         let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
         Ok(Returned {
             mode: Mode::Present,
@@ -303,8 +301,7 @@ impl<'a> ReturnOperation<'a> {
             notices: {
                 let mut notices = swap_notices(&swapped.applied);
                 let made = (commits_made.as_slice(), commits_branch.as_deref());
-                notices.extend(stay_notices(&head, made, untold));
-                notices.extend(gone);
+                notices.extend(stay_notices(&head, made, untold, gone));
                 notices.extend(self.untold.iter().cloned());
                 notices
             },
@@ -401,8 +398,7 @@ impl<'a> ReturnOperation<'a> {
     }
 
     /// What is left out of snapshots and changed since the past was entered, and what is to be said of what is gone.
-    fn changed_left_out(&self) -> Result<(Vec<RepoPath>, Option<String>)> {
-        let unsaved = Unsaved::of_stay(&self.store.dir)?;
+    fn changed_left_out(&self, unsaved: &Unsaved) -> Result<(Vec<RepoPath>, Option<String>)> {
         let entered = self.state.entered_at.as_deref();
         let entered = entered.and_then(Moment::parse_rfc3339);
         let entered = entered.map(|moment| nanoseconds(moment.seconds(), 0));
@@ -412,7 +408,7 @@ impl<'a> ReturnOperation<'a> {
         let left_out = LeftOut {
             store: self.store,
             backup: &self.backup,
-            unsaved: &unsaved,
+            unsaved,
             made: &self.made,
             since,
         };
@@ -470,6 +466,7 @@ fn stay_notices(
     head: &HeadReport,
     (commits_made, branch): (&[(Oid, String)], Option<&str>),
     untold: Option<String>,
+    gone: Option<String>,
 ) -> Vec<String> {
     let mut notices: Vec<String> = untold.into_iter().collect();
     if let Some(reason) = &head.reason {
@@ -485,6 +482,7 @@ fn stay_notices(
             "commits were made in the past; to keep them on a branch: git branch NAME {oid}"
         ));
     }
+    notices.extend(gone);
     notices
 }
 

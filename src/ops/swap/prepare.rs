@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::Context;
@@ -12,16 +11,16 @@ use super::goal::{Aim, GitGoal, Goal};
 use super::obstacles::{GIT_DIRECTORY, Obstacles, UNREADABLE, find_obstacles};
 use super::plan::make_plan;
 use super::present_own::PresentOwn;
+use super::recover::node_of;
 use super::{TRIES, copied, protected_dirs};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{Root, stamp_at};
+use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
 use crate::git::{Oid, path};
 use crate::store::Store;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
-use crate::text::{size, typed_path};
-use crate::worktree::apply::content_oid;
+use crate::text::{listed, size, typed_path};
 use crate::worktree::manifest::{FileFlags, Manifest};
 use crate::worktree::plan::{Plan, Side};
 
@@ -264,6 +263,9 @@ impl<'s> Preparation<'_, '_, 's> {
         hidden: &BTreeSet<Vec<u8>>,
     ) -> Result<bool> {
         let mut any = false;
+        if hidden.is_disjoint(&self.forced) {
+            return Ok(any);
+        }
         for entry in &plan.entries {
             let Some(after) = entry.after else {
                 continue;
@@ -281,15 +283,8 @@ impl<'s> Preparation<'_, '_, 's> {
 
     /// Whether what is at a path are these bytes.
     fn holds(&self, root: &Root, path: &[u8], wanted: Oid) -> Result<bool> {
-        let (dir, name) = path::split(path);
-        let what = || format!("cannot read '{}'", path::display(path));
-        let fd = root.open_dir(dir).context(what)?;
-        let Some(stamp) = stamp_at(fd.as_fd(), name).context(what)? else {
-            return Ok(false);
-        };
-        let format = self.store.objects.format();
-        let oid = content_oid(format, fd.as_fd(), name, &stamp).context(what)?;
-        Ok(oid == Some(wanted))
+        let found = node_of(root, path, self.store.objects.format())?;
+        Ok(found.is_some_and(|(node, _)| node.oid == wanted))
     }
 }
 
@@ -339,24 +334,15 @@ fn would_overwrite(
     goal: &Goal<'_>,
     refused: &[(Vec<u8>, &'static str)],
 ) -> Error {
-    let shown: Vec<String> = refused
-        .iter()
-        .take(5)
-        .map(|(path, why)| format!("'{}' ({why})", path::display(path)))
-        .collect();
-    let more = refused.len().saturating_sub(shown.len());
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
+    let shown = refused.iter();
+    let shown = shown.map(|(path, why)| format!("'{}' ({why})", path::display(path)));
     let paths: Vec<&[u8]> = refused.iter().map(|(path, _)| path.as_slice()).collect();
     let mut error = Error::new(
         Code::WouldOverwrite,
         format!(
-            "{} would overwrite what cannot be captured: {}{more}",
+            "{} would overwrite what cannot be captured: {}",
             goal.operation,
-            shown.join(", ")
+            listed(shown, 5)
         ),
     )
     .paths("paths", &paths)

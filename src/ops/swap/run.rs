@@ -18,7 +18,7 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::objects::KeptPack;
-use crate::git::{operation, path};
+use crate::git::operation;
 use crate::ops::capture::Capture;
 use crate::ops::outcome::Recovered;
 use crate::ops::stages::Stage;
@@ -28,7 +28,9 @@ use crate::store::id::IdKind;
 use crate::store::lock::Owner;
 use crate::store::state::{Journal, Mode, State};
 use crate::store::workspace::Covered;
+use crate::text::listed;
 use crate::worktree::apply::Applied;
+use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Plan;
 
 /// Among the journal's other fields: there was no index before the swap.
@@ -61,18 +63,6 @@ fn written(plan: &Plan) -> impl Iterator<Item = &[u8]> {
     files.chain(dirs.map(|dir| dir.path.as_slice()))
 }
 
-/// Before the journal: from then on it may be needed. In the present nothing is.
-fn note_unsaved(store: &Store, journal: &Journal, unsaved: Option<Unsaved>) -> Result<()> {
-    match (
-        &journal.state_after.mode,
-        &journal.state_after.backup_id,
-        unsaved,
-    ) {
-        (Mode::Past, Some(backup), Some(unsaved)) => unsaved.note(&store.dir, backup),
-        _ => Ok(()),
-    }
-}
-
 /// So many paths are named.
 const SHOWN: usize = 5;
 
@@ -81,17 +71,11 @@ fn undone(error: Error, journal: &Journal, recovered: &Recovered) -> Error {
     if recovered.differing.is_empty() {
         return error.hint("everything is as it was");
     }
-    let shown = recovered.differing.iter().take(SHOWN);
-    let shown: Vec<String> = shown
-        .map(|path| format!("'{}'", path::display(path.as_bytes())))
-        .collect();
-    let more = match recovered.differing.len() - shown.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let differing = recovered.differing.iter();
+    let paths = differing.map(|path| format!("'{}'", path.display()));
     error.hint(format!(
-        "all else is as it was, but what somebody wrote meanwhile stays: {}{more}; what was there is in {}",
-        shown.join(", "),
+        "all else is as it was, but what somebody wrote meanwhile stays: {}; what was there is in {}",
+        listed(paths, SHOWN),
         journal.backup_id
     ))
 }
@@ -112,7 +96,6 @@ impl<'s> SwapRun<'_, '_, 's> {
         } = prepared;
         // The journal of the swap before this one is what a power cut would be repaired from, and there is room for one.
         settle_last(self.ctx, self.store)?;
-        let unsaved = self.unsaved(&capture, &plan)?;
         let Some(mut saved) = self.save(capture, &plan)? else {
             return Ok(None);
         };
@@ -122,7 +105,8 @@ impl<'s> SwapRun<'_, '_, 's> {
         fail_point("swap-backup");
         let mut journal = self.journal(&saved, &plan, raw_head.clone())?;
         let mut kept: Vec<KeptPack> = saved.kept.take().into_iter().collect();
-        let written = note_unsaved(self.store, &journal, unsaved)
+        let written = self
+            .note_unsaved(&journal, &saved.capture.manifest, &plan)
             .and_then(|()| self.write_journal(&mut journal));
         if let Err(error) = written {
             // Nothing was touched. What cannot be taken back now is cleared away by the next command.
@@ -199,17 +183,25 @@ impl<'s> SwapRun<'_, '_, 's> {
         self.store.dir.write_journal(journal)
     }
 
-    /// What the present has and no backup will have, as it is before this swap writes; None where that is noted already.
-    fn unsaved(&self, capture: &Capture<'_>, plan: &Plan) -> Result<Option<Unsaved>> {
-        let begins = self.store.dir.state()?.mode == Mode::Present;
+    /// Notes what the present has and no backup will have, as it is before this swap writes. Before the journal: from then on it may be
+    /// needed. In the present nothing is.
+    fn note_unsaved(&self, journal: &Journal, seen: &Manifest, plan: &Plan) -> Result<()> {
+        let after = &journal.state_after;
+        let (Mode::Past, Some(backup)) = (after.mode, &after.backup_id) else {
+            return Ok(());
+        };
+        let begins = journal.state_before.mode == Mode::Present;
         let mut unsaved = if begins {
             let root = Root::open(self.ctx.repo.worktree_root())?;
-            Unsaved::of_present(&root, &capture.manifest)?
+            Unsaved::of_present(&root, seen)?
         } else {
             Unsaved::of_stay(&self.store.dir)?
         };
         let has_written = unsaved.write(written(plan));
-        Ok((begins || has_written).then_some(unsaved))
+        if begins || has_written {
+            unsaved.note(&self.store.dir, backup)?;
+        }
+        Ok(())
     }
 
     /// Saves what is there now, as a backup or an experiment.

@@ -298,6 +298,7 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: SwapSide) -> 
     let mut forced: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut shown: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut blocked = Vec::new();
+    let mut taken = Taken::new(root, journal);
     for (entry, found) in journal.entries.iter().zip(&survey.found) {
         let full = path_of(&entry.path)?;
         let stamp = root.stamp(&full).ok().flatten();
@@ -308,15 +309,12 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: SwapSide) -> 
             }
         }
         let side = side_of(towards.of(&entry.before, &entry.after).as_ref())?;
-        if side.is_some() && stands_above(root, journal, &full)? {
-            blocked.push(full);
-            continue;
-        }
         // Its bytes are those of neither side: it stays.
         if *found == OnDisk::Other {
             continue;
         }
-        if side.is_some() && survey.is_blocked(root, &full) {
+        let dir = path::split(&full).0;
+        if side.is_some() && (taken.has(dir)? || survey.is_blocked(root, &full)) {
             blocked.push(full);
         } else {
             changes.paths.push((full, side));
@@ -329,10 +327,7 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: SwapSide) -> 
     for dir in &journal.dirs {
         let bits = permissions_of(towards.of(&dir.before, &dir.after).as_deref())?;
         let full = path_of(&dir.path)?;
-        let there = path::join(&full, b"x");
-        if bits.is_none()
-            || !stands_above(root, journal, &there)? && !survey.is_blocked(root, &full)
-        {
+        if bits.is_none() || !taken.has(&full)? && !survey.is_blocked(root, &full) {
             changes.dirs.push((full, bits));
         }
     }
@@ -344,19 +339,51 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: SwapSide) -> 
     })
 }
 
-/// Whether something that the journal does not know stands where a directory over a path has to be: somebody put it there since.
-fn stands_above(root: &Root, journal: &Journal, full: &[u8]) -> Result<bool> {
-    for at in path::with_parents(path::split(full).0).filter(|at| !at.is_empty()) {
-        let stored = stored_path(at);
-        let is_known = || journal.entries.iter().any(|entry| entry.path == stored);
-        let what = || format!("cannot inspect '{}'", path::display(at));
-        match root.stamp(at).context(what)? {
-            Some(stamp) if !stamp.is_dir() => return Ok(!is_known()),
-            Some(_) => {}
-            None => break,
+/// The places of directories that something else has taken since.
+struct Taken<'a> {
+    root: &'a Root,
+    journal: &'a Journal,
+    known: HashMap<Vec<u8>, bool>,
+}
+
+impl<'a> Taken<'a> {
+    fn new(root: &'a Root, journal: &'a Journal) -> Self {
+        let known = HashMap::new();
+        Self {
+            root,
+            journal,
+            known,
         }
     }
-    Ok(false)
+
+    /// Whether something that the journal does not know stands where this directory, or one over it, has to be.
+    fn has(&mut self, dir: &[u8]) -> Result<bool> {
+        if let Some(known) = self.known.get(dir) {
+            return Ok(*known);
+        }
+        let is_taken = self.look(dir)?;
+        self.known.insert(dir.to_vec(), is_taken);
+        Ok(is_taken)
+    }
+
+    fn look(&self, dir: &[u8]) -> Result<bool> {
+        for at in path::with_parents(dir).filter(|at| !at.is_empty()) {
+            let stored = stored_path(at);
+            let is_known = || {
+                self.journal
+                    .entries
+                    .iter()
+                    .any(|entry| entry.path == stored)
+            };
+            let what = || format!("cannot inspect '{}'", path::display(at));
+            match self.root.stamp(at).context(what)? {
+                Some(stamp) if !stamp.is_dir() => return Ok(!is_known()),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// Whether all that a plan replaces or removes is what one of the journal's sides has: that is saved.

@@ -47,7 +47,11 @@ impl Survey {
 }
 
 /// What is at a path; nothing when its directory is not there.
-pub(super) fn node_of(root: &Root, full: &[u8], format: ObjectFormat) -> Result<Disk> {
+pub(in crate::ops::swap) fn node_of(
+    root: &Root,
+    full: &[u8],
+    format: ObjectFormat,
+) -> Result<Disk> {
     let (dir, name) = path::split(full);
     let Ok(fd) = root.open_dir(dir) else {
         return Ok(None);
