@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use rustix::io::Errno;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::Map;
@@ -269,10 +270,42 @@ impl Error {
         &self.0.hints
     }
 
+    /// The next step after what the system refused, for whichever command it was; `None` where it refused nothing of that kind.
+    pub fn hint_of_system(&self) -> Option<&'static str> {
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            if let Some(io) = error.downcast_ref::<std::io::Error>() {
+                return Errno::from_io_error(io).and_then(of_system);
+            }
+            cause = error.source();
+        }
+        None
+    }
+
     /// Machine-readable details by name.
     pub fn details(&self) -> &[(String, serde_json::Value)] {
         &self.0.details
     }
+}
+
+fn of_system(errno: Errno) -> Option<&'static str> {
+    Some(match errno {
+        Errno::MFILE => {
+            "one process may not open so many files here; after 'ulimit -n 1024' this shell lets it"
+        }
+        Errno::NFILE => "all programs together have too many files open; end some and try again",
+        Errno::FBIG => {
+            "this shell lets no file grow so large; 'ulimit -f unlimited' in a shell with a higher limit lets it"
+        }
+        Errno::ROFS => {
+            "the file system is mounted read-only; 'mount -o remount,rw' makes it writable"
+        }
+        Errno::ACCESS | Errno::PERM => {
+            "you have no right to that; 'ls -ld' tells whose it is, and who may change it"
+        }
+        Errno::IO => "the disk failed there; look at what 'dmesg' says of it before you go on",
+        _ => return None,
+    })
 }
 
 impl fmt::Display for Error {
@@ -339,8 +372,8 @@ impl From<std::io::Error> for Error {
     }
 }
 
-impl From<rustix::io::Errno> for Error {
-    fn from(errno: rustix::io::Errno) -> Self {
+impl From<Errno> for Error {
+    fn from(errno: Errno) -> Self {
         std::io::Error::from(errno).into()
     }
 }

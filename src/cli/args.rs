@@ -33,9 +33,9 @@ const LONG_VERSION: &str = concat!(
 ///
 /// Without a command, tw shows the status. No set-up is needed: every command works in any git repository.
 ///
-/// Wherever a SNAPSHOT is asked for, give its id or any part of it of four characters or more, 'latest', 'latest~2', a
-/// label, a time such as 2h, 'monday 9:00', 'last week' or 2026-02-28T15:30:12Z (the newest snapshot at or before it), or the
-/// commit id of a snapshot. tw(1) has the whole list.
+/// Wherever a SNAPSHOT is asked for, give its id, four characters or more of the beginning or of the last six of it, 'latest',
+/// 'latest~2', a label, a time such as 2h, 'monday 9:00', 'last week' or 2026-02-28T15:30:12Z (the newest snapshot at or before
+/// it), or the commit id of a snapshot. tw(1) has the whole list.
 #[derive(Debug, Parser)]
 #[command(
     name = "tw",

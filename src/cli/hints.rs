@@ -7,7 +7,7 @@ pub fn complete(error: Error) -> Error {
     if !error.hints().is_empty() {
         return error;
     }
-    match usual(error.code()) {
+    match usual(error.code()).or_else(|| error.hint_of_system()) {
         Some(hint) => error.hint(hint),
         None => error,
     }
@@ -45,11 +45,22 @@ fn usual(code: Code) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ResultExt;
 
     #[test]
     fn a_hint_of_its_own_is_left_alone() {
         let error = complete(Error::new(Code::Busy, "x").hint("own"));
         assert_eq!(error.hints(), ["own"]);
         assert_eq!(complete(Error::new(Code::Busy, "x")).hints().len(), 1);
+    }
+
+    #[test]
+    fn what_the_system_refuses_has_a_next_step_wherever_it_arose() {
+        let refused = || std::io::Error::from_raw_os_error(24);
+        let error = Err::<(), _>(refused()).context(|| "open 'a'").unwrap_err();
+        assert!(complete(error).hints()[0].contains("ulimit -n"));
+        let wrapped = Error::new(Code::Io, "cannot go on").caused_by(Error::from(refused()));
+        assert!(complete(wrapped).hints()[0].contains("ulimit -n"));
+        assert!(complete(Error::new(Code::Io, "x")).hints().is_empty());
     }
 }

@@ -241,7 +241,7 @@ fn refused(
 fn finish(answer: Result<Value>, ctx: Option<&Context<'_>>) -> Value {
     let document = answer.unwrap_or_else(|error| {
         let mut document = wire::error(&error);
-        hints::complete(&mut document, error.code());
+        hints::complete(&mut document, &error);
         document
     });
     let root = ctx.map(|ctx| ctx.repo.worktree_root().to_string_lossy().into_owned());

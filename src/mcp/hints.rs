@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use crate::error::Code;
+use crate::error::{Code, Error};
 
 /// Puts the tools' hint before those that name commands.
-pub fn complete(document: &mut Value, code: Code) {
+pub fn complete(document: &mut Value, error: &Error) {
+    let code = error.code();
     // A directory that is refused says which would do.
     if document["error"]["argument"] == "dir" {
         return;
@@ -16,7 +17,8 @@ pub fn complete(document: &mut Value, code: Code) {
             "ask the user to run that command once with 'tw try -- COMMAND'; only what a person has run here is run for an agent",
         )
     } else {
-        usual(code)
+        let of_system = || error.hint_of_system().filter(|_| error.hints().is_empty());
+        usual(code).or_else(of_system)
     };
     let Some(hint) = hint else { return };
     if let Some(hints) = document["error"]["hints"].as_array_mut() {
@@ -68,17 +70,25 @@ fn usual(code: Code) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
     use crate::wire;
 
     #[test]
     fn the_tools_hint_stands_first_and_the_commands_stays() {
         let error = Error::new(Code::NotInPast, "not in the past").hint("run 'tw travel'");
         let mut document = wire::error(&error);
-        complete(&mut document, error.code());
+        complete(&mut document, &error);
         let hints = document["error"]["hints"].as_array().expect("a list");
         assert_eq!(hints.len(), 2);
         assert_eq!(document["error"]["hint"], hints[0]);
         assert_eq!(hints[1], "run 'tw travel'");
+    }
+
+    #[test]
+    fn what_the_system_refuses_has_a_next_step() {
+        let error = Error::from(std::io::Error::from_raw_os_error(24));
+        let mut document = wire::error(&error);
+        complete(&mut document, &error);
+        let hint = document["error"]["hint"].as_str();
+        assert!(hint.is_some_and(|hint| hint.contains("ulimit -n")));
     }
 }

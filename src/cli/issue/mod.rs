@@ -33,8 +33,8 @@ use crate::store::issue::Status;
 /// reproduce, try, 'tw issue verify ID'; 'tw return'; make the change for good, or 'tw issue apply ID'; verify again, 'tw issue
 /// close ID'. Or 'tw try ID' lets a command or an agent try several times beside the present, and 'tw try apply' takes the best.
 ///
-/// An ISSUE is an id or any part of it of four characters or more. Its files stand in .timewarp/issues/ID/ and may be
-/// edited: the texts are taken in by the next command that looks at the issue.
+/// An ISSUE is an id, or four characters or more of its beginning or of its last six. Its files stand in .timewarp/issues/ID/
+/// and may be edited: the texts are taken in by the next command that looks at the issue.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_subcommand = true,

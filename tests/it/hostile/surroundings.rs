@@ -277,7 +277,11 @@ fn trip(sandbox: &Sandbox, id: &str, setting: &str, as_user: &str, must_work: bo
         let code = output.status.code();
         assert!(code.is_some_and(|code| code < 100), "{code:?} {said}");
         assert!(!must_work || code == Some(0), "{said}");
-        serde_json::from_slice::<Value>(&output.stdout).expect(&said);
+        let answer: Value = serde_json::from_slice(&output.stdout).expect(&said);
+        assert!(
+            code == Some(0) || answer["error"]["hint"].is_string(),
+            "{said}"
+        );
     }
     in_shell(sandbox, &format!("exec {as_user} 'TW' recover"));
     let far = home.differences(&sandbox.state());
