@@ -37,6 +37,9 @@ struct Noted {
     roots: Vec<String>,
     /// What swaps of the stay wrote beneath them, with the directories over it.
     written: Vec<String>,
+    /// Directories beneath them that were there when a swap wrote into them.
+    #[serde(default)]
+    dirs: Vec<String>,
     /// What was renamed to be out of the way of the return, or was about to be: old and new names.
     #[serde(default)]
     moved_aside: Vec<(String, String)>,
@@ -47,6 +50,8 @@ struct Noted {
 pub struct Unsaved {
     /// The names, and what is none of it.
     pub left_alone: LeftAlone,
+    /// Directories beneath them that were there when a swap wrote into them: they stay when what was written goes.
+    pub dirs: BTreeSet<Vec<u8>>,
     /// When it was looked for, nanoseconds since the epoch: what changed later changed in the past.
     pub looked_at: Option<i64>,
     /// What was renamed to be out of the way of the return, or was about to be: old and new names. Some of it may be in there.
@@ -131,6 +136,7 @@ impl Unsaved {
                 roots: paths(&noted.roots),
                 written: paths(&noted.written),
             },
+            dirs: paths(&noted.dirs),
             looked_at: noted.looked_at,
             moved_aside: {
                 let pairs = noted.moved_aside.iter();
@@ -170,14 +176,31 @@ impl Unsaved {
             .take_while(move |path| path.starts_with(&start))
     }
 
-    /// Takes note of what a swap is about to write. Whether any of it is beneath one of them.
-    pub fn write<'p>(&mut self, paths: impl Iterator<Item = &'p [u8]>) -> bool {
+    /// Whether a directory that is at this path is one of them, or was there beneath one when a swap wrote into it.
+    pub fn is_dir(&self, path: &[u8]) -> bool {
+        self.is_one(path) || self.dirs.contains(path)
+    }
+
+    /// Takes note of what a swap is about to write, and of the directories among it that it makes. Whether any of it is beneath one of
+    /// them.
+    pub fn write<'p>(
+        &mut self,
+        paths: impl Iterator<Item = &'p [u8]>,
+        makes: &BTreeSet<&[u8]>,
+    ) -> bool {
         let mut is_beneath = false;
         for path in paths {
             if !self.has(path) {
                 continue;
             }
             is_beneath = true;
+            for dir in path::with_parents(path::split(path).0) {
+                let is_there = self.has(dir) && !self.is_one(dir) && !makes.contains(dir);
+                // What an earlier swap wrote into is known already.
+                if is_there && !self.left_alone.written.contains(dir) {
+                    self.dirs.insert(dir.to_vec());
+                }
+            }
             let written = path::with_parents(path).map(<[u8]>::to_vec);
             self.left_alone.written.extend(written);
         }
@@ -200,6 +223,7 @@ impl Unsaved {
             looked_at: self.looked_at,
             roots: stored(&self.left_alone.roots),
             written: stored(&self.left_alone.written),
+            dirs: stored(&self.dirs),
             moved_aside: {
                 let pairs = self.moved_aside.iter();
                 pairs

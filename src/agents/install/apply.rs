@@ -174,22 +174,27 @@ pub fn take(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
         let left = if left == NO_FILE { "" } else { &left };
         return Ok(format!("{MARK}{left}"));
     }
+    let without = take_pieces(text, pieces)?;
     let versioned = pieces
         .iter()
         .any(|piece| matches!(piece, Piece::Version(_)));
-    let mut text = if versioned {
-        take_marked_member(text, "version").ok_or(Refusal::Unreadable)?
-    } else {
-        text.to_owned()
+    // Where no hook is ours the version is none of ours either.
+    if !versioned || without == text {
+        return Ok(without);
+    }
+    let keys_end_with = |keys: &[&str]| {
+        Document::parse(text).is_some_and(|document| document.keys().ends_with(keys))
     };
+    // What is put in stands last.
+    if keys_end_with(&["version"]) {
+        let unmarked = take_marked_member(text, "version").ok_or(Refusal::Unreadable)?;
+        if unmarked != text {
+            return take_pieces(&unmarked, pieces);
+        }
+    }
     // A version that stands behind the hooks and goes when they go is ours.
-    let ours_last = versioned
-        && Document::parse(&text).is_some_and(|document| {
-            let keys = document.keys();
-            keys.ends_with(&["hooks", "version"])
-        });
-    if ours_last {
-        let bare = take_member(&text, &["version"], &|_| true).ok_or(Refusal::Unreadable)?;
+    if keys_end_with(&["hooks", "version"]) {
+        let bare = take_member(text, &["version"], &|_| true).ok_or(Refusal::Unreadable)?;
         let without = take_pieces(&bare, pieces)?;
         let hooks_gone = without == NO_FILE
             || Document::parse(&without).is_some_and(|left| !left.keys().contains(&"hooks"));
@@ -197,8 +202,7 @@ pub fn take(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
             return Ok(without);
         }
     }
-    text = take_pieces(&text, pieces)?;
-    Ok(text)
+    Ok(without)
 }
 
 fn take_pieces(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {

@@ -110,6 +110,9 @@ fn every_file_goes_in_and_out_again_byte_for_byte() {
         NO_FILE,
         "{}\n",
         "{\"version\": 1}\n",
+        // Aligned by somebody, as ours is marked.
+        "{\n  \"version\":  1\n}\n",
+        "{\n  \"version\":  1,\n  \"hooks\":    {\"stop\": [{\"command\": \"mine\"}]}\n}\n",
         "{\n  \"version\": 1,\n  \"hooks\": {\n    \"SessionStart\": [{\"hooks\": [{\"command\": \"x\"}]}],\n    \"sessionStart\": [{\"command\": \"x\"}]\n  }\n}\n",
         "{\n  \"hooks\": {},\n  \"version\": 1\n}\n",
         "{\n  // mine\n  \"a\": 1,\n  \"mcpServers\": {\"o\": {}},\n}\n",

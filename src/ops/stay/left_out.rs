@@ -69,6 +69,27 @@ impl LeftOut<'_> {
         Ok(changed.map(RepoPath::new).collect())
     }
 
+    /// Of what is left out now (`seen`), what came since the stay began: the present had nothing there.
+    ///
+    /// # Errors
+    /// The backup cannot be read.
+    pub fn appeared(&self, root: &Path, seen: &BTreeSet<Vec<u8>>) -> Result<Vec<RepoPath>> {
+        let moved = &self.unsaved.moved_aside;
+        let is_moved = |path: &[u8]| moved.iter().any(|(_, to)| path::is_within(path, to));
+        let mut budget = MOST_OF_ALL;
+        let mut found = Vec::new();
+        for path in seen {
+            if !self.unsaved.has(path)
+                && !is_moved(path)
+                && self.is_left_out(path)?
+                && is_newer(&to_path(root, path), self.since, &mut budget)
+            {
+                found.push(RepoPath::new(path.as_slice()));
+            }
+        }
+        Ok(found)
+    }
+
     /// Says what of it is not there any more.
     pub fn gone(&self, root: &Path) -> Option<String> {
         let written = &self.unsaved.left_alone.written;
@@ -88,10 +109,10 @@ impl LeftOut<'_> {
         })
     }
 
-    /// Whether neither the present's backup nor the past has files in a directory.
+    /// Whether neither the present's backup nor the past has a path, or files beneath it.
     fn is_left_out(&self, dir: &[u8]) -> Result<bool> {
         let read = |oid| self.store.objects.read_tree(oid);
-        let is_made = self.made.iter().any(|made| path::is_within(made, dir));
+        let is_made = self.made.contains(dir) || path::any_within(self.made, dir);
         Ok(!is_made && tree::find(&read, self.backup.tree, dir)?.is_none())
     }
 }

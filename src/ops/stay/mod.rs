@@ -180,7 +180,11 @@ impl<'a> ReturnOperation<'a> {
         let written = self.written_by_travel()?;
         let likely = |full: &[u8]| written.blob(full);
         let discarded = RefCell::new(Vec::new());
-        let limit = |manifest: &mut Manifest| self.limit(manifest, request.discard, &discarded);
+        let left_out_now = RefCell::new(BTreeSet::new());
+        let limit = |manifest: &mut Manifest| {
+            left_out_now.replace(self.left_out_now(manifest)?);
+            self.limit(manifest, request.discard, &discarded)
+        };
         let experiment = Experiment {
             extra: self.extra(),
             hidden: &hidden,
@@ -200,7 +204,8 @@ impl<'a> ReturnOperation<'a> {
         let (commits_made, untold) = self.commits_made();
         let commits_branch = self.branch_of(&commits_made);
         let earlier = Aside::of_stay(self.ctx, self.store, &self.backup.id)?;
-        let (stayed, gone) = self.changed_left_out(earlier.unsaved())?;
+        let (mut stayed, gone) = self.changed_left_out(earlier.unsaved())?;
+        stayed.extend(self.appeared(earlier.unsaved(), &left_out_now.take())?);
         Ok(Returned {
             mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
@@ -217,7 +222,7 @@ impl<'a> ReturnOperation<'a> {
                 head,
                 commits_made: listed(commits_made),
                 commits_branch,
-                stayed,
+                stayed: in_order(stayed),
                 moved_aside: {
                     let earlier = earlier.moved()?.into_iter().map(MovedAside::from);
                     let more = would_move(self.ctx, &aside.take(), self.backup.id.tail())?;
@@ -268,7 +273,11 @@ impl<'a> ReturnOperation<'a> {
         let written = self.written_by_travel()?;
         let likely = |full: &[u8]| written.blob(full);
         let discarded = RefCell::new(Vec::new());
-        let limit = |manifest: &mut Manifest| self.limit(manifest, request.discard, &discarded);
+        let left_out_now = RefCell::new(BTreeSet::new());
+        let limit = |manifest: &mut Manifest| {
+            left_out_now.replace(self.left_out_now(manifest)?);
+            self.limit(manifest, request.discard, &discarded)
+        };
         let experiment = Experiment {
             extra: self.extra(),
             hidden: &hidden,
@@ -289,8 +298,9 @@ impl<'a> ReturnOperation<'a> {
         let moved_aside = aside.moved()?;
         // Under its new name it may be a file like any other: it stays all the same.
         goal.keep(moved_aside.iter().map(|(_, to)| to.clone()));
-        let (stayed, gone) = self.changed_left_out(aside.unsaved())?;
+        let (mut stayed, gone) = self.changed_left_out(aside.unsaved())?;
         let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
+        stayed.extend(self.appeared(aside.unsaved(), &left_out_now.take())?);
         Ok(Returned {
             mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
@@ -310,7 +320,7 @@ impl<'a> ReturnOperation<'a> {
                 head,
                 commits_made: listed(commits_made),
                 commits_branch,
-                stayed,
+                stayed: in_order(stayed),
                 moved_aside: moved_aside.into_iter().map(MovedAside::from).collect(),
                 discarded: repo_paths(discarded.take()),
                 kept: repo_paths(keep),
@@ -397,24 +407,49 @@ impl<'a> ReturnOperation<'a> {
         Ok(())
     }
 
+    /// What a look at the past leaves out.
+    fn left_out_now(&self, seen: &Manifest) -> Result<BTreeSet<Vec<u8>>> {
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        Ok(Unsaved::of_present(&root, seen)?.left_alone.roots)
+    }
+
     /// What is left out of snapshots and changed since the past was entered, and what is to be said of what is gone.
     fn changed_left_out(&self, unsaved: &Unsaved) -> Result<(Vec<RepoPath>, Option<String>)> {
-        let entered = self.state.entered_at.as_deref();
-        let entered = entered.and_then(Moment::parse_rfc3339);
-        let entered = entered.map(|moment| nanoseconds(moment.seconds(), 0));
-        let Some(since) = unsaved.looked_at.or(entered) else {
+        let Some(left_out) = self.left_out(unsaved) else {
             return Ok((Vec::new(), None));
-        };
-        let left_out = LeftOut {
-            store: self.store,
-            backup: &self.backup,
-            unsaved,
-            made: &self.made,
-            since,
         };
         let root = self.ctx.repo.worktree_root();
         Ok((left_out.changed(root)?, left_out.gone(root)))
     }
+
+    /// Of what a look at the past left out, what was not there when it was entered.
+    fn appeared(&self, unsaved: &Unsaved, seen: &BTreeSet<Vec<u8>>) -> Result<Vec<RepoPath>> {
+        let Some(left_out) = self.left_out(unsaved) else {
+            return Ok(Vec::new());
+        };
+        left_out.appeared(self.ctx.repo.worktree_root(), seen)
+    }
+
+    /// None where nobody knows when the past was entered.
+    fn left_out<'u>(&'u self, unsaved: &'u Unsaved) -> Option<LeftOut<'u>> {
+        let entered = self.state.entered_at.as_deref();
+        let entered = entered.and_then(Moment::parse_rfc3339);
+        let entered = entered.map(|moment| nanoseconds(moment.seconds(), 0));
+        Some(LeftOut {
+            store: self.store,
+            backup: &self.backup,
+            unsaved,
+            made: &self.made,
+            since: unsaved.looked_at.or(entered)?,
+        })
+    }
+}
+
+/// Each path once.
+fn in_order(mut paths: Vec<RepoPath>) -> Vec<RepoPath> {
+    paths.sort();
+    paths.dedup();
+    paths
 }
 
 /// The present is back.

@@ -59,9 +59,9 @@ impl<'a> PresentOwn<'a> {
         }))
     }
 
-    /// Whether a directory that is at this path is one that the present left out as a whole, also where a swap wrote into it.
+    /// Whether a directory that is at this path was there when the present left it out, also where a swap wrote into it.
     pub fn is_dir(&self, path: &[u8]) -> bool {
-        self.unsaved.is_one(path)
+        self.unsaved.is_dir(path)
     }
 
     /// Whether a directory that is at this path was there, unsaved.

@@ -197,7 +197,9 @@ impl<'s> SwapRun<'_, '_, 's> {
         } else {
             Unsaved::of_stay(&self.store.dir)?
         };
-        let has_written = unsaved.write(written(plan));
+        let makes = plan.dirs.iter().filter(|dir| dir.before.is_none());
+        let makes = makes.map(|dir| dir.path.as_slice()).collect();
+        let has_written = unsaved.write(written(plan), &makes);
         if begins || has_written {
             unsaved.note(&self.store.dir, backup)?;
         }

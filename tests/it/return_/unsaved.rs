@@ -426,3 +426,28 @@ fn what_the_user_s_exclude_hid_in_the_present_is_not_replaced_in_the_past() {
     sandbox.json(["return"]);
     assert_eq!(sandbox.text("x"), "precious\n");
 }
+
+/// Of an ignored directory only the name is known: what is empty beneath it may be the present's or the past's.
+#[test]
+fn empty_directories_beneath_ignored_ones_stay_when_what_was_put_in_goes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("q/b/k/deep", "1\n");
+    sandbox.write("q/b/new/deep", "1\n");
+    let then = snapshot(&sandbox);
+    sandbox.write("q/b/k/other", "1\n");
+    let later = snapshot(&sandbox);
+    sandbox.remove("q/b/k/deep");
+    sandbox.remove("q/b/k/other");
+    std::fs::remove_dir_all(sandbox.repo().join("q/b/new")).unwrap();
+    sandbox.write(".gitignore", "b\n");
+    sandbox.write("q/b/file", "1\n");
+    let present = sandbox.state();
+    sandbox.json(["travel", &then]);
+    sandbox.json(["travel", "--hop", &later]);
+    sandbox.json(["travel", "--hop", &then]);
+    assert!(sandbox.exists("q/b/new/deep"));
+    sandbox.json(["return"]);
+    assert!(sandbox.repo().join("q/b/k").is_dir());
+    assert!(!sandbox.exists("q/b/new"));
+    assert_eq!(present.differences(&sandbox.state()), [""; 0]);
+}

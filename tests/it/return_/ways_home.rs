@@ -181,11 +181,20 @@ fn directories_that_stayed_and_changed_are_named() {
     sandbox.remove("gone.log");
     // Where there was none before.
     sandbox.write(".venv/lib", "1\n");
+    sandbox.write("app/__pycache__/x.pyc", "1\n");
+    sandbox.write("fresh.log", "1\n");
     let would = sandbox.json(["return", "--dry-run"]);
     let answer = sandbox.json(["return"]);
     assert_eq!(
         list(&answer["stayed"]),
-        [".venv", "app/out", "node_modules", "run.log"]
+        [
+            ".venv",
+            "app/__pycache__",
+            "app/out",
+            "fresh.log",
+            "node_modules",
+            "run.log"
+        ]
     );
     let notices = answer["notices"].to_string();
     assert!(notices.contains("no backup has it: 'gone.log'"), "{answer}");
