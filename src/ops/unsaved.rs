@@ -138,13 +138,7 @@ impl Unsaved {
             },
             dirs: paths(&noted.dirs),
             looked_at: noted.looked_at,
-            moved_aside: {
-                let pairs = noted.moved_aside.iter();
-                let read = |(from, to): &(String, String)| {
-                    Some((path_from_stored(from)?, path_from_stored(to)?))
-                };
-                pairs.filter_map(read).collect()
-            },
+            moved_aside: pairs(&noted.moved_aside),
         })
     }
 
@@ -248,6 +242,22 @@ pub fn check(dir: &StateDir) -> Result<()> {
 pub fn backup_noted(dir: &StateDir) -> Option<SnapshotId> {
     let noted = read_json::<Noted>(&file(dir)).ok()??;
     SnapshotId::parse(&noted.backup_id)
+}
+
+/// What a return of the stay with this backup renamed, whatever the state says: old and new names.
+///
+/// # Errors
+/// `CORRUPT_RECORD` or `NEWER_RECORD`.
+pub fn renamed_in(dir: &StateDir, backup_id: &str) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let noted = read_json::<Noted>(&file(dir)).map_err(with_way_out)?;
+    let noted = noted.filter(|noted| noted.backup_id == backup_id);
+    Ok(noted.map_or_else(Vec::new, |noted| pairs(&noted.moved_aside)))
+}
+
+fn pairs(stored: &[(String, String)]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let read =
+        |(from, to): &(String, String)| Some((path_from_stored(from)?, path_from_stored(to)?));
+    stored.iter().filter_map(read).collect()
 }
 
 /// A stay must not be without a way home because of it.

@@ -315,6 +315,48 @@ fn an_interrupted_swap_is_recovered_where_the_state_is_damaged() {
     assert_eq!(state_json(&trip.sandbox)["mode"], "present");
 }
 
+/// What is kept of the index has a second name: the index itself, as long as the swap has not replaced it.
+#[test]
+fn a_damaged_index_that_was_kept_is_made_again() {
+    let trip = Trip::new();
+    trip.sandbox.write("staged", "staged\n");
+    trip.sandbox.git(["add", "staged"]);
+    trip.sandbox.write("staged", "and edited\n");
+    let present = trip.sandbox.state();
+    for point in [
+        "swap-journal",
+        "swap-applied",
+        "index-written",
+        "recover-files",
+    ] {
+        let script: &[&str] = if point == "recover-files" {
+            killed_at(&trip.sandbox, "swap-index", &["travel", &trip.past]);
+            &["recover", "-y"]
+        } else {
+            &["travel", &trip.past]
+        };
+        killed_at(&trip.sandbox, point, script);
+        trip.keep();
+        for how in ALL.into_iter().filter(|how| *how != How::Gone) {
+            let what = format!("{point} {how:?}");
+            trip.bring_back();
+            damage(&trip.own("index.before"), how);
+            let recovered = trip.sandbox.json(["recover", "-y"]);
+            let notices = recovered["notices"].to_string();
+            assert!(
+                notices.contains("index.before.damaged"),
+                "{what}: {recovered}"
+            );
+            let far = present.differences(&trip.sandbox.state());
+            assert!(far.is_empty(), "{what}: {far:?}");
+            assert!(trip.own("index.before.damaged").symlink_metadata().is_ok());
+        }
+        trip.bring_back();
+        trip.sandbox.json(["recover", "-y"]);
+        present.assert_same(&trip.sandbox.state());
+    }
+}
+
 #[test]
 fn where_the_journal_is_damaged_too_what_brings_the_files_back_is_named() {
     let trip = Trip::new();

@@ -1,15 +1,16 @@
 //! The index file of a swap: kept by a second name before anything is touched, replaced whole.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::env::fail_point;
-use crate::error::{Result, ResultExt};
+use crate::error::{Code, Result, ResultExt};
 use crate::git::fs::{Durable, remove_optional, sync_parent, write_atomic, write_atomic_with_mode};
-use crate::git::index::{Flags, Index};
+use crate::git::index::{Checksum, Flags, Index};
 use crate::git::objects::{KeptPack, NewObjects, ObjectKind, Storage};
 use crate::git::regular;
 use crate::ops::Context;
+use crate::ops::gitview::Trees;
 use crate::store::Store;
 
 /// The index as it was before the swap.
@@ -41,6 +42,19 @@ pub(super) fn keep(ctx: &Context<'_>, store: &Store) -> Result<bool> {
         }
         Err(error) => Err(error).context(|| format!("cannot link '{}'", before.display())),
     }
+}
+
+/// The kept index when it is none that can be read: torn, emptied, or something else in its place. `None` without one.
+pub(super) fn damaged(ctx: &Context<'_>, store: &Store) -> Option<PathBuf> {
+    let kept = store.dir.file(BEFORE);
+    kept.symlink_metadata().ok()?;
+    let trees = Trees(&store.objects);
+    let read = Index::read(&kept, ctx.repo.git_dir(), &trees, Checksum::Verify);
+    let is_damaged = match &read {
+        Ok(_) => !kept.is_file(),
+        Err(error) => !kept.is_file() || error.code() == Code::CorruptRecord,
+    };
+    is_damaged.then_some(kept)
 }
 
 /// Puts the kept index back. Without one there was none, where `was_absent` says so.

@@ -211,11 +211,13 @@ pub fn finish(store: &Store, journal: &Journal) -> Result<()> {
     // The journal goes last: who dies in here is followed by a recovery that does all of it again.
     undo_log::add(store, journal)?;
     made::forget(store, journal)?;
+    fail_point("swap-logged");
+    store.dir.end_journal()?;
+    // It says what a return renamed, which a recovery has to tell. Of a stay that has ended it says nothing to anybody else.
     if journal.state_after.mode == Mode::Present {
         unsaved::forget(&store.dir)?;
     }
-    fail_point("swap-logged");
-    store.dir.end_journal()
+    Ok(())
 }
 
 /// Waits until what the last swap wrote is on disk; its journal is no longer needed then.

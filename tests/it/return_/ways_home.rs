@@ -2,6 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 
+use crate::faults::killed_at;
 use crate::sandbox::{Sandbox, is_root, skipped};
 use crate::trip::{list, snapshot, state_json, stored};
 
@@ -328,6 +329,42 @@ fn what_the_present_left_out_of_a_directory_that_is_moved_aside_stays_at_its_pla
         sandbox.remove(aside);
         home.assert_same(&sandbox.state());
     }
+}
+
+/// Whatever ends a stay in which something was renamed says so, also after a death at any point of the swap.
+#[test]
+fn what_a_return_renamed_before_it_died_is_told_by_what_finishes_it() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("d", "now\n");
+    let home = sandbox.state();
+    let ends: [&[&str]; 2] = [&["recover", "-y"], &["snapshot"]];
+    for point in ["swap-applied", "swap-state", "swap-logged"] {
+        for end in ends {
+            sandbox.json(["travel", &past]);
+            sandbox.git(["init", "-q", "--template=", "d"]);
+            killed_at(&sandbox, point, &["return", "--move-aside"]);
+            let mut said = sandbox.json(end)["notices"].to_string();
+            if state_json(&sandbox)["mode"] == "past" {
+                said = sandbox.json(["return"])["moved_aside"].to_string();
+            }
+            let names = std::fs::read_dir(sandbox.repo()).unwrap();
+            let mut names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let aside = names.find(|name| name.starts_with("d.tw-past-")).unwrap();
+            assert!(said.contains(&aside), "{point} {end:?}: {said}");
+            sandbox.remove(&aside);
+            home.assert_same(&sandbox.state());
+        }
+    }
+    // An undo of the travel ends the stay as well.
+    sandbox.json(["travel", &past]);
+    sandbox.git(["init", "-q", "--template=", "d"]);
+    let mut dying = sandbox.tw_command();
+    dying.env("TW_FAIL_POINT", "return-moved-aside");
+    dying.args(["return", "--move-aside"]).output().unwrap();
+    let undone = sandbox.tw(["undo"]);
+    assert_eq!(undone.code, 0, "{}", undone.err());
+    assert!(undone.out().contains("d.tw-past-"), "{}", undone.out());
 }
 
 /// What is there by then at the place of something of the present stays, and both are named.

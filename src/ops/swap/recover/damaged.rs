@@ -24,6 +24,8 @@ enum Holds {
     Bytes,
     /// The same, opened without following a symlink.
     Lock,
+    /// The index of an interrupted swap, of which its recovery takes care.
+    KeptIndex,
     /// `state.json`.
     State,
     /// The journal of a swap.
@@ -54,7 +56,7 @@ const OWN: &[(&str, Holds)] = &[
     ("redo", Holds::Levels),
     ("swaps", Holds::Levels),
     ("stay", Holds::Levels),
-    ("index.before", Holds::Bytes),
+    ("index.before", Holds::KeptIndex),
     ("index.after", Holds::Bytes),
     ("cache", Holds::Bytes),
     ("log.jsonl", Holds::Bytes),
@@ -185,6 +187,7 @@ fn is_damaged(dir: &StateDir, path: &Path, holds: Holds) -> bool {
         Holds::Directory | Holds::Levels => !path.is_dir(),
         Holds::Lock => !path.symlink_metadata().is_ok_and(|meta| meta.is_file()),
         Holds::Bytes => !path.is_file(),
+        Holds::KeptIndex => !dir.has_journal() && !path.is_file(),
         Holds::Id => !path.is_file() || !has_id(path),
         Holds::State => !path.is_file() || is_corrupt(&dir.state()),
         Holds::Journal => is_damaged_journal(path),

@@ -1,15 +1,19 @@
 //! Index, HEAD and operation files of a dead swap: as they were before it, or as it would have left them.
 
+use std::path::PathBuf;
+
 use super::super::head::past_operation;
 use super::super::index_file;
 use super::super::journal::SwapSide;
 use super::super::newindex::{IndexSource, new_index};
 use super::super::pathindex;
 use super::super::run::NO_INDEX;
+use super::damaged::set_aside;
 use super::put_back::{Unfinished, noted};
 use crate::error::{Code, Error, Result};
 use crate::git::operation;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
+use crate::ops::gitview::read_index;
 
 impl Unfinished<'_> {
     /// Index, HEAD and operation files as they were before the swap.
@@ -19,7 +23,8 @@ impl Unfinished<'_> {
     pub(super) fn put_git_back(&self) -> Result<Vec<String>> {
         let (ctx, store, journal) = (self.ctx, self.store, self.journal);
         let mut notices = Vec::new();
-        if journal.swaps_index {
+        let damaged = index_file::damaged(ctx, store).filter(|_| journal.swaps_index);
+        if journal.swaps_index && damaged.is_none() {
             index_file::put_back(ctx, store, journal.extra.contains_key(NO_INDEX))?;
             index_file::forget(store)?;
         }
@@ -35,7 +40,35 @@ impl Unfinished<'_> {
             let saved = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
             operation::restore(&ctx.repo, &store.operation(&saved)?)?;
         }
+        if let Some(kept) = damaged {
+            notices.extend(self.make_index_again(kept)?);
+        }
         Ok(notices)
+    }
+
+    /// The index as the backup has it, where the one that was kept is damaged. That, and an index that cannot be read either, get
+    /// other names.
+    fn make_index_again(&self, kept: PathBuf) -> Result<Vec<String>> {
+        let (ctx, store, journal) = (self.ctx, self.store, self.journal);
+        let stored = &noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
+        let mut damaged = vec![kept];
+        let is_corrupt = |error: Error| error.code() == Code::CorruptRecord;
+        if read_index(&ctx.repo, &store.objects).is_err_and(is_corrupt) {
+            damaged.push(ctx.repo.index_path());
+        }
+        let aside = set_aside(damaged)?;
+        let lists = &store.lists(stored)?;
+        self.install_index(IndexSource::Snapshot { stored, lists })?;
+        index_file::forget(store)?;
+        let told = aside.iter().map(|(from, to)| {
+            format!(
+                "'{}' was damaged and is now '{}': the index is as {} has it",
+                from.display(),
+                to.display(),
+                journal.backup_id
+            )
+        });
+        Ok(told.collect())
     }
 
     /// Index, HEAD and operation files as the swap would have left them.
@@ -49,13 +82,13 @@ impl Unfinished<'_> {
             None => None,
         };
         if let Some(entries) = pathindex::read(journal, SwapSide::After)? {
-            self.put_index_forward(IndexSource::Entries(&entries))?;
+            self.install_index(IndexSource::Entries(&entries))?;
         } else if journal.swaps_index {
             let stored = target
                 .as_ref()
                 .ok_or_else(|| Error::new(Code::CorruptRecord, "the journal names no target"))?;
             let lists = &store.lists(stored)?;
-            self.put_index_forward(IndexSource::Snapshot { stored, lists })?;
+            self.install_index(IndexSource::Snapshot { stored, lists })?;
         }
         if let Some((_, after)) = &journal.head {
             ctx.repo.move_head(None, after, None)?;
@@ -72,7 +105,8 @@ impl Unfinished<'_> {
         Ok(())
     }
 
-    fn put_index_forward(&self, source: IndexSource<'_>) -> Result<()> {
+    /// Makes an index, and puts it in place.
+    fn install_index(&self, source: IndexSource<'_>) -> Result<()> {
         let (ctx, store) = (self.ctx, self.store);
         let options = CaptureOptions {
             storing: Storing::No,

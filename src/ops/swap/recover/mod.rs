@@ -146,11 +146,12 @@ fn recover_swap(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result
         return Ok(Vec::new());
     };
     if is_committed(store, &journal)? {
-        clean(ctx, store, &journal)?;
+        let told = clean(ctx, store, &journal)?;
         let mut notices = vec![format!(
             "cleaned up after an interrupted {}",
             journal.operation
         )];
+        notices.extend(told);
         notices.extend(repair_by_itself(ctx, store)?);
         return Ok(notices);
     }
@@ -188,10 +189,11 @@ fn is_committed(store: &Store, journal: &Journal) -> Result<bool> {
     Ok(store.dir.state()?.swap_id.as_ref() == Some(&journal.swap_id))
 }
 
-/// Clears away after a swap that had ended.
-fn clean(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<()> {
-    Unfinished::new(ctx, store, journal).finish()?;
-    leftovers::remove(ctx, store)
+/// Clears away after a swap that had ended. Gives what that has not told.
+fn clean(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<Vec<String>> {
+    let told = Unfinished::new(ctx, store, journal).finish()?;
+    leftovers::remove(ctx, store)?;
+    Ok(told)
 }
 
 /// The answer when nothing was left to recover.
@@ -242,15 +244,14 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
     };
     let operation = Some(journal.operation.clone());
     if is_committed(store, &journal)? {
-        clean(ctx, store, &journal)?;
-        if let Some(repaired) = settled::repair(ctx, store)? {
-            return Ok(repaired);
-        }
-        return Ok(Recovered {
+        let told = clean(ctx, store, &journal)?;
+        let mut recovered = settled::repair(ctx, store)?.unwrap_or_else(|| Recovered {
             action: "cleaned",
             operation,
             ..nothing()
         });
+        recovered.notices.splice(0..0, told);
+        return Ok(recovered);
     }
     let direction = together::direction(store, &journal, request.direction)?;
     let unfinished = Unfinished::new(ctx, store, &journal);

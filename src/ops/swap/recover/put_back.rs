@@ -30,10 +30,11 @@ use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::Recovered;
 use crate::ops::record::{About, record};
 use crate::ops::request::Direction;
+use crate::ops::unsaved;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{GitLocks, Owner, remove_dead_locks};
-use crate::store::state::{Journal, Side, stored_path};
+use crate::store::state::{Journal, Mode, Side, stored_path};
 use crate::store::stored::Stored;
 use crate::worktree::plan::{Plan, PlanEntry};
 
@@ -97,7 +98,7 @@ impl<'a> Unfinished<'a> {
                 self.put_git_forward()?;
                 fail_point("recover-git");
                 store.dir.write_state(&journal.state_after)?;
-                self.finish()?;
+                recovered.notices.extend(self.finish()?);
                 settle_last(ctx, store)?;
                 recovered.action = "rolled-forward";
             }
@@ -120,17 +121,43 @@ impl<'a> Unfinished<'a> {
         self.store.dir.remove_journal()
     }
 
-    /// Puts a swap into the log whose process could not. HEAD is as the swap left it: the locks of the dead kept git out.
+    /// Puts a swap into the log whose process could not, and says what it would have said of its renames. HEAD is as the swap left it:
+    /// the locks of the dead kept git out.
     ///
     /// # Errors
     /// The log cannot be written.
-    pub(super) fn finish(&self) -> Result<()> {
+    pub(super) fn finish(&self) -> Result<Vec<String>> {
+        let notices = self.renamed()?;
         let mut journal = self.journal.clone();
         // It died before it wrote down where it left HEAD.
         if journal.head_left.is_empty() {
             journal.head_left = head_mark(self.ctx)?;
         }
-        finish(self.store, &journal)
+        finish(self.store, &journal)?;
+        Ok(notices)
+    }
+
+    /// What `return --move-aside` gave another name before it died.
+    fn renamed(&self) -> Result<Vec<String>> {
+        let (before, after) = (&self.journal.state_before, &self.journal.state_after);
+        let backup = before.backup_id.as_ref();
+        let Some(backup) = backup.filter(|_| after.mode == Mode::Present) else {
+            return Ok(Vec::new());
+        };
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let renamed = unsaved::renamed_in(&self.store.dir, backup)?;
+        let is_there = |path: &[u8]| root.stamp(path).is_ok_and(|stamp| stamp.is_some());
+        let told = renamed
+            .iter()
+            .filter(|(_, to)| is_there(to))
+            .map(|(from, to)| {
+                format!(
+                    "'{}' was in the way of the return and is now '{}'",
+                    path::display(from),
+                    path::display(to)
+                )
+            });
+        Ok(told.collect())
     }
 
     /// Puts every journalled path on one side; what neither side explains stays.
