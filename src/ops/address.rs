@@ -4,7 +4,7 @@
 //! otherwise. Ambiguity is an error that lists the candidates.
 
 use super::Context;
-use super::history::{nth_newest, oldest};
+use super::history::{Reach, nth_newest, oldest};
 use super::pathspec::Pathspec;
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
@@ -26,8 +26,7 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
     match address.map_err(|error| or_a_path(ctx, store, text, error))? {
         Address::Id(part) => by_part(store, &part)?.ok_or_else(|| not_found(text)),
         Address::Latest(back) => {
-            let reach = ctx.address_reach();
-            let found = nth_newest(ctx, store, (IdKind::Snapshot, reach), back as usize, None)?;
+            let (found, reach) = nth_newest_here(ctx, store, back as usize, None)?;
             match found {
                 Some(found) => Ok(found),
                 None if back > 0 && oldest(ctx, store, reach)?.is_some() => Err(not_found(text)),
@@ -137,6 +136,25 @@ pub fn range(word: &str) -> Option<(&str, &str)> {
     word.split_once("..").filter(|_| !leads_up)
 }
 
+/// The newest snapshot but so many, not after a moment, and how far was looked. Where this repository has none at all, as a clone with
+/// fetched ones has, those of others count.
+fn nth_newest_here(
+    ctx: &Context<'_>,
+    store: &Store,
+    back: usize,
+    until: Option<Moment>,
+) -> Result<(Option<Stored>, Reach)> {
+    let within = |reach| {
+        let found = nth_newest(ctx, store, (IdKind::Snapshot, reach), back, until)?;
+        Ok((found, reach))
+    };
+    let (found, reach) = within(ctx.address_reach())?;
+    if found.is_none() && reach == Reach::Here && oldest(ctx, store, reach)?.is_none() {
+        return within(Reach::AnyRepository);
+    }
+    Ok((found, reach))
+}
+
 /// The newest snapshot at or before a moment.
 fn at_time(ctx: &Context<'_>, store: &Store, text: &str, moment: Moment) -> Result<Stored> {
     if moment > ctx.env.now() {
@@ -144,8 +162,8 @@ fn at_time(ctx: &Context<'_>, store: &Store, text: &str, moment: Moment) -> Resu
         return Err(Error::new(Code::InvalidAddress, message)
             .hint("'latest' is the newest snapshot, 'present' the working tree as it is"));
     }
-    let reach = ctx.address_reach();
-    if let Some(found) = nth_newest(ctx, store, (IdKind::Snapshot, reach), 0, Some(moment))? {
+    let (found, reach) = nth_newest_here(ctx, store, 0, Some(moment))?;
+    if let Some(found) = found {
         return Ok(found);
     }
     let missing = Error::new(

@@ -18,6 +18,8 @@ pub enum Reach {
     Here,
     /// Those of every worktree, and those taken in the past.
     AllWorktrees,
+    /// Those that a worktree of this name took in its present, whatever repository it was of.
+    AnyRepository,
 }
 
 impl Reach {
@@ -25,6 +27,7 @@ impl Reach {
         match self {
             Self::Here => here.is_of_present(stored),
             Self::AllWorktrees => true,
+            Self::AnyRepository => here.is_of_name(stored),
         }
     }
 }
@@ -59,16 +62,23 @@ impl Here {
         self.is(&record.worktree, &record.repository_id) && record.taken_in != "past"
     }
 
-    fn lists_stored(&self, stored: &Stored) -> bool {
-        let record = &stored.record;
-        self.is(&record.worktree, &record.repository_id)
-            && is_in_plain_list(stored.id.kind(), &record.taken_in)
+    fn is_of_name(&self, stored: &Stored) -> bool {
+        self.is_named(&stored.record.worktree) && stored.record.taken_in != "past"
     }
 
-    /// Whether a plain list shows it.
+    /// Whether a worktree has the name of this one, in whatever repository.
+    pub fn is_named(&self, worktree: &str) -> bool {
+        worktree == self.worktree
+    }
+
+    fn lists_stored(&self, stored: &Stored) -> bool {
+        let record = &stored.record;
+        self.is_named(&record.worktree) && is_in_plain_list(stored.id.kind(), &record.taken_in)
+    }
+
+    /// Whether a plain list shows it, the foreign ones of a worktree of this name among them.
     pub fn lists(&self, summary: &Summary) -> bool {
-        self.is(&summary.worktree, &summary.repository_id)
-            && is_in_plain_list(summary.id.kind(), &summary.taken_in)
+        self.is_named(&summary.worktree) && is_in_plain_list(summary.id.kind(), &summary.taken_in)
     }
 }
 

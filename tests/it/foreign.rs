@@ -53,7 +53,7 @@ fn nothing_changed_since_this_repositorys_newest() {
 }
 
 #[test]
-fn a_plain_list_has_no_other_repositorys_snapshots() {
+fn foreign_ones_are_listed_and_said_to_be() {
     let (sandbox, own, foreign) = fetched();
     let plain: [&[&str]; 3] = [
         &["list", "-n", "5"],
@@ -61,8 +61,24 @@ fn a_plain_list_has_no_other_repositorys_snapshots() {
         &["list", "--since", "1970-01-01"],
     ];
     for args in plain {
-        assert_eq!(ids(&sandbox.json(args)), [&*own], "{args:?}");
-        let all = sandbox.json([args, &["--all-worktrees"]].concat());
-        assert_eq!(ids(&all), [&*foreign, &*own], "{args:?}");
+        let listed = sandbox.json(args);
+        assert_eq!(ids(&listed), [&*foreign, &*own], "{args:?}");
+        let told = |at: usize| listed["snapshots"][at]["foreign"].as_bool();
+        assert_eq!((told(0), told(1)), (Some(true), Some(false)), "{args:?}");
     }
+    let found = sandbox.json(["find", "a.txt"]);
+    assert!(found["versions"].to_string().contains(&foreign), "{found}");
+}
+
+/// A clone that has taken none, or a repository that has lost its id.
+#[test]
+fn where_there_is_no_other_the_foreign_ones_count() {
+    let (sandbox, own, foreign) = fetched();
+    std::fs::remove_file(sandbox.git_dir().join("timewarp/id")).unwrap();
+    let shown = sandbox.json(["show", "latest"]);
+    assert_eq!(shown["snapshot"]["snapshot_id"], foreign);
+    assert_eq!(shown["snapshot"]["foreign"], true);
+    let before = sandbox.json(["show", "latest~1"]);
+    assert_eq!(before["snapshot"]["snapshot_id"], own);
+    assert!(ids(&sandbox.json(["list"])).contains(&own));
 }

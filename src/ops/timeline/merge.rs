@@ -77,11 +77,7 @@ impl Timeline<'_> {
     fn of_record(&self, meta: &Arc<Meta>) -> Option<(Place, Entry)> {
         let said = &meta.said;
         let kind = meta.id.kind();
-        let is_here = || {
-            meta.worktree == self.here
-                && !self.is_foreign(meta)
-                && is_in_plain_list(kind, &said.taken_in)
-        };
+        let is_here = || meta.worktree == self.here && is_in_plain_list(kind, &said.taken_in);
         if self.listed && !self.matcher.all_worktrees() && !is_here() {
             return None;
         }

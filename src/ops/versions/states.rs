@@ -113,7 +113,7 @@ pub struct Chain {
     pub states: Vec<usize>,
     /// False: of the past, where a state does not come from the one before it.
     pub is_present: bool,
-    /// Whether that is this worktree, of this repository.
+    /// Whether that is this worktree, of this repository; one of this name where this repository has none.
     pub is_here: bool,
 }
 
@@ -153,11 +153,23 @@ impl States {
         for summary in read.found {
             states.add(summary, &here, &mut chains);
         }
+        states.take_those_of_others(&here, &chains);
         let invalid = read.invalid.into_iter();
         states.invalid = invalid
             .map(|(id, error)| (id.to_string(), error.message().to_owned()))
             .collect();
         Ok(states)
+    }
+
+    /// Where this repository has no present of its own, as a clone with fetched snapshots has none, those of others count.
+    fn take_those_of_others(&mut self, here: &Here, known: &HashMap<ChainKey, usize>) {
+        let mut chains = self.chains.iter();
+        if chains.any(|chain| chain.is_here && chain.is_present) {
+            return;
+        }
+        for ((_, worktree, _), at) in known {
+            self.chains[*at].is_here |= here.is_named(worktree);
+        }
     }
 
     fn add(&mut self, summary: Summary, here: &Here, known: &mut HashMap<ChainKey, usize>) {
