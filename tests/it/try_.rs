@@ -307,6 +307,7 @@ fn a_run_passes_by_making_what_is_compared() {
     sandbox.write("out.txt", "bad\n");
     sandbox.write("a/list", "good\n");
     sandbox.write("a/made", "bad\n");
+    sandbox.write("none", "");
     sandbox.git(["add", "-A"]);
     sandbox.git(["commit", "-q", "-m", "check"]);
     for (check, run) in [
@@ -315,6 +316,18 @@ fn a_run_passes_by_making_what_is_compared() {
         ("diff a/list a/made", "cp a/list a/made"),
         ("cmp new.txt expected.txt", "cp expected.txt new.txt"),
         ("grep -qf expected.txt out.txt", "cp expected.txt out.txt"),
+        // Nothing tells which of the two is what is expected.
+        ("cmp -s out.txt a/list", "cp a/list out.txt"),
+        ("comm -3 out.txt a/list | diff - none", "cp a/list out.txt"),
+        // A pattern over what is to be mended.
+        (
+            "for f in o*.txt; do grep -q good $f || exit 1; done",
+            "echo good >out.txt",
+        ),
+        (
+            "env X=1 sh -c 'grep -q good \"$1\"' - o*.txt",
+            "echo good >out.txt",
+        ),
     ] {
         let words = ["try", "-n", "1", "--verify", check, "--", run];
         let (document, code) = tried(&sandbox, &words);

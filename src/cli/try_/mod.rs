@@ -22,10 +22,11 @@ use crate::store::issue::DiffStat;
 ///
 /// Each run has a directory of its own with the files of the snapshot (default: the present, by a snapshot); the present is not
 /// touched. What a run leaves is an experiment. The check decides which passed; it sees the files that its own words name as they
-/// were before the run, but for those that it merely reads: these are what is judged. Of two files that it compares one is what is
-/// expected: the one whose name says so ('expected', 'want', 'golden'), else the first. 'tw try apply' puts the best onto the present.
-/// What changed in the present while a run went on is named with it: files, ignored ones too, permission bits, empty directories, and of
-/// the git directory HEAD, index, settings, hooks, excludes and refs. That holds of setup and check as well, also of the check on the snapshot itself.
+/// were before the run, but for those that it merely reads, or that a pattern over sources names: these are what is judged. Of two
+/// files that it compares the one whose name says so ('expected', 'want', 'golden') is as it was, too. 'tw try apply' puts the best onto
+/// the present. What changed in the present while a run went on is named with it: files, ignored ones too, permission bits, empty
+/// directories, and of the git directory HEAD, index, settings, hooks, excludes and refs. That holds of setup and check as well, also of
+/// the check on the snapshot itself.
 ///
 /// For an issue the runs begin with its snapshot, and its verify command is the check. --agent runs a coding agent without a
 /// terminal, with the issue as its task; what it may do is up to its own settings and to --agent-args. A command finds

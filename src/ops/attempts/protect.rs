@@ -3,10 +3,11 @@
 //! run left it; else nothing that the run makes of it could ever pass.
 //!
 //! The command's words are looked at, no more: as they stand, below the directory that an earlier `cd` names, and as patterns of the
-//! shell. A program that only reads is known by its name, and what of its arguments is no input by what it is known to do with them. Of
-//! two files that are compared one is what is expected: the one that a name says so of, the one that the snapshot has when the run has
-//! yet to make the other, else the first, as in `diff OLD NEW`. Left out on purpose: what a program opens without being told to, and files
-//! that the run adds.
+//! shell. A pattern over sources (`cc src/*.c`) names what is judged; one over scripts that a shell runs, or over tests, names the check. A
+//! program that only reads is known by its name, and what of its arguments is no input by what it is known to do with them. Of two files
+//! that are compared one is what is expected: the one that a name says so of, or the one that the snapshot has when the run has yet to
+//! make the other. Where nothing tells them apart both are as the run left them. Left out on purpose: what a program opens without being
+//! told to, and files that the run adds.
 
 use std::collections::BTreeMap;
 
@@ -70,6 +71,13 @@ const EXPECTED: &[&str] = &[
     "want",
 ];
 
+/// Programs whose first argument is what they run.
+const INTERPRETERS: &[&str] = &[
+    ".", "bash", "dash", "ksh", "node", "perl", "python", "python3", "ruby", "sh", "source", "zsh",
+];
+/// What the name of a file, or of its directory, has in it that is there to check something.
+const CHECKS: &[&str] = &["check", "spec", "test", "verif"];
+
 /// A file that a check names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
@@ -125,7 +133,9 @@ fn of_part(files: &mut Files<'_>, words: &[&str]) -> Result<Vec<(Vec<u8>, Node, 
     let mut found = Vec::new();
     let mut is_program = false;
     for (at, word) in words.iter().enumerate() {
-        let is_of_check = !is_read || has_sums || is_program || expected == Some(at);
+        let is_run = at == 1 && INTERPRETERS.contains(&program);
+        let is_named = !is_pattern(word) || is_run || says(word, CHECKS);
+        let is_of_check = !is_read && is_named || has_sums || is_program || expected == Some(at);
         is_program = false;
         if WITH_PROGRAM.contains(&program)
             && let Some(glued) = behind_f(word)
@@ -171,10 +181,9 @@ fn expected(files: &mut Files<'_>, words: &[&str]) -> Result<Option<usize>> {
             there.push((*at, *word));
         }
     }
-    let says_so = there.iter().find(|(_, word)| says_expected(word));
+    let says_so = there.iter().find(|(_, word)| says(word, EXPECTED));
     Ok(match (says_so, operands.as_slice(), there.as_slice()) {
         (Some((at, _)), _, _) => Some(*at),
-        (None, [_, _], [(at, _), _]) => Some(*at),
         // The other one is what another program says, or has yet to be made. One that lies elsewhere is nobody's to make.
         (None, [_, _], [(at, _)]) => {
             let other = operands.iter().find(|(one, _)| one != at);
@@ -186,10 +195,14 @@ fn expected(files: &mut Files<'_>, words: &[&str]) -> Result<Option<usize>> {
     })
 }
 
-/// Whether a name says that what is expected is in the file.
-fn says_expected(word: &str) -> bool {
+/// Whether one of these is part of a name.
+fn says(word: &str, parts: &[&str]) -> bool {
     let word = word.to_ascii_lowercase();
-    EXPECTED.iter().any(|part| word.contains(part))
+    parts.iter().any(|part| word.contains(part))
+}
+
+fn is_pattern(word: &str) -> bool {
+    word.contains(['*', '?', '['])
 }
 
 /// The files of a tree, as words of a command name them.
@@ -219,7 +232,7 @@ impl Files<'_> {
             let Some(full) = below(&dir, word) else {
                 continue;
             };
-            if word.contains(['*', '?', '[']) {
+            if is_pattern(word) {
                 let all = self.all()?.iter();
                 let matching = all.filter(|(path, _)| wildmatch(&full, path, Flags::PATHNAME));
                 found.extend(matching.cloned());
