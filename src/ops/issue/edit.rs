@@ -208,7 +208,9 @@ impl Talk {
         let chat = self.chat.as_deref();
         let of_chat =
             |field: fn(&Chat) -> &Option<String>| chat.and_then(|chat| field(chat).clone());
-        if self.session.is_some() {
+        // A conversation that stays is of the session that it was of.
+        let stays = chat.is_none() && issue.chat_file.is_some();
+        if self.session.is_some() && !stays {
             issue.session_id.clone_from(&self.session);
             issue.agent.clone_from(&self.agent);
         } else if issue.session_id.is_none() {
