@@ -13,6 +13,7 @@ use super::outcome::{SnapshotView, Taken};
 use super::record::{About, keep_known, make_unless};
 use super::redaction;
 use super::request::Take;
+use super::swap::recover;
 use crate::error::Result;
 use crate::git::fs;
 use crate::git::objects::ObjectKind;
@@ -37,8 +38,10 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
         redaction::check_name(ctx, label)?;
     }
     let wait = ctx.settings.lock_timeout;
-    let (lock, mut notices) = super::swap::recover::lock_recovered(ctx, store, "snapshot", wait)?;
-    super::swap::recover::clear_after_death(ctx, store, &lock)?;
+    let (lock, mut notices) = recover::lock_recovered(ctx, store, "snapshot", wait)?;
+    if recover::clear_after_death(ctx, store, &lock)? {
+        notices.extend(recover::clear_workspace(ctx, store)?);
+    }
     take_locked(ctx, store, request, &mut notices, false)
 }
 

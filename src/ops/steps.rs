@@ -26,7 +26,7 @@ use super::swap::goal::{
 };
 use super::swap::head::{head_for, past_head};
 use super::swap::journal::{SwapSide, path_of, permissions_of, side_of};
-use super::swap::notices::swap_notices;
+use super::swap::notices::{renamed_notice, swap_notices};
 use super::swap::taken_back;
 use super::swap::undo_log::{self, Log, head_mark};
 use super::swap::{Swapped, changes, is_hop, pathindex, prepare, recover, swap};
@@ -236,6 +236,10 @@ impl<'a> Step<'a> {
             return Ok(self.would(operation.dry_run(&request)?.changes));
         }
         let mut returned = operation.run(&request)?;
+        let renamed = returned.aftermath.moved_aside.iter();
+        let renamed =
+            renamed.map(|moved| renamed_notice(&moved.from.display(), &moved.to.display()));
+        returned.notices.extend(renamed);
         if let Some(closing) = closing {
             let said = close_run(
                 self.ctx,

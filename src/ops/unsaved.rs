@@ -118,15 +118,25 @@ impl Unsaved {
     /// # Errors
     /// `CORRUPT_RECORD` or `NEWER_RECORD`.
     pub fn of_stay(dir: &StateDir) -> Result<Self> {
-        let noted = read_json::<Noted>(&file(dir)).map_err(with_way_out)?;
-        let Some(noted) = noted else {
-            return Ok(Self::default());
-        };
-        let state = dir.state()?;
-        if state.mode != Mode::Past || state.backup_id.as_ref() != Some(&noted.backup_id) {
-            // Of a stay that ended, or never began.
+        if file(dir).symlink_metadata().is_err() {
             return Ok(Self::default());
         }
+        let state = dir.state()?;
+        match state.backup_id.filter(|_| state.mode == Mode::Past) {
+            Some(backup) => Self::of_backup(dir, &backup),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// Of the present that has this backup, whatever the state says; nothing when the stay ended, or never began.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` or `NEWER_RECORD`.
+    pub fn of_backup(dir: &StateDir, backup_id: &str) -> Result<Self> {
+        let noted = read_json::<Noted>(&file(dir)).map_err(with_way_out)?;
+        let Some(noted) = noted.filter(|noted| noted.backup_id == backup_id) else {
+            return Ok(Self::default());
+        };
         let paths = |stored: &[String]| {
             let paths = stored.iter();
             paths.filter_map(|path| path_from_stored(path)).collect()
@@ -242,16 +252,6 @@ pub fn check(dir: &StateDir) -> Result<()> {
 pub fn backup_noted(dir: &StateDir) -> Option<SnapshotId> {
     let noted = read_json::<Noted>(&file(dir)).ok()??;
     SnapshotId::parse(&noted.backup_id)
-}
-
-/// What a return of the stay with this backup renamed, whatever the state says: old and new names.
-///
-/// # Errors
-/// `CORRUPT_RECORD` or `NEWER_RECORD`.
-pub fn renamed_in(dir: &StateDir, backup_id: &str) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    let noted = read_json::<Noted>(&file(dir)).map_err(with_way_out)?;
-    let noted = noted.filter(|noted| noted.backup_id == backup_id);
-    Ok(noted.map_or_else(Vec::new, |noted| pairs(&noted.moved_aside)))
 }
 
 fn pairs(stored: &[(String, String)]) -> Vec<(Vec<u8>, Vec<u8>)> {

@@ -4,8 +4,10 @@
 use serde_json::Value;
 
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, state_json};
+use crate::faults::killed_at;
 use crate::sandbox::Sandbox;
 use crate::stage::{KILLED, Stage, WAYS, eventful, in_the_past, taken};
+use crate::trip::snapshot;
 
 /// A travel that died half-way, at a point given.
 fn died(point: &str) -> Stage {
@@ -162,6 +164,33 @@ fn a_path_that_became_a_directory_after_the_death_is_kept() {
     assert_eq!(sandbox.text("a.txt/inside"), "made after the death\n");
     assert_nothing_lost(sandbox, &stage.bytes, "directory");
     assert_eq!(litter(sandbox), [""; 0]);
+}
+
+/// The swap takes the file away: the directory in its place is neither side's.
+#[test]
+fn a_directory_in_place_of_a_file_that_goes_is_kept() {
+    for point in ["swap-journal", "swap-applied"] {
+        for beneath in ["d/x", "d/deep/er/x"] {
+            let sandbox = Sandbox::new();
+            let past = snapshot(&sandbox);
+            sandbox.write("d", "present\n");
+            sandbox.write("a.txt", "present\n");
+            killed_at(&sandbox, point, &["travel", &past]);
+            if sandbox.exists("d") {
+                sandbox.remove("d");
+            }
+            sandbox.write(beneath, "made after the death\n");
+            let (error, _) = sandbox.json_error(["snapshot"]);
+            assert_eq!(error["code"], "INTERRUPTED", "{point}: {error}");
+            let done = sandbox.json(["recover", "-y"]);
+            assert_eq!(done["differing"], serde_json::json!(["d"]), "{done}");
+            assert_eq!(sandbox.text(beneath), "made after the death\n");
+            assert_eq!(sandbox.text("a.txt"), "present\n");
+            let backup = sandbox.json(["list", "--kind", "backup"]).to_string();
+            assert!(backup.contains("b_"), "{backup}");
+            assert_eq!(litter(&sandbox), [""; 0]);
+        }
+    }
 }
 
 #[test]

@@ -31,5 +31,10 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
     notices
 }
 
+/// What was in the way of a return and has another name now.
+pub fn renamed_notice(from: &str, to: &str) -> String {
+    format!("'{from}' was in the way of the return and is now '{to}'")
+}
+
 /// So many paths are named one by one.
 const LOST_SHOWN: usize = 100;

@@ -68,16 +68,26 @@ const SHOWN: usize = 5;
 
 /// The error of a swap that failed and was undone.
 fn undone(error: Error, journal: &Journal, recovered: &Recovered) -> Error {
-    if recovered.differing.is_empty() {
-        return error.hint("everything is as it was");
-    }
     let differing = recovered.differing.iter();
     let paths = differing.map(|path| format!("'{}'", path.display()));
-    error.hint(format!(
-        "all else is as it was, but what somebody wrote meanwhile stays: {}; what was there is in {}",
-        listed(paths, SHOWN),
-        journal.backup_id
-    ))
+    let mut error = match (recovered.differing.is_empty(), recovered.notices.is_empty()) {
+        (true, true) => error.hint("everything is as it was"),
+        (true, false) => error.hint("all else is as it was"),
+        (false, _) => error.hint(format!(
+            "all else is as it was, but what somebody wrote meanwhile stays: {}; what was there is in {}",
+            listed(paths, SHOWN),
+            journal.backup_id
+        )),
+    };
+    for notice in &recovered.notices {
+        error = error.hint(notice.clone());
+    }
+    match &recovered.rescue_id {
+        Some(rescue) => error.hint(format!(
+            "what stood there when it was undone is in {rescue}: tw show {rescue}"
+        )),
+        None => error,
+    }
 }
 
 /// The swap has ended: what it kept is held by refs.
@@ -135,7 +145,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             .as_ref()
             .and_then(|experiment| experiment.start.as_ref());
         let is_saved = !start
-            .is_some_and(|start| drop_needless(self.store, start, &saved, &raw_head, &mut journal));
+            .is_some_and(|start| drop_needless(self.ctx, start, &saved, &raw_head, &mut journal));
         finish(self.store, &journal)?;
         // Only now: until the swap has ended, neither side depends on what a gc may take.
         release(kept)?;

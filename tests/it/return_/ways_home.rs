@@ -364,7 +364,8 @@ fn what_a_return_renamed_before_it_died_is_told_by_what_finishes_it() {
     dying.args(["return", "--move-aside"]).output().unwrap();
     let undone = sandbox.tw(["undo"]);
     assert_eq!(undone.code, 0, "{}", undone.err());
-    assert!(undone.out().contains("d.tw-past-"), "{}", undone.out());
+    let said = [undone.out(), undone.err()].concat();
+    assert!(said.contains("d.tw-past-"), "{said}");
 }
 
 /// What is there by then at the place of something of the present stays, and both are named.

@@ -133,11 +133,7 @@ impl Stage {
             for name in ["journal.json", "together.json"] {
                 assert!(!dir.join(name).exists(), "{context}: {root}/{name}");
             }
-            // Before anything is written down only the command that is asked for it looks at the others.
-            for name in ["index.lock", "HEAD.lock"]
-                .iter()
-                .filter(|_| way == ["recover"])
-            {
+            for name in ["index.lock", "HEAD.lock"] {
                 let lock = self.trio.sandbox.path(root).join(".git").join(name);
                 assert!(!lock.exists(), "{context}: {root}/{name}");
             }

@@ -1,7 +1,5 @@
 //! Index, HEAD and operation files of a dead swap: as they were before it, or as it would have left them.
 
-use std::path::PathBuf;
-
 use super::super::head::past_operation;
 use super::super::index_file;
 use super::super::journal::SwapSide;
@@ -23,8 +21,7 @@ impl Unfinished<'_> {
     pub(super) fn put_git_back(&self) -> Result<Vec<String>> {
         let (ctx, store, journal) = (self.ctx, self.store, self.journal);
         let mut notices = Vec::new();
-        let damaged = index_file::damaged(ctx, store).filter(|_| journal.swaps_index);
-        if journal.swaps_index && damaged.is_none() {
+        if journal.swaps_index {
             index_file::put_back(ctx, store, journal.extra.contains_key(NO_INDEX))?;
             index_file::forget(store)?;
         }
@@ -40,32 +37,41 @@ impl Unfinished<'_> {
             let saved = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
             operation::restore(&ctx.repo, &store.operation(&saved)?)?;
         }
-        if let Some(kept) = damaged {
-            notices.extend(self.make_index_again(kept)?);
-        }
         Ok(notices)
     }
 
-    /// The index as the backup has it, where the one that was kept is damaged. That, and an index that cannot be read either, get
-    /// other names.
-    fn make_index_again(&self, kept: PathBuf) -> Result<Vec<String>> {
+    /// An index as it was before the swap, before anything has to read one, where the one that was kept is damaged, or the one in place:
+    /// each gets another name, and the kept one is put in place, or what the backup has.
+    ///
+    /// # Errors
+    /// A file cannot be renamed, or the backup cannot be read.
+    pub(super) fn mend_index(&self) -> Result<Vec<String>> {
         let (ctx, store, journal) = (self.ctx, self.store, self.journal);
-        let stored = &noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
-        let mut damaged = vec![kept];
-        let is_corrupt = |error: Error| error.code() == Code::CorruptRecord;
-        if read_index(&ctx.repo, &store.objects).is_err_and(is_corrupt) {
-            damaged.push(ctx.repo.index_path());
+        if !journal.swaps_index {
+            return Ok(Vec::new());
         }
-        let aside = set_aside(damaged)?;
-        let lists = &store.lists(stored)?;
-        self.install_index(IndexSource::Snapshot { stored, lists })?;
-        index_file::forget(store)?;
+        let kept = index_file::damaged(ctx, store);
+        let is_corrupt = |error: Error| error.code() == Code::CorruptRecord;
+        let in_place = read_index(&ctx.repo, &store.objects).is_err_and(is_corrupt);
+        let in_place = in_place.then(|| ctx.repo.index_path());
+        let is_kept_whole = kept.is_none();
+        let aside = set_aside(kept.into_iter().chain(in_place).collect())?;
+        if aside.is_empty() {
+            return Ok(Vec::new());
+        }
+        if is_kept_whole {
+            index_file::put_back(ctx, store, journal.extra.contains_key(NO_INDEX))?;
+        } else {
+            let stored = &noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
+            let lists = &store.lists(stored)?;
+            self.install_index(IndexSource::Snapshot { stored, lists })?;
+        }
         let told = aside.iter().map(|(from, to)| {
             format!(
-                "'{}' was damaged and is now '{}': the index is as {} has it",
+                "'{}' was damaged and is now '{}': the index is as it was before the {}",
                 from.display(),
                 to.display(),
-                journal.backup_id
+                journal.operation
             )
         });
         Ok(told.collect())

@@ -9,15 +9,17 @@ use crate::ops::worktrees::{self, Worktree};
 use crate::store::Store;
 use crate::store::lock::{WorktreeLock, remove_dead_locks};
 
-/// Clears away what a command left that died outside a swap, or in one that had no journal yet. Costs nothing when none did.
+/// Clears away what a command left that died outside a swap, or in one that had no journal yet. Costs nothing when none did. Says
+/// whether one did.
 ///
 /// # Errors
 /// Something cannot be removed.
-pub fn clear_after_death(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result<()> {
+pub fn clear_after_death(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result<bool> {
     if store.dir.has_journal() || lock.dead().is_empty() && shared_dead(ctx).is_empty() {
-        return Ok(());
+        return Ok(false);
     }
-    remove(ctx, store)
+    remove(ctx, store)?;
+    Ok(true)
 }
 
 /// Who died over what all worktrees share.

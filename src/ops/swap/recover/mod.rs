@@ -20,7 +20,7 @@ pub use leftovers::clear_after_death;
 pub(super) use put_back::Unfinished;
 use std::time::Duration;
 pub(super) use survey::node_of;
-pub use together::{is_unfinished, unfinished_in_all};
+pub use together::{clear_workspace, is_unfinished, unfinished_in_all};
 pub use unwaited::taken_by_power;
 
 use super::copied;

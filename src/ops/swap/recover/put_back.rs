@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::super::goal::{Aim, Goal, PathChanges, PathsAim};
 use super::super::journal::{SwapSide, path_of, permissions_of, side_of};
+use super::super::notices::renamed_notice;
 use super::super::place::Placing;
 use super::super::run::VERIFY_FAILED;
 use super::super::secure::{LateChanges, settle};
@@ -30,7 +31,7 @@ use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::Recovered;
 use crate::ops::record::{About, record};
 use crate::ops::request::Direction;
-use crate::ops::unsaved;
+use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{GitLocks, Owner, remove_dead_locks};
@@ -91,7 +92,12 @@ impl<'a> Unfinished<'a> {
         let locks = GitLocks::acquire(ctx.repo.git_dir(), &owner, ctx.settings.lock_timeout)?;
         // It may have died between a backup with later bytes and the ref that names it.
         settle(store, journal)?;
+        let mended = match towards {
+            SwapSide::Before => self.mend_index()?,
+            SwapSide::After => Vec::new(),
+        };
         let mut recovered = self.restore_paths(survey, towards, Rescue::Always)?;
+        recovered.notices.extend(mended);
         fail_point("recover-files");
         match towards {
             SwapSide::After => {
@@ -145,18 +151,10 @@ impl<'a> Unfinished<'a> {
             return Ok(Vec::new());
         };
         let root = Root::open(self.ctx.repo.worktree_root())?;
-        let renamed = unsaved::renamed_in(&self.store.dir, backup)?;
+        let renamed = Unsaved::of_backup(&self.store.dir, backup)?.moved_aside;
         let is_there = |path: &[u8]| root.stamp(path).is_ok_and(|stamp| stamp.is_some());
-        let told = renamed
-            .iter()
-            .filter(|(_, to)| is_there(to))
-            .map(|(from, to)| {
-                format!(
-                    "'{}' was in the way of the return and is now '{}'",
-                    path::display(from),
-                    path::display(to)
-                )
-            });
+        let told = renamed.iter().filter(|(_, to)| is_there(to));
+        let told = told.map(|(from, to)| renamed_notice(&path::display(from), &path::display(to)));
         Ok(told.collect())
     }
 

@@ -3,7 +3,7 @@
 use super::super::journal::{path_of, side_of};
 use super::put_back::Unfinished;
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Root, stamp_at};
+use crate::git::fs::{Root, each_name, stamp_at};
 use crate::git::tree::{LINK_MODE, Node};
 use crate::git::{ObjectFormat, Oid, path};
 use crate::store::Store;
@@ -93,6 +93,8 @@ impl Unfinished<'_> {
             differing: Vec::new(),
             temps: temps(&root, self.journal, format)?,
         };
+        let known = journalled(self.journal)?;
+        let prefix = temp_prefix(&self.journal.swap_id);
         for entry in &self.journal.entries {
             let full = path_of(&entry.path)?;
             let sides = (
@@ -101,6 +103,12 @@ impl Unfinished<'_> {
             );
             let disk = node_of(&root, &full, format)?;
             let found = match explained(disk, sides, trusted) {
+                // Somebody made it, or wrote into it.
+                OnDisk::Before | OnDisk::After
+                    if is_dir(disk) && has_others(&root, &full, &known, &prefix)? =>
+                {
+                    OnDisk::Other
+                }
                 // Files are renamed into place: only a power cut leaves half of one.
                 OnDisk::Other if self.journal.is_of_another_boot() => {
                     torn_of(self.store, &root, &full, sides)?
@@ -116,6 +124,53 @@ impl Unfinished<'_> {
     }
 }
 
+/// Whether it is a directory, or something special.
+fn is_dir(disk: Disk) -> bool {
+    disk.is_some_and(|(node, _)| node.mode == 0 && node.oid.is_null())
+}
+
+/// The paths of a journal.
+fn journalled(journal: &Journal) -> Result<BTreeSet<Vec<u8>>> {
+    let paths = journal.entries.iter().map(|entry| path_of(&entry.path));
+    paths.map(|path| Ok(path?.to_vec())).collect()
+}
+
+/// Whether something is beneath a directory that is neither in the journal nor a temporary file of the swap, beside directories.
+/// Something special is no directory, and nobody's but its maker's.
+fn has_others(
+    root: &Root,
+    dir: &[u8],
+    known: &BTreeSet<Vec<u8>>,
+    temp_prefix: &[u8],
+) -> Result<bool> {
+    let what = || format!("cannot read '{}'", path::display(dir));
+    if !root
+        .stamp(dir)
+        .context(what)?
+        .is_some_and(|stamp| stamp.is_dir())
+    {
+        return Ok(true);
+    }
+    let mut pending = vec![dir.to_vec()];
+    let mut buffer = Vec::new();
+    while let Some(at) = pending.pop() {
+        let what = || format!("cannot read '{}'", path::display(&at));
+        let fd = root.open_dir_for_reading(&at).context(what)?;
+        let mut names = Vec::new();
+        each_name(fd.as_fd(), &mut buffer, |name, _| names.push(name.to_vec())).context(what)?;
+        for name in names {
+            let full = path::join(&at, &name);
+            let stamp = root.stamp(&full).context(what)?;
+            if stamp.is_some_and(|stamp| stamp.is_dir()) {
+                pending.push(full);
+            } else if stamp.is_some() && !known.contains(&full) && !name.starts_with(temp_prefix) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// Which of the sides before and after explains what is on disk.
 fn explained(disk: Disk, (before, after): (Option<Side>, Option<Side>), trusted: bool) -> OnDisk {
     let is = |side: Option<Side>| match (disk, side) {
@@ -125,8 +180,8 @@ fn explained(disk: Disk, (before, after): (Option<Side>, Option<Side>), trusted:
                 && (node.mode == side.node.mode
                     || (!trusted && node.mode != LINK_MODE && side.node.mode != LINK_MODE))
         }
-        // A directory where a path is to be nothing: what is beneath is in the journal itself.
-        (Some((node, _)), None) => node.mode == 0 && node.oid.is_null(),
+        // A directory where a path is to be nothing: what is beneath is looked at by itself.
+        (Some(_), None) => is_dir(disk),
         (None, Some(_)) => false,
     };
     let perm_is = |side: Option<Side>| match (disk, side) {

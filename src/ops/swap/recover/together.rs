@@ -191,6 +191,22 @@ pub fn unfinished_in_all() -> Error {
     Error::new(Code::Interrupted, message).hint("run 'tw recover'")
 }
 
+/// Clears away what a command left in the rest of the workspace, where it died before it wrote down who took part. Says where that is
+/// not possible.
+///
+/// # Errors
+/// The files that say who belongs to it cannot be read.
+pub fn clear_workspace(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
+    let Some(head) = store.dir.head()? else {
+        return Ok(Vec::new());
+    };
+    if head.together()?.is_some() {
+        return Ok(Vec::new());
+    }
+    let is_head = resolved(head.path()) == resolved(store.dir.path());
+    clear_others(ctx, store, &head, is_head)
+}
+
 /// Clears away what a command left everywhere that died before anything was written: git's locks, in which git would find somebody at
 /// work. Says where that is not possible.
 fn clear_others(
@@ -235,7 +251,7 @@ fn clear_other(ctx: &Context<'_>, place: &Path) -> Result<()> {
     }
     let store = other.store()?;
     let lock = WorktreeLock::acquire(store.dir.path(), Hold::Exclusive, "recover", WAIT)?;
-    clear_after_death(&other, store, &lock)
+    clear_after_death(&other, store, &lock).map(|_| ())
 }
 
 /// What the head is called.
