@@ -41,7 +41,7 @@ pub(super) fn make_plan(
                 forced,
                 hiding,
                 own,
-                then: LeftOutThen::of(ctx, store, goal, aim.stored)?,
+                ends_stay: goal.ends_stay(),
             };
             return towards(ctx, store, aim, capture, &others);
         }
@@ -67,44 +67,26 @@ struct Others<'a> {
     forced: &'a BTreeSet<Vec<u8>>,
     hiding: &'a BTreeSet<Vec<u8>>,
     own: Option<&'a PresentOwn<'a>>,
-    then: LeftOutThen,
+    /// Where a stay ends, the present noted what it left out, and all else that is there was made in the past.
+    ends_stay: bool,
 }
 
-/// What a snapshot left out when it was taken, for reasons that no ignore file in it tells: it lacks that, and says nothing of it.
-#[derive(Default)]
-struct LeftOutThen {
-    /// What it names as not captured.
-    uncaptured: BTreeSet<Vec<u8>>,
-    /// The globs that left things out then, and would not now.
-    globs: Vec<String>,
-}
-
-impl LeftOutThen {
-    /// Nothing where a stay ends: the present noted what it left out, and all else that is there was made in the past.
-    fn of(ctx: &Context<'_>, store: &Store, goal: &Goal<'_>, stored: &Stored) -> Result<Self> {
-        if goal.ends_stay() {
-            return Ok(Self::default());
-        }
-        let uncaptured = store.lists(stored)?.uncaptured.into_iter();
-        let now: BTreeSet<String> = ctx.settings.exclude_globs().into_iter().collect();
-        // A record may come from anywhere: what cannot be read hides nothing.
-        let mut check = Check::new(Source::Team);
-        let globs = stored.record.exclude_globs.iter();
-        let globs = globs.filter(|glob| !now.contains(*glob) && check.problem(glob).is_none());
-        // What belongs to another repository is looked at as that (`hiding`, and the place of a submodule).
-        let uncaptured = uncaptured.filter(|(_, entry)| {
-            !matches!(entry.reason.as_str(), "submodule" | "nested-repository")
-        });
-        Ok(Self {
-            uncaptured: uncaptured.map(|(path, _)| path).collect(),
-            globs: globs.cloned().collect(),
-        })
-    }
-
-    fn names(&self, path: &[u8]) -> bool {
-        let is_named = |at: &[u8]| self.uncaptured.contains(at);
-        !self.uncaptured.is_empty() && path::with_parents(path).any(is_named)
-    }
+/// The rules that left things out of a snapshot when it was taken: what it lacks for one of them was never looked at. Those of the ignore
+/// files in its tree, those that hold now, and the globs of its record. A file over the limit then is no part of them: a past in which
+/// nobody can capture it would be in the way of the return.
+pub(super) fn rules_then<'s>(
+    ctx: &Context<'_>,
+    store: &'s Store,
+    stored: &Stored,
+) -> Result<TreeRules<'s>> {
+    let now: BTreeSet<String> = ctx.settings.exclude_globs().into_iter().collect();
+    // A record may come from anywhere: what cannot be read hides nothing.
+    let mut check = Check::new(Source::Team);
+    let then = stored.record.exclude_globs.iter();
+    let then = then.filter(|glob| !now.contains(*glob) && check.problem(glob).is_none());
+    let then: Vec<String> = then.cloned().collect();
+    let (globals, globs, _) = rule_parts(ctx, &[], &then)?;
+    Ok(TreeRules::new(&store.objects, stored.tree, globals, globs))
 }
 
 /// The plan that leads to a snapshot.
@@ -119,7 +101,7 @@ fn towards(
         forced,
         hiding,
         own,
-        then,
+        ends_stay,
     } = others;
     let own = *own;
     let target = aim.stored.tree;
@@ -128,8 +110,12 @@ fn towards(
     let mut changes = tree::diff(&read, Some(capture.tree), Some(target))?;
     // Before planning, so that no directory is made or removed for them.
     changes.retain(|change| !is_kept(&change.path));
-    let (globals, globs, _) = rule_parts(ctx, &[], &then.globs)?;
-    let rules = TreeRules::new(&store.objects, target, globals, globs);
+    let rules = if *ends_stay {
+        let (globals, globs, _) = rule_parts(ctx, &[], &[])?;
+        TreeRules::new(&store.objects, target, globals, globs)
+    } else {
+        rules_then(ctx, store, aim.stored)?
+    };
     let hides =
         |path: &[u8]| rules.leaves_out(path) || hiding.iter().any(|dir| path::is_within(path, dir));
     // What the target's rules leave out was never looked at there: that it lacks such a path says nothing.
@@ -140,13 +126,12 @@ fn towards(
         if aim.made_before.contains(path) || forced.contains(path) {
             return Ok(false);
         }
-        Ok(then.names(path) || hides(path) && !tracks(store, aim.stored, path)?)
+        Ok(hides(path) && !tracks(store, aim.stored, path)?)
     };
     let after_node = |path: &[u8]| tree::find(&read, target, path);
     let leaves_dir_out = |dir: &[u8]| {
         let is_present_s = own.is_some_and(|own| own.has_dir(dir));
-        let is_hidden = || then.names(dir) || rules.leaves_dir_out(dir);
-        is_present_s || !aim.made_before.contains(dir) && is_hidden()
+        is_present_s || !aim.made_before.contains(dir) && rules.leaves_dir_out(dir)
     };
     let stays = |dir: &[u8]| own.is_some_and(|own| own.is_dir(dir));
     let leaves = |oid| {

@@ -7,11 +7,14 @@
 use std::collections::BTreeMap;
 
 use super::goal::PastStart;
+use super::plan::rules_then;
 use crate::env::fail_point;
 use crate::error::Result;
 use crate::git::tree::{self, Node};
 use crate::git::{Oid, path};
+use crate::ops::Context;
 use crate::ops::record::Made;
+use crate::ops::unsaved::Unsaved;
 use crate::store::snapshot::{Lists, Uncaptured};
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
@@ -20,15 +23,16 @@ use crate::store::{Store, names};
 /// Takes the experiment of a return that is committed away when the past is as travel had left it; says whether it did. The journal
 /// then names the snapshot that was travelled to as what was there before. `head`: HEAD's bytes as the return found them.
 pub(super) fn drop_needless(
-    store: &Store,
+    ctx: &Context<'_>,
     start: &PastStart<'_>,
     saved: &Made<'_>,
     head: &str,
     journal: &mut Journal,
 ) -> bool {
     let mut attempt = || -> Result<bool> {
+        let store = ctx.store()?;
         let stored = store.read_noted(&saved.id, Some(&saved.commit.to_string()))?;
-        if head != start.raw_head || !is_start(store, &stored, start)? {
+        if head != start.raw_head || !is_start(ctx, store, &stored, start)? {
             return Ok(false);
         }
         replace(store, &stored, start.files, journal)
@@ -38,9 +42,14 @@ pub(super) fn drop_needless(
 }
 
 /// Whether what was saved is what travel left.
-fn is_start(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Result<bool> {
+fn is_start(
+    ctx: &Context<'_>,
+    store: &Store,
+    saved: &Stored,
+    start: &PastStart<'_>,
+) -> Result<bool> {
     let (files, git) = (start.files, start.git);
-    let is_same = saved.tree == files.tree
+    let is_same = has_same_files(ctx, store, saved, start)?
         && saved.record.default_modes == files.record.default_modes
         && saved.head == git.head
         && index_parts(store, saved)? == index_parts(store, git)?;
@@ -49,6 +58,29 @@ fn is_start(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Result<bool
         && operation.files == start.operation.files
         && operation.refs == start.operation.refs;
     Ok(is_same && has_same_lists(store, saved, start)? && has_same_access(store, saved, start)?)
+}
+
+/// Whether the files are the snapshot's. What it had left out when it was taken was left in place, as the present had it.
+fn has_same_files(
+    ctx: &Context<'_>,
+    store: &Store,
+    saved: &Stored,
+    start: &PastStart<'_>,
+) -> Result<bool> {
+    let files = start.files;
+    if saved.tree == files.tree {
+        return Ok(true);
+    }
+    let read = |oid| store.objects.read_tree(oid);
+    let rules = rules_then(ctx, store, files)?;
+    for change in tree::diff(&read, Some(files.tree), Some(saved.tree))? {
+        let path = &change.path;
+        let was_there = tree::find(&read, start.backup.tree, path)? == change.new;
+        if change.old.is_some() || !was_there || !rules.leaves_out(path) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The index's tree; its stages and resolve-undo.
@@ -68,7 +100,8 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
     let git = store.lists(start.git)?;
     let backup = store.lists(start.backup)?;
     // What cannot be captured stays where it is in a swap, and so do empty directories of the present when travel leaves it.
-    let uncaptured = is_left_alone(&now, &files, &backup);
+    let own = Unsaved::of_backup(&store.dir, &start.backup.id.to_string())?;
+    let uncaptured = is_left_alone(&now, &files, &backup, &own);
     let (dirs, stayed): (Vec<_>, Vec<_>) = now
         .empty_dirs
         .iter()
@@ -78,7 +111,8 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
     let read = |oid| store.objects.read_tree(oid);
     let mut modes = true;
     for path in now.modes.keys().chain(files.modes.keys()) {
-        let stays = stayed.iter().any(|dir| path::is_within(dir, path))
+        let is_extra = tree::find(&read, start.backup.tree, path)?.is_some();
+        let stays = (is_extra || stayed.iter().any(|dir| path::is_within(dir, path)))
             && tree::find(&read, start.files.tree, path)?.is_none();
         let side = if stays { &backup } else { &files };
         modes &= now.modes.get(path) == side.modes.get(path);
@@ -94,9 +128,9 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
         && now.absent == git.absent)
 }
 
-/// Whether what no snapshot captures is as the snapshot or the present had it. A submodule that only the snapshot has comes back
-/// empty, without a HEAD.
-fn is_left_alone(now: &Lists, files: &Lists, backup: &Lists) -> bool {
+/// Whether what no snapshot captures is as the snapshot or the present had it, or the present's `own`, which the rules of the snapshot
+/// name otherwise. A submodule that only the snapshot has comes back empty, without a HEAD.
+fn is_left_alone(now: &Lists, files: &Lists, backup: &Lists, own: &Unsaved) -> bool {
     let by_path = |lists: &'_ Lists| -> BTreeMap<Vec<u8>, Uncaptured> {
         lists.uncaptured.iter().cloned().collect()
     };
@@ -112,7 +146,8 @@ fn is_left_alone(now: &Lists, files: &Lists, backup: &Lists) -> bool {
             };
             Some(left.is_none() && now == Some(&without_head))
         };
-        now == then || now == left || is_emptied() == Some(true)
+        let is_own = || then.is_none() && left.is_none() && own.has(path);
+        now == then || now == left || is_emptied() == Some(true) || is_own()
     })
 }
 

@@ -401,18 +401,13 @@ fn a_desk_that_is_a_symlink_is_not_followed() {
 /// What a snapshot left out is not missing from it, whatever the settings say by now.
 #[test]
 fn what_a_snapshot_left_out_stays_on_the_way_to_it() {
-    let cases: [(&str, &[&str], &[&str]); 6] = [
+    let cases: [(&str, &[&str], &[&str]); 5] = [
         ("u.dat", &["snapshot", "--exclude", "u.dat"], &[]),
         ("u.dat", &["snapshot", "--exclude", "*.dat"], &[]),
         (
             "u.dat",
             &["-c", "timewarp.exclude=*.dat"],
             &["--unset-all", "timewarp.exclude"],
-        ),
-        (
-            "u.dat",
-            &["-c", "timewarp.maxFileSize=1k"],
-            &["--unset-all", "timewarp.maxFileSize"],
         ),
         (
             "node_modules/x",
@@ -448,6 +443,10 @@ fn what_a_snapshot_left_out_stays_on_the_way_to_it() {
         );
         assert!(sandbox.exists(path), "{taken:?} {then:?}");
         sandbox.json(["undo"]);
+        // Nothing is made by leaving it there.
+        sandbox.json(["travel", "latest"]);
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["experiment_id"], json!(null), "{taken:?} {then:?}");
         before.assert_same(&sandbox.state());
         let travelled = sandbox.json(["travel", "latest"]);
         assert_eq!(
@@ -458,5 +457,52 @@ fn what_a_snapshot_left_out_stays_on_the_way_to_it() {
         sandbox.write("made", "in the past\n");
         sandbox.json(["return"]);
         before.assert_same(&sandbox.state());
+    }
+}
+
+/// What a snapshot had as something else, or over the limit, was not there as what it is now.
+#[test]
+fn what_has_another_kind_or_size_by_now_goes_on_the_way() {
+    let sandbox = Sandbox::new();
+    sandbox.write("node_modules/x", "1\n");
+    sandbox.write("big", vec![b'x'; 3000]);
+    sandbox.git(["config", "timewarp.maxFileSize", "1k"]);
+    let then = sandbox.snap();
+    let id = then["snapshot_id"].as_str().unwrap();
+    sandbox.remove("node_modules");
+    sandbox.symlink("a.txt", "node_modules");
+    sandbox.git(["add", "big"]);
+    sandbox.git(["commit", "-qm", "tracked"]);
+    let present = sandbox.state();
+    let travelled = sandbox.json(["travel", id]);
+    assert_eq!(
+        travelled["changes"]["removed"],
+        json!(["big", "node_modules"])
+    );
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["experiment_id"], json!(null), "{returned}");
+    present.assert_same(&sandbox.state());
+}
+
+/// A trip in which nothing is done leaves no experiment, whichever rule names what the present left out.
+#[test]
+fn what_the_present_left_out_is_nothing_that_was_made() {
+    for (name, rule) in [
+        ("node_modules/m", "node_modules/"),
+        ("run.log", "*.log"),
+        ("target/m", "target"),
+        ("nested/.git/HEAD", "nested/"),
+    ] {
+        let sandbox = Sandbox::new();
+        let id = sandbox.json(["snapshot"])["snapshot"]["snapshot_id"].clone();
+        if name.starts_with("nested") {
+            sandbox.git(["init", "-q", "--template=", "nested"]);
+        } else {
+            sandbox.write(name, "1\n");
+        }
+        sandbox.write(".gitignore", format!("{rule}\n"));
+        sandbox.json(["travel", id.as_str().unwrap()]);
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["experiment_id"], json!(null), "{name}: {returned}");
     }
 }
