@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 
 use crate::error::{Code, Error, Result};
 use crate::git::tree;
+use crate::ops::Context;
+use crate::ops::gitview::read_index;
 use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::text::size;
@@ -11,13 +13,14 @@ use crate::worktree::manifest::{FileFlags, Kind, Manifest};
 
 /// The bound, and what is no news.
 pub(super) struct Limit<'a> {
+    pub(super) ctx: &'a Context<'a>,
     pub(super) bytes: u64,
     pub(super) store: &'a Store,
     pub(super) backup: &'a Stored,
     pub(super) start: Option<&'a Stored>,
 }
 
-/// An untracked file that is about to be hashed.
+/// A file that is about to be hashed.
 struct NewFile {
     /// Its directory's place in the manifest, and its own in there.
     at: (usize, usize),
@@ -39,7 +42,7 @@ impl Limit<'_> {
         manifest: &mut Manifest,
         discard: bool,
     ) -> Result<Option<Vec<Vec<u8>>>> {
-        let mut files = untracked(manifest);
+        let mut files = to_hash(manifest);
         // Whether a file is news is looked up only where that can make a difference.
         if total(&files) <= self.bytes {
             return Ok(None);
@@ -73,12 +76,14 @@ impl Limit<'_> {
         Ok(Some(left_out))
     }
 
-    /// Those that neither the present nor the snapshot that the past started from has.
+    /// Those that git does not track, and that neither the present nor the snapshot that the past started from has.
     fn made_in_the_past(&self, files: Vec<NewFile>) -> Result<Vec<NewFile>> {
+        let index = read_index(&self.ctx.repo, &self.store.objects)?;
         let read = |oid| self.store.objects.read_tree(oid);
         let mut made = Vec::new();
         for file in files {
-            let known = tree::find(&read, self.backup.tree, &file.path)?.is_some()
+            let known = index.has_path(&file.path)
+                || tree::find(&read, self.backup.tree, &file.path)?.is_some()
                 || self.start.is_some_and(|start| {
                     matches!(tree::find(&read, start.tree, &file.path), Ok(Some(_)))
                 });
@@ -90,7 +95,7 @@ impl Limit<'_> {
     }
 }
 
-fn untracked(manifest: &Manifest) -> Vec<NewFile> {
+fn to_hash(manifest: &Manifest) -> Vec<NewFile> {
     let mut files = Vec::new();
     for (dir, nth, file) in manifest.files_in_memory() {
         let new = file.flags.has(FileFlags::TO_HASH)

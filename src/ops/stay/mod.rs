@@ -396,6 +396,7 @@ impl<'a> ReturnOperation<'a> {
         discarded: &RefCell<Vec<Vec<u8>>>,
     ) -> Result<()> {
         let limit = Limit {
+            ctx: self.ctx,
             bytes: self.ctx.settings.experiment_limit,
             store: self.store,
             backup: &self.backup,

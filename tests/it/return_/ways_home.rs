@@ -405,6 +405,8 @@ fn a_dry_run_says_what_the_return_does() {
     );
     sandbox.git(["add", "big.bin"]);
     sandbox.git(["commit", "-qm", "there"]);
+    // Tracked by now, and none of the new untracked data that is limited.
+    sandbox.write("big.bin", vec![b'z'; 3100]);
     sandbox.write("big2.bin", vec![b'x'; 3000]);
     let words = ["return", "--move-aside", "--discard"];
     let before = sandbox.state();
