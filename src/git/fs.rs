@@ -110,6 +110,8 @@ pub struct Root {
     path: PathBuf,
     /// `openat2` answered `ENOSYS` or was forbidden by a sandbox: walk component by component.
     walk: AtomicBool,
+    /// What is mounted below is not entered.
+    one_mount: bool,
 }
 
 impl Root {
@@ -121,11 +123,26 @@ impl Root {
             Mode::empty(),
         )
         .context(|| format!("cannot open '{}'", path.display()))?;
-        Ok(Self {
+        Ok(Self::of(fd, path))
+    }
+
+    /// A directory that is open already; `path` says where it was.
+    pub fn of(fd: OwnedFd, path: &Path) -> Self {
+        Self {
             fd,
             path: path.to_owned(),
             walk: AtomicBool::new(false),
-        })
+            one_mount: false,
+        }
+    }
+
+    /// From here on what is mounted below it is an error (`EXDEV`), as a symlink is: it is somebody else's.
+    #[must_use]
+    pub fn within_mount(self) -> Self {
+        Self {
+            one_mount: true,
+            ..self
+        }
     }
 
     /// Where the root is.
@@ -162,7 +179,12 @@ impl Root {
             return rustix::fs::openat(&self.fd, OsStr::from_bytes(name), flags, Mode::empty());
         }
         if !self.walk.load(Ordering::Relaxed) {
-            match open_in_pieces(self.fd.as_fd(), path, flags) {
+            let resolve = if self.one_mount {
+                RESOLVE | ResolveFlags::NO_XDEV
+            } else {
+                RESOLVE
+            };
+            match open_in_pieces(self.fd.as_fd(), path, flags, resolve) {
                 // Kernels before 5.6 and sandboxes: by component.
                 Err(Errno::NOSYS | Errno::PERM) => self.walk.store(true, Ordering::Relaxed),
                 // One name that is too long, or a piece without a slash.
@@ -190,7 +212,15 @@ impl Root {
                 Mode::empty(),
             )?);
         }
-        at.ok_or(Errno::NOENT)
+        let at = at.ok_or(Errno::NOENT)?;
+        // Of a part of the same file system that is mounted here nothing is seen this way.
+        let is_mounted = || -> rustix::io::Result<bool> {
+            Ok(rustix::fs::fstat(&at)?.st_dev != rustix::fs::fstat(&self.fd)?.st_dev)
+        };
+        if self.one_mount && is_mounted()? {
+            return Err(Errno::XDEV);
+        }
+        Ok(at)
     }
 
     /// `lstat` beneath the root; `None` when there is nothing (also when a parent is no directory).
@@ -214,21 +244,33 @@ const THROUGH: OFlags = OFlags::PATH
 const PIECE: usize = 4000;
 
 /// Opens a path beneath a directory, following no symlink, in as many steps as its length needs.
-fn open_in_pieces(root: BorrowedFd<'_>, path: &[u8], last: OFlags) -> rustix::io::Result<OwnedFd> {
+fn open_in_pieces(
+    root: BorrowedFd<'_>,
+    path: &[u8],
+    last: OFlags,
+    resolve: ResolveFlags,
+) -> rustix::io::Result<OwnedFd> {
     let mut at: Option<OwnedFd> = None;
     let mut rest = path;
     while rest.len() > PIECE {
         let slash = rest.iter().take(PIECE).rposition(|&byte| byte == b'/');
         let slash = slash.ok_or(Errno::NAMETOOLONG)?;
         let base = at.as_ref().map_or(root, AsFd::as_fd);
-        at = Some(open_resolved(base, &rest[..slash], THROUGH)?);
+        at = Some(open_resolved(base, &rest[..slash], THROUGH, resolve)?);
         rest = &rest[slash + 1..];
     }
-    open_resolved(at.as_ref().map_or(root, AsFd::as_fd), rest, last)
+    open_resolved(at.as_ref().map_or(root, AsFd::as_fd), rest, last, resolve)
 }
 
-fn open_resolved(base: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+/// How paths below a root are looked up.
+const RESOLVE: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::BENEATH);
+
+fn open_resolved(
+    base: BorrowedFd<'_>,
+    path: &[u8],
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> rustix::io::Result<OwnedFd> {
     loop {
         let path = OsStr::from_bytes(path);
         match rustix::fs::openat2(base, path, flags, Mode::empty(), resolve) {

@@ -25,6 +25,7 @@ pub mod oid;
 pub mod operation;
 pub mod own;
 pub mod path;
+pub mod pinned;
 pub mod private;
 pub mod process;
 pub mod reflog;

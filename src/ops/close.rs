@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::env::fail_point;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::Root;
 use crate::git::path;
+use crate::git::pinned::{PinnedDir, Standing, standing};
 use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::Closed;
@@ -27,17 +27,20 @@ use crate::worktree::manifest::{Kind, Manifest};
 ///
 /// # Errors
 /// `PATH_NOT_FOUND`; `USAGE` when `tw open` did not make it, or for the directory one stands in; `WOULD_OVERWRITE`, naming the
-/// paths, when it holds what cannot be captured: nothing is removed then; `HELD` when it is in the past or locked.
+/// paths, when it holds what cannot be captured: nothing is removed then; `HELD` when it is in the past or locked, or is another
+/// directory than was made.
 pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
     opening::clear_dead(ctx)?;
     let (dir, worktree, opened) = find(ctx, dir)?;
     let there = Context::open(&dir, ctx.env, ctx.progress)?;
     let store = there.store()?;
     crate::ops::swap::copied::check(&there, store)?;
+    let pinned = pinned(&dir, &opened)?;
     let lock = ctx.lock(&worktree.dir, "close")?;
     let mut notices = crate::ops::swap::recover::recover_locked(&there, store, &lock)?;
     check_state(store, &worktree, &dir)?;
-    let found = survey(&there, store)?;
+    let root = pinned.root()?;
+    let found = survey(&there, store, &root)?;
     if !found.refused.is_empty() {
         return Err(refusal(&dir, &found.refused));
     }
@@ -48,7 +51,6 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
     }
     fail_point("close-saved");
     notices.extend(said(&there, store, &found, &opened)?);
-    let root = Root::open(&dir)?;
     let left = remove::contents(&root, &made.capture.manifest, &found.output)?;
     if !left.is_empty() {
         // Its stamps may not tell that something is not what was saved: the next try reads everything anew.
@@ -56,7 +58,7 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
         return Err(left_over(&dir, &made.id, &left));
     }
     fail_point("close-emptied");
-    remove::worktree(&dir, &worktree.git_dir, &opened.parent_paths())?;
+    remove::worktree(&pinned, &worktree.git_dir, &opened.parent_paths())?;
     Ok(Closed {
         dir,
         experiment_id: Some(made.id.to_string()),
@@ -93,6 +95,17 @@ fn find(ctx: &Context<'_>, dir: &Path) -> Result<(PathBuf, Worktree, OpenedDir)>
         .hint("change to another worktree of the repository and close it from there"));
     }
     Ok((dir, worktree, opened))
+}
+
+/// The directory that was made, and no other that is at its path by now.
+fn pinned(dir: &Path, opened: &OpenedDir) -> Result<PinnedDir> {
+    if let Standing::Other(what) = standing(dir, opened.identity) {
+        let message = format!("'{}' is {what} than 'tw open' made", dir.display());
+        return Err(Error::new(Code::Held, message).hint(
+            "nothing was removed; move or remove it yourself, then 'git worktree prune' forgets it",
+        ));
+    }
+    PinnedDir::open(dir).context(|| format!("cannot open '{}'", dir.display()))
 }
 
 fn check_state(store: &Store, worktree: &Worktree, dir: &Path) -> Result<()> {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result, ResultExt};
+use crate::git::pinned::DirId;
 use crate::git::repo::Repo;
 use crate::store::state::{StateDir, path_from_stored, read_json};
 
@@ -53,6 +54,9 @@ pub struct OpenedDir {
     /// Directories above it that were made for it, outermost first, in the same form.
     #[serde(default)]
     pub parents: Vec<String>,
+    /// By which the directory is known again; null where an earlier version made it.
+    #[serde(default)]
+    pub identity: Option<DirId>,
     /// Fields of a later version.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

@@ -21,6 +21,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use super::descendants::{self, Row};
 use super::log::Log;
 use super::{BECOME, End, Ended, GUARD, Job, PATIENCE};
+use crate::git::fs::open_dir;
 
 /// Asks the run to end.
 pub(super) const STOP: u8 = b't';
@@ -140,11 +141,11 @@ impl Guard {
         let log = Log::create(&job.log)?;
         let (output, writer) = std::io::pipe()?;
         rustix::io::ioctl_fionbio(&output, true)?;
+        enter(&job)?;
         let mut command = Command::new(own_program());
         command
             .arg(BECOME)
             .args(&job.words)
-            .current_dir(&job.dir)
             .stdin(Stdio::null())
             .stdout(writer.try_clone()?)
             .stderr(writer);
@@ -383,6 +384,20 @@ impl Guard {
             self.phase = Phase::Killing(Instant::now() + GIVE_UP);
         }
     }
+}
+
+/// Goes where the command is to run: it begins where its guard is.
+fn enter(job: &Job) -> std::io::Result<()> {
+    let dir = open_dir(&job.dir)?;
+    let stat = rustix::fs::fstat(&dir)?;
+    if job
+        .dir_numbers
+        .is_some_and(|wanted| wanted != (stat.st_dev, stat.st_ino))
+    {
+        let message = format!("'{}' is another directory by now", job.dir.display());
+        return Err(std::io::Error::other(message));
+    }
+    Ok(rustix::process::fchdir(dir)?)
 }
 
 struct Ready {

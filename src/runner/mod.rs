@@ -51,6 +51,9 @@ pub struct Job {
     /// Where it runs.
     #[serde(with = "any_path")]
     pub dir: PathBuf,
+    /// Device and inode number of that directory: in any other one nothing is run. None: in whatever is there.
+    #[serde(default)]
+    pub dir_numbers: Option<(u64, u64)>,
     /// Variables that it gets beside those of this process.
     pub env: Vec<(OsString, OsString)>,
     /// Variables of this process that it does not get.

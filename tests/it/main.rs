@@ -63,6 +63,7 @@ mod readme;
 mod recover;
 mod reftable;
 mod regular_files;
+mod replaced;
 mod replay;
 mod report;
 mod restore;

@@ -11,6 +11,7 @@ use super::protect::{self, Named};
 use super::watch::Watch;
 use crate::env::Env;
 use crate::error::Result;
+use crate::git::pinned::Standing;
 use crate::git::regular;
 use crate::ops::Context;
 use crate::ops::compare::tree_diff;
@@ -256,8 +257,13 @@ impl Plan<'_> {
         let made = self.work(&ctx, subject, run, (&mut scratch, slot));
         // Behind the check, too: it executes what the run wrote.
         self.watch.end(&ctx, run.run, &mut run.outside)?;
-        made?;
-        scratch.discard_rest()
+        if scratch.standing() != Standing::Gone {
+            made?;
+            return scratch.discard_rest();
+        }
+        // Nothing of it is left, and nothing will be: it is not kept for a later try.
+        scratch.discard_rest()?;
+        made
     }
 
     /// The command, its experiment, and the check.
@@ -269,6 +275,7 @@ impl Plan<'_> {
         (scratch, slot): (&mut Scratch<'_>, Slot),
     ) -> Result<()> {
         let ended = self.command(subject, run, scratch, slot);
+        scratch.check_there()?;
         let store = ctx.store()?;
         scratch.put_back(&subject.with, store, subject.source.tree)?;
         let title = format!("run {} of {}", run.run, subject.shown);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::Verdict;
 use crate::error::{Code, Result};
+use crate::git::pinned::Standing;
 use crate::interrupt::Deferred;
 use crate::ops::Context;
 use crate::ops::scratches::with::With;
@@ -134,8 +135,20 @@ impl Probe<'_> {
         let with = self.question.with.over(store, stored.tree)?;
         scratch.put_over(&with)?;
         let log = self.question.logs.join(format!("{}.log", scratch.name()));
-        let probed = self.probe(&scratch, log)?;
-        scratch.put_back(&with, store, stored.tree)?;
+        let probed = self.probe(&scratch, log.clone());
+        let probed = match scratch.check_there() {
+            Ok(()) => {
+                let probed = probed?;
+                scratch.put_back(&with, store, stored.tree)?;
+                probed
+            }
+            // What it says may be of something else by then.
+            Err(error) => Probed {
+                log,
+                leaks: probed.map(|probed| probed.leaks).unwrap_or_default(),
+                ..Probed::undecided(error.message().to_owned())
+            },
+        };
         Ok(leave(scratch, probed))
     }
 
@@ -176,7 +189,11 @@ impl Probe<'_> {
 /// Takes the scratch away. What the command left that is worth keeping is an experiment.
 fn leave(scratch: Scratch<'_>, mut probed: Probed) -> Probed {
     let dir = scratch.dir().to_owned();
-    if let Err(error) = scratch.discard() {
+    let discarded = match scratch.standing() {
+        Standing::Gone => scratch.discard_rest(),
+        _ => scratch.discard().map(drop),
+    };
+    if let Err(error) = discarded {
         probed.notices.push(format!(
             "'{}' stays: {} ('tw scratch gc' tries again)",
             dir.display(),

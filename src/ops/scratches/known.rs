@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use super::opening::{clear_dead, with_worktrees_held};
 use super::{MAKER, PURPOSE, Scratch, remove, trash};
-use crate::error::{Code, Result};
-use crate::git::fs::read_optional;
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::{read_optional, resolved};
+use crate::git::pinned::{PinnedDir, Standing, standing};
 use crate::ops::Context;
 use crate::ops::worktrees::{self, OpenedDir, Worktree, unreadable};
 use crate::store::id::SnapshotId;
@@ -36,6 +37,8 @@ pub enum State {
     Left,
     /// Its directory is gone.
     Gone,
+    /// Something else is in its place.
+    Replaced,
 }
 
 crate::json::words!(State {
@@ -43,6 +46,7 @@ crate::json::words!(State {
     InUse = "in-use",
     Left = "left",
     Gone = "gone",
+    Replaced = "replaced",
 });
 
 impl KnownScratch {
@@ -66,11 +70,12 @@ pub fn all(ctx: &Context<'_>) -> Result<Vec<KnownScratch>> {
         };
         let dir = opened.path();
         let is_run = opened.extra.contains_key(PURPOSE);
-        let state = match is_run {
-            _ if !dir.exists() => State::Gone,
-            false => State::Open,
-            true if is_held(&worktree)? => State::InUse,
-            true => State::Left,
+        let state = match standing(&dir, opened.identity) {
+            Standing::Gone => State::Gone,
+            Standing::Other(_) => State::Replaced,
+            Standing::There if !is_run => State::Open,
+            Standing::There if is_held(&worktree)? => State::InUse,
+            Standing::There => State::Left,
         };
         found.push(KnownScratch {
             dir,
@@ -101,16 +106,37 @@ fn is_held(worktree: &Worktree) -> Result<bool> {
 pub fn take_away(ctx: &Context<'_>, known: &KnownScratch) -> Result<Option<SnapshotId>> {
     let maker = hold_file_within(&known.worktree.dir.file(MAKER), std::time::Duration::ZERO)?;
     let was_laid = read_optional(&known.worktree.dir.file(MAKER))?.is_some_and(|text| text == LAID);
-    if was_laid && known.dir.exists() {
+    let dir = match standing(&known.dir, known.opened.identity) {
+        Standing::Gone => None,
+        Standing::Other(what) => {
+            let message = format!("{what} is in its place, and is left alone");
+            return Err(Error::new(Code::Held, message));
+        }
+        Standing::There => {
+            let what = || format!("cannot open '{}'", known.dir.display());
+            Some(PinnedDir::open(&known.dir).context(what)?)
+        }
+    };
+    let Some(dir) = dir else {
+        with_worktrees_held(ctx, || remove::metadata(&known.worktree.git_dir))?;
+        return Ok(None);
+    };
+    if was_laid {
         let there = Context::open(&known.dir, ctx.env, ctx.progress)?;
-        return Scratch::adopt(ctx, there, &known.opened, maker)?.discard();
+        let git_dir = there.repo.git_dir();
+        // Whoever looks for a repository walks up: without its link the directory would be taken for a part of another one.
+        if there.repo.worktree_root() != known.dir || git_dir != known.worktree.git_dir {
+            let message = format!("'{}' is not its worktree any more", known.dir.display());
+            return Err(
+                Error::new(Code::Held, message).hint("'git worktree repair' links it again")
+            );
+        }
+        return Scratch::adopt(ctx, (there, dir), &known.opened, maker)?.discard();
     }
-    // No run was ever made in it, or somebody took the directory away.
-    if known.dir.exists() {
-        trash::throw(&known.dir)?;
-    }
+    // No run was ever made in it.
+    let trash = trash::throw(&dir)?;
     with_worktrees_held(ctx, || remove::metadata(&known.worktree.git_dir))?;
-    trash::empty(&trash::trash_of(&known.dir), ctx.env);
+    trash.empty(ctx.env);
     Ok(None)
 }
 
@@ -121,6 +147,9 @@ pub fn take_away(ctx: &Context<'_>, known: &KnownScratch) -> Result<Option<Snaps
 pub fn sweep(ctx: &Context<'_>) -> Result<()> {
     clear_dead(ctx)?;
     let base = super::place::base(ctx)?;
-    trash::empty(&trash::trash_of(&base.join("any")), ctx.env);
+    // A symlink may lead anywhere by now.
+    if super::place::check_outside(ctx, &resolved(&base)).is_ok() {
+        trash::sweep(&base, ctx.env);
+    }
     Ok(())
 }

@@ -102,7 +102,7 @@ impl LaidOut {
     }
 }
 
-/// Writes the files, then the index.
+/// Writes the files below `root`, then the index.
 ///
 /// # Errors
 /// `CORRUPT_RECORD` when something cannot be read, `WOULD_OVERWRITE` when somebody else writes there.
@@ -110,19 +110,18 @@ pub fn lay_out(
     there: &Context<'_>,
     store: &Store,
     stored: &Stored,
-    present: &Present<'_>,
+    (root, present): (&Root, &Present<'_>),
 ) -> Result<LaidOut> {
     let lists = store.lists(stored)?;
     let read = |oid| store.objects.read_tree(oid);
     let nodes: BTreeMap<Vec<u8>, Node> = tree::flatten(&read, stored.tree)?.into_iter().collect();
     let extras = stored_extras(store, stored)?;
     let plan = plan(&extras, &nodes);
-    let root = Root::open(there.repo.worktree_root())?;
     let objects = &store.objects;
     let copy = |oid, out: &mut dyn std::io::Write| objects.copy_blob(oid, out);
     let tag = format!("open-{}", stored.id.tail());
     let applied = Apply {
-        root: &root,
+        root,
         tag: &tag,
         copy_blob: &copy,
         expected: &|_| Expected::Absent,
@@ -133,11 +132,11 @@ pub fn lay_out(
         progress: there.progress,
     }
     .run(&plan)?;
-    present.give_times(&root, &nodes)?;
+    present.give_times(root, &nodes)?;
     // It remembers the times.
     write_index(there, store, stored, &lists, &nodes)?;
-    let brought = present.bring_ignored(&root)?;
-    present.give_dir_times(&root, &read, stored.tree)?;
+    let brought = present.bring_ignored(root)?;
+    present.give_dir_times(root, &read, stored.tree)?;
     let is_submodule = |node: &Node| node.mode == GITLINK_MODE;
     let submodules = nodes.iter().filter(|(_, node)| is_submodule(node));
     Ok(LaidOut {

@@ -4,7 +4,8 @@
 //! runs. `opened.json` in its `timewarp` directory says that `tw` made it and for what, and holds the snapshot against `prune`. Operation
 //! files of the snapshot are not put in place: they belong to the worktree they were made in.
 //!
-//! Promises: git makes worktrees one at a time; a death in the middle leaves nothing that the next command does not take back
+//! Promises: nothing is written, run or removed but in the very directory that was made, whatever a run puts in its place: it is held open,
+//! and known again by its inode number and the time it was made ([`PinnedDir`]). git makes worktrees one at a time; a death in the middle leaves nothing that the next command does not take back
 //! ([`opening`]); nothing of a scratch is removed before what it holds was saved ([`survey`]).
 
 pub mod known;
@@ -35,8 +36,9 @@ use super::worktrees::{OPENED, OpenedDir};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::command::Git;
 use crate::git::create;
-use crate::git::fs::{Durable, write_atomic};
+use crate::git::fs::{Durable, Root, write_atomic};
 use crate::git::path;
+use crate::git::pinned::{DirId, PinnedDir, Standing};
 use crate::git::private::linked;
 use crate::git::refs::Reason;
 use crate::store::Store;
@@ -71,6 +73,8 @@ pub enum Purpose {
 pub struct Made<'a> {
     /// The context of its worktree.
     pub there: Context<'a>,
+    /// The directory itself.
+    pub dir: PinnedDir,
     /// How many files were laid out.
     pub files: usize,
     /// What one should know of it.
@@ -95,21 +99,23 @@ pub fn make<'a>(
     let present = Present::look(ctx)?;
     let opening = Opening::begin(ctx, &place.dir, &place.parents)?;
     let dirs = place.make_dirs()?;
+    let pinned =
+        PinnedDir::open(&place.dir).context(|| format!("cannot open '{}'", place.dir.display()))?;
     if let Err(error) = add_worktree(ctx, &place.dir, stored) {
         opening::take_back(&ctx.repo, &place.dir)?;
         return Err(error);
     }
     let there = Context::open(&place.dir, ctx.env, ctx.progress).and_then(|there| {
-        check_made(&there, place)?;
-        let maker = say_opened(&there, stored, place, purpose)?;
+        check_made(&there, &pinned)?;
+        let maker = say_opened(&there, stored, (place, pinned.id()), purpose)?;
         drop(opening);
-        let laid_out = lay_out(&there, store, stored, &present)?;
+        let laid_out = lay_out(&there, store, stored, (&pinned.root()?, &present))?;
         Ok((there, maker, laid_out))
     });
     let (there, mut maker, laid_out) = match there {
         Ok(done) => done,
         Err(error) => {
-            remove::failed_open(ctx, &place.dir);
+            remove::failed_open(ctx, &pinned);
             return Err(error);
         }
     };
@@ -128,6 +134,7 @@ pub fn make<'a>(
     }
     Ok(Made {
         there,
+        dir: pinned,
         files: laid_out.files,
         notices,
         maker,
@@ -195,9 +202,9 @@ fn add_worktree(ctx: &Context<'_>, dir: &Path, stored: &Stored) -> Result<()> {
     Ok(())
 }
 
-fn check_made(there: &Context<'_>, place: &Place) -> Result<()> {
-    if there.repo.worktree_root() != place.dir {
-        let message = format!("'{}' did not become a worktree", place.dir.display());
+fn check_made(there: &Context<'_>, dir: &PinnedDir) -> Result<()> {
+    if there.repo.worktree_root() != dir.path() || dir.standing() != Standing::There {
+        let message = format!("'{}' did not become a worktree", dir.path().display());
         return Err(Error::new(Code::Io, message));
     }
     Ok(())
@@ -207,20 +214,20 @@ fn lay_out(
     there: &Context<'_>,
     store: &Store,
     stored: &Stored,
-    present: &Present<'_>,
+    (root, present): (&Root, &Present<'_>),
 ) -> Result<LaidOut> {
     hold(store, stored)?;
     if stored.head.is_none() {
         unborn_head(there, store, stored)?;
     }
-    layout::lay_out(there, store, stored, present)
+    layout::lay_out(there, store, stored, (root, present))
 }
 
 /// Writes down what holds the snapshot, before anything else is done with it. Of a run, its maker is seen to live from then on.
 fn say_opened(
     there: &Context<'_>,
     stored: &Stored,
-    place: &Place,
+    (place, identity): (&Place, DirId),
     purpose: Purpose,
 ) -> Result<Option<File>> {
     let own = there.store()?;
@@ -242,6 +249,7 @@ fn say_opened(
             .iter()
             .map(|dir| stored_path(dir.as_os_str().as_bytes()))
             .collect(),
+        identity: Some(identity),
         extra,
     };
     let bytes = serde_json::to_vec_pretty(&opened).map_err(std::io::Error::from)?;

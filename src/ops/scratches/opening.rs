@@ -105,7 +105,9 @@ pub fn take_back(repo: &Repo, dir: &Path) -> Result<()> {
     }
     // Fails while there are others, which is right.
     let _ = std::fs::remove_dir(&worktrees);
-    if dir.join(".git").is_file() && linked_git_dir(repo, dir).is_none() {
+    // Through a symlink it would be somebody else's.
+    let is_dir = dir.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    if is_dir && dir.join(".git").is_file() && linked_git_dir(repo, dir).is_none() {
         std::fs::remove_file(dir.join(".git")).context(|| cannot_write(dir))?;
     }
     // It was empty or not there, and stays when somebody put something into it.

@@ -189,7 +189,7 @@ fn check_empty(dir: &Path) -> Result<()> {
     }
 }
 
-fn check_outside(ctx: &Context<'_>, dir: &Path) -> Result<()> {
+pub(super) fn check_outside(ctx: &Context<'_>, dir: &Path) -> Result<()> {
     for (inside, what) in [
         (ctx.repo.worktree_root(), "the workspace"),
         (ctx.repo.git_dir(), "the git directory"),

@@ -15,16 +15,15 @@ use crate::git::path;
 use crate::git::tree::{LINK_MODE, Node};
 use crate::ops::Context;
 
-/// Makes a path what `node` is, or takes it away.
+/// Makes a path below `root` what `node` is, or takes it away.
 ///
 /// # Errors
 /// The disk refuses, there is a directory in its place, or the node is a directory or a submodule.
-pub fn put(there: &Context<'_>, full: &[u8], node: Option<Node>) -> Result<()> {
+pub fn put(there: &Context<'_>, root: &Root, full: &[u8], node: Option<Node>) -> Result<()> {
     let what = || format!("cannot write '{}'", path::display(full));
-    let root = Root::open(there.repo.worktree_root())?;
     let (dir, name) = path::split(full);
     let name = OsStr::from_bytes(name);
-    let dir = make_dirs(&root, dir).context(what)?;
+    let dir = make_dirs(root, dir).context(what)?;
     match rustix::fs::unlinkat(&dir, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(errno) => return Err(errno).context(what),

@@ -12,6 +12,7 @@ use super::survey::names;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_at, stamp_of};
 use crate::git::path;
+use crate::git::pinned::{PinnedDir, Standing};
 use crate::ops::Context;
 use crate::ops::worktrees::linked_git_dir;
 use crate::worktree::apply::{content_oid, set_permissions};
@@ -157,13 +158,16 @@ fn leaves(root: &Root, top: &[u8], found: &mut Vec<Vec<u8>>) -> Result<()> {
 ///
 /// # Errors
 /// When something was put into it meanwhile: then it stays a worktree.
-pub fn worktree(dir: &Path, git_dir: &Path, parents: &[PathBuf]) -> Result<()> {
-    let what = || format!("cannot remove '{}'", dir.display());
-    let link = dir.join(".git");
+pub fn worktree(dir: &PinnedDir, git_dir: &Path, parents: &[PathBuf]) -> Result<()> {
+    let what = || format!("cannot remove '{}'", dir.path().display());
+    if dir.standing() != Standing::There {
+        return Err(std::io::Error::other("something else is there by now")).context(what);
+    }
+    let link = dir.path().join(".git");
     let text = crate::git::regular::read(&link).context(what)?;
     // The directory goes only by 'rmdir', which refuses when anything else is in it; so the link goes first, and comes back then.
-    std::fs::remove_file(&link).context(what)?;
-    if let Err(error) = std::fs::remove_dir(dir) {
+    rustix::fs::unlinkat(dir, ".git", AtFlags::empty()).context(what)?;
+    if let Err(error) = std::fs::remove_dir(dir.path()) {
         crate::git::fs::write_atomic_with_mode(&link, &text, crate::git::fs::Durable::No, 0o644)?;
         return Err(error).context(what);
     }
@@ -190,11 +194,11 @@ pub(super) fn metadata(git_dir: &Path) -> Result<()> {
 
 /// Takes back an `open` that failed: the directory was empty before, and all in it is ours. What cannot be removed stays; the
 /// error that brought us here is the one to tell.
-pub fn failed_open(ctx: &Context<'_>, dir: &Path) {
-    let Some(git_dir) = linked_git_dir(&ctx.repo, dir) else {
+pub fn failed_open(ctx: &Context<'_>, dir: &PinnedDir) {
+    let Some(git_dir) = linked_git_dir(&ctx.repo, dir.path()) else {
         return;
     };
-    if let Ok(root) = Root::open(dir)
+    if let Ok(root) = dir.root()
         && let Ok(names) = names(&root, b"")
     {
         for name in names.iter().filter(|name| *name != b".git") {

@@ -14,6 +14,7 @@ use rustix::fs::FlockOperation;
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::pinned::{PinnedDir, Standing};
 use crate::git::tree::Node;
 use crate::ops::Context;
 use crate::ops::capture::{Capture, CaptureOptions, Storing};
@@ -36,6 +37,7 @@ pub struct Scratch<'a> {
     /// What one should know of it.
     pub notices: Vec<String>,
     name: String,
+    dir: PinnedDir,
     source: PathBuf,
     base: Base,
     /// The last experiment, and the state that it holds.
@@ -75,6 +77,7 @@ impl<'a> Scratch<'a> {
         Ok(Self {
             base: Base::of(ctx, stored)?,
             there: made.there,
+            dir: made.dir,
             notices: made.notices,
             name,
             source: ctx.repo.worktree_root().to_owned(),
@@ -90,7 +93,7 @@ impl<'a> Scratch<'a> {
     /// Its snapshot is gone.
     pub(super) fn adopt(
         ctx: &Context<'a>,
-        there: Context<'a>,
+        (there, dir): (Context<'a>, PinnedDir),
         opened: &OpenedDir,
         maker: File,
     ) -> Result<Self> {
@@ -99,12 +102,12 @@ impl<'a> Scratch<'a> {
             let message = format!("'{}' is not the id of a snapshot", opened.snapshot_id);
             Error::new(Code::CorruptRecord, message)
         })?;
-        let dir = there.repo.worktree_root();
-        let name = dir.file_name().unwrap_or_default().to_string_lossy();
+        let name = dir.path().file_name().unwrap_or_default();
         Ok(Self {
             base: Base::of(ctx, &store.read_id(&id)?)?,
             notices: Vec::new(),
-            name: name.into_owned(),
+            name: name.to_string_lossy().into_owned(),
+            dir,
             source: ctx.repo.worktree_root().to_owned(),
             saved: None,
             was_saved: false,
@@ -115,7 +118,32 @@ impl<'a> Scratch<'a> {
 
     /// Where it is.
     pub fn dir(&self) -> &Path {
-        self.there.repo.worktree_root()
+        self.dir.path()
+    }
+
+    /// What is at its place now.
+    pub fn standing(&self) -> Standing {
+        self.dir.standing()
+    }
+
+    /// Refuses when a run has taken it away, or has put something else in its place: that is no scratch, and is left alone.
+    ///
+    /// # Errors
+    /// `HELD`.
+    pub fn check_there(&self) -> Result<()> {
+        let dir = self.dir().display();
+        let message = match self.standing() {
+            Standing::There => return Ok(()),
+            Standing::Gone => format!(
+                "the run took its scratch '{dir}' away: nothing of it is left to be saved or checked"
+            ),
+            Standing::Other(what) => {
+                format!("the run took its scratch away: {what} is at '{dir}', and is left alone")
+            }
+        };
+        Err(Error::new(Code::Held, message).hint(
+            "a run that needs another directory makes one of its own, outside of $TW_SCRATCH",
+        ))
     }
 
     /// Its own name, which no other has.
@@ -128,10 +156,10 @@ impl<'a> Scratch<'a> {
     /// # Errors
     /// The disk refuses, or there is a directory in its place.
     pub fn put(&self, full: &[u8], node: Option<Node>) -> Result<()> {
-        super::put::put(&self.there, full, node)
+        super::put::put(&self.there, &self.dir.root()?, full, node)
     }
 
-    /// A command to run in it, with what a run finds in its environment.
+    /// A command to run in it and nowhere else, with what a run finds in its environment.
     pub fn job(
         &self,
         words: Vec<OsString>,
@@ -162,6 +190,7 @@ impl<'a> Scratch<'a> {
         Job {
             words,
             dir: self.dir().to_owned(),
+            dir_numbers: Some(self.dir.numbers()),
             env,
             // Started from a git hook, it would work in that hook's repository and index.
             without: not_here.map(OsString::from).to_vec(),
@@ -173,9 +202,10 @@ impl<'a> Scratch<'a> {
     /// Takes an experiment. None: nothing differs from the snapshot.
     ///
     /// # Errors
-    /// `HELD` while something else goes on in it; or whatever keeps it from being saved.
+    /// `HELD` while something else goes on in it, or when it is not there any more; or whatever keeps it from being saved.
     pub fn experiment(&mut self, title: &str) -> Result<Option<SnapshotId>> {
         let store = self.there.store()?;
+        self.check_there()?;
         self.check_state()?;
         let seen = std::cell::Cell::new(None);
         let check = |manifest: &mut Manifest| uncapturable(self.dir(), manifest);
@@ -185,6 +215,8 @@ impl<'a> Scratch<'a> {
             ..CaptureOptions::default()
         };
         let about = |capture: &Capture<'_>| {
+            // What was captured was found by its path.
+            self.check_there()?;
             let now = Seen::of(capture)?;
             if now == self.base.seen {
                 return Ok(ControlFlow::Break(None));
@@ -230,24 +262,31 @@ impl<'a> Scratch<'a> {
         Ok(saved)
     }
 
-    /// Takes it away. What was made in it since the last experiment goes: a check's output.
+    /// Takes it away. What was made in it since the last experiment goes: a check's output. Of one that is gone, what made it a worktree
+    /// goes.
     ///
     /// # Errors
-    /// As [`Self::discard`], where no experiment was taken yet; the system refuses.
+    /// As [`Self::discard`], where no experiment was taken yet; the system refuses; something else is in its place.
     pub fn discard_rest(mut self) -> Result<()> {
-        if !self.was_saved {
+        if !self.was_saved && self.standing() != Standing::Gone {
             self.experiment(&format!("left in {}", self.name))?;
         }
         self.take_away()
     }
 
     fn take_away(&mut self) -> Result<()> {
-        let dir = self.dir().to_owned();
         let git_dir = self.there.repo.git_dir().to_owned();
-        trash::throw(&dir)?;
+        let trash = if self.standing() == Standing::Gone {
+            None
+        } else {
+            self.check_there()?;
+            Some(trash::throw(&self.dir)?)
+        };
         // Last: until here git still knows the worktree, and what a death leaves is found by it.
         with_worktrees_held(&self.there, || remove::metadata(&git_dir))?;
-        trash::empty(&trash::trash_of(&dir), self.there.env);
+        if let Some(trash) = trash {
+            trash.empty(self.there.env);
+        }
         Ok(())
     }
 

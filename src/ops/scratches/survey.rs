@@ -48,11 +48,11 @@ pub struct Survey {
     forced_bytes: u64,
 }
 
-/// Looks at everything. Stores nothing.
+/// Looks at everything below `root`, which is the root of that worktree. Stores nothing.
 ///
 /// # Errors
 /// When a directory cannot be read.
-pub fn survey(there: &Context<'_>, store: &Store) -> Result<Survey> {
+pub fn survey(there: &Context<'_>, store: &Store, root: &Root) -> Result<Survey> {
     let wanted = CaptureOptions {
         storing: Storing::No,
         ..CaptureOptions::default()
@@ -65,10 +65,9 @@ pub fn survey(there: &Context<'_>, store: &Store) -> Result<Survey> {
         exclude: output.into_iter().filter(|_| is_asked).collect(),
         ..GlobSettings::default()
     })?;
-    let root = Root::open(there.repo.worktree_root())?;
     let own = OwnDirs::of(&there.repo, &store.objects);
     let mut walk = Walk {
-        root: &root,
+        root,
         own: &own,
         manifest: &seen.manifest,
         globs: &globs,
@@ -124,6 +123,10 @@ impl Walk<'_> {
     fn run(&mut self) -> Result<()> {
         let mut pending: Vec<(Vec<u8>, Inside)> = vec![(Vec::new(), Inside::Judged)];
         while let Some((dir, inside)) = pending.pop() {
+            if matches!(self.root.open_dir(&dir), Err(Errno::XDEV)) {
+                self.refuse(&dir, "something else is mounted there");
+                continue;
+            }
             let names = names(self.root, &dir)?;
             let is_repository = names.iter().any(|name| name == b".git");
             if is_repository && !dir.is_empty() {
