@@ -5,6 +5,7 @@
 //! was.
 
 mod closed;
+mod evidence;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -446,81 +447,6 @@ impl Issue {
     /// The number of the next run.
     pub fn next_run(&self) -> u64 {
         self.runs.iter().map(|run| run.run).max().unwrap_or(0) + 1
-    }
-
-    /// The last check that says something of the issue, and whether it passed; None: there was none. Of a try that is the run that
-    /// was put onto the present, else its best.
-    pub fn evidence(&self) -> Option<(bool, Proof)> {
-        let checked = self.runs.iter().filter(|run| run.passed().is_some());
-        // A replay that fails says something of its command, not of what was done about the issue.
-        let checked = checked.filter(|run| run.replay_id().is_none() || run.passed() == Some(true));
-        let counts = checked.filter(|run| run.try_id().is_none_or(|id| self.stands_for(run, id)));
-        // The later of those at the same second.
-        let last = counts.max_by_key(|run| run.counts_since().to_owned())?;
-        Some((last.passed()?, last.proof()?))
-    }
-
-    /// Whether a run is the one of its try that counts.
-    fn stands_for(&self, run: &Run, id: &str) -> bool {
-        let of_try = || self.runs.iter().filter(|other| other.try_id() == Some(id));
-        let applied = of_try().filter(|other| other.applied_at().is_some());
-        let best = || of_try().find(|other| other.other.contains_key("best"));
-        let chosen = applied.max_by_key(|other| other.applied_at().map(str::to_owned));
-        let chosen = chosen.or_else(best).or_else(|| of_try().next_back());
-        chosen.is_some_and(|chosen| chosen.run == run.run)
-    }
-}
-
-impl Run {
-    fn text(&self, name: &str) -> Option<&str> {
-        self.other.get(name).and_then(Value::as_str)
-    }
-
-    /// The replay that it was a run of.
-    pub fn replay_id(&self) -> Option<&str> {
-        self.text("replay_id")
-    }
-
-    /// When what it made was put onto the present.
-    pub fn applied_at(&self) -> Option<&str> {
-        self.text("applied_at")
-    }
-
-    /// Notes that what it made is in the present now.
-    pub fn set_applied(&mut self, at: &str) {
-        self.other.insert("applied_at".to_owned(), at.into());
-    }
-
-    /// Whether its last check passed; None: there was none.
-    pub fn passed(&self) -> Option<bool> {
-        self.verify.last().map(|check| check.exit_status == 0)
-    }
-
-    fn counts_since(&self) -> &str {
-        let ended = self.applied_at().or(self.ended_at.as_deref());
-        ended.unwrap_or(&self.started_at)
-    }
-
-    /// It as what shows how the issue stands; None without a check.
-    fn proof(&self) -> Option<Proof> {
-        let (kind, id, number) = match (self.try_id(), self.replay_id()) {
-            (Some(id), _) => (ProofKind::Try, Some(id), "try_run"),
-            (None, Some(id)) => (ProofKind::Replay, Some(id), "replay_run"),
-            (None, None) => (ProofKind::Verify, None, "run"),
-        };
-        Some(Proof {
-            kind,
-            id: id.map(str::to_owned),
-            run: self
-                .other
-                .get(number)
-                .and_then(Value::as_u64)
-                .unwrap_or(self.run),
-            issue_run: Some(self.run),
-            experiment_id: self.experiment_id.clone(),
-            command: self.verify.last()?.command.clone(),
-            at: self.counts_since().to_owned(),
-        })
     }
 }
 

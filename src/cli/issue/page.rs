@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
 use crate::ops::issue::{IssueSummary, IssueView};
-use crate::store::issue::{Resolution, Run, Status};
+use crate::store::issue::{Issue, Resolution, Run, Status};
 
 /// A text of several lines, indented, each line cleaned.
 fn paragraph(page: &mut Page, name: &str, body: &str) {
@@ -144,10 +144,7 @@ fn show(page: &mut Page, view: &IssueView) {
             .agent
             .as_deref()
             .map_or(String::new(), |agent| format!(", {agent}"));
-        let claimed = comment.claimed_by.as_deref();
-        let claimed = claimed.map_or(String::new(), |name| {
-            format!(", claimed by {}", clean(name))
-        });
+        let claimed = claimed_by(comment.claimed_by.as_deref());
         let ago = page.options.ago(&comment.at);
         let name = format!("comment, {ago}{}{claimed}", clean(&by));
         paragraph(page, &name, &comment.text);
@@ -158,15 +155,15 @@ fn show(page: &mut Page, view: &IssueView) {
             earlier.status.as_str(),
             page.options.ago(&earlier.until)
         );
-        closed(page, &name, &earlier.resolution);
+        closed(page, &name, (&earlier.resolution, &issue.issue));
     }
     if let Some(resolution) = &issue.resolution {
-        closed(page, "closed", resolution);
+        closed(page, "closed", (resolution, &issue.issue));
     }
 }
 
 /// How it was closed, and what showed that it was solved.
-fn closed(page: &mut Page, name: &str, resolution: &Resolution) {
+fn closed(page: &mut Page, name: &str, (resolution, issue): (&Resolution, &Issue)) {
     let note = resolution.note.as_deref().unwrap_or_default();
     let said = format!("{} {note}", page.options.ago(&resolution.at));
     paragraph(page, name, &said);
@@ -175,7 +172,8 @@ fn closed(page: &mut Page, name: &str, resolution: &Resolution) {
             Some(id) => format!(" of {id}"),
             None => String::new(),
         };
-        let shown = format!("run {}{of}, '{}' passed", proof.run, proof.command);
+        let claimed = claimed_by(issue.claimant(proof));
+        let shown = format!("run {}{of}, '{}' passed{claimed}", proof.run, proof.command);
         paragraph(page, "proof", &shown);
     }
 }
@@ -197,7 +195,15 @@ fn run_line(run: &Run, options: &RenderOptions) -> String {
     if let Some(id) = &run.experiment_id {
         let _ = write!(line, ", {}", clean(id));
     }
+    line.push_str(&claimed_by(run.claimed_by()));
     line
+}
+
+/// Who is said to have made what came from elsewhere; nobody proves it.
+fn claimed_by(name: Option<&str>) -> String {
+    name.map_or(String::new(), |name| {
+        format!(", claimed by {}", clean(name))
+    })
 }
 
 impl Human for IssueView {

@@ -8,8 +8,9 @@ use crate::ops::issue::{self, Verified, Verify};
 /// Run an issue's check and record how it went
 ///
 /// Runs the verify command, or CMD, by 'sh -c' in the root of the working tree. Exit status, duration and the end of the
-/// output (redacted) go into the run. Exits with 1 when the check failed. A verify command that was not approved on this
-/// machine is shown and not run.
+/// output (redacted) go into the run that 'tw issue start' opened here; in the present, into a run that holds checks alone, so that what
+/// was tried before keeps its verdict. Exits with 1 when the check failed. A verify command that was not approved on this machine is
+/// shown and not run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +23,7 @@ pub struct Args {
     #[command(flatten)]
     pub issue: flags::Issue,
 
-    /// Record it in run N instead of the last
+    /// Record it in run N, which was made here
     #[arg(long, value_name = "N")]
     pub run: Option<u64>,
 

@@ -45,8 +45,7 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     let (is_new, issue) = update(ctx, store, id, request.status.as_str(), |issue| {
         // Whoever closes it twice must not count it twice.
         let is_new = of.is_some() && issue.duplicate_of != of;
-        let last = issue.evidence().filter(|(passed, _)| *passed);
-        let proof = named.clone().or(last.map(|(_, proof)| proof));
+        let proof = named.clone().or_else(|| issue.proof());
         issue.set_resolution_aside(&at);
         issue.status = request.status;
         issue.duplicate_of = of;
@@ -161,14 +160,18 @@ fn split(word: &str) -> Result<(&str, Option<u64>)> {
     }
 }
 
-/// Says it when an issue counts as fixed and no check says so.
+/// Says it when an issue counts as fixed and no check says so, or none that was made here.
 fn unproven(issue: &Issue) -> Option<String> {
-    let has_proof = issue
-        .resolution
-        .as_ref()
-        .is_some_and(|how| how.proof.is_some());
-    if issue.status != Status::Fixed || has_proof {
+    if issue.status != Status::Fixed {
         return None;
+    }
+    let proof = issue.resolution.as_ref().and_then(|how| how.proof.as_ref());
+    if let Some(proof) = proof {
+        let (run, name) = (proof.issue_run?, issue.claimant(proof)?.escape_debug());
+        return Some(format!(
+            "closed as fixed, but no check that was made here says so: run {run} is claimed by '{name}'; 'tw issue verify {}' runs one",
+            issue.id
+        ));
     }
     let why = match issue.evidence() {
         Some(_) => "the last check failed",

@@ -205,7 +205,7 @@ pub struct Verify {
     pub issue: String,
     /// Run this in place of the issue's own command; typed on this machine's command line.
     pub command: Option<String>,
-    /// Record it in this run; default the last.
+    /// Record it in this run, which was made here; default the one that is open in this working tree, else one of checks alone.
     pub run: Option<u64>,
     /// The first 12 hex digits of the stored command's sha256: it may run.
     pub allow: Option<String>,

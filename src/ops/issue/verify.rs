@@ -2,6 +2,9 @@
 //!
 //! The stored command runs only when it was approved on this machine (`approval`); one given on the command line is
 //! approved by being given. It runs by `sh -c` in the root of the working tree, without input.
+//!
+//! It says something of the working tree that it ran in, and goes into the run which that is of: the one that is open here when it begins.
+//! In the present it goes into a run that holds checks and nothing else. What somebody tried in the past, or elsewhere, keeps its verdict.
 
 use std::io::{PipeReader, Read as _};
 use std::os::unix::process::ExitStatusExt;
@@ -20,6 +23,7 @@ use crate::store::Store;
 use crate::store::id::IssueId;
 use crate::store::issue::{self, Issue, Run};
 use crate::store::records::Json;
+use crate::store::state::{Mode, State};
 
 /// How much of the end of the output is read.
 const READ: usize = 64 << 10;
@@ -39,27 +43,24 @@ pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
     let mut notices = desk::take_in(ctx, store, id)?;
     let loaded = load(store, id)?;
     notices.extend(loaded.notices);
-    let has_run = |number| loaded.issue.runs.iter().any(|run| run.run == number);
-    if let Some(number) = request.run.filter(|number| !has_run(*number)) {
-        let message = format!("issue {id} has no run {number}");
-        return Err(Error::new(Code::Usage, message).hint(format!("tw issue get {id}")));
-    }
+    // A check may take long: the working tree may be elsewhere, and others may have made runs, when it ends.
+    let target = match request.run {
+        Some(number) => Target::Run(named(id, &loaded.issue, number)?),
+        None => Target::of(&store.dir.state()?, id, &loaded.issue),
+    };
     let command = command(store, id, &loaded.issue, request)?;
+    let begun = ctx.env.now().rfc3339();
     let check = run(ctx, &command)?;
     let now = ctx.env.now().rfc3339();
     let (number, _) = update(ctx, store, id, "verify", |issue| {
-        let last = issue.runs.last().map(|run| run.run);
-        let number = request.run.or(last).unwrap_or(1);
-        if last.is_none() {
-            // A check without a visit to the snapshot.
-            let mut run = Run::begin(number, now.clone(), None);
-            run.ended_at = Some(now.clone());
-            issue.runs.push(run);
-        }
+        let number = target.run(issue, &begun);
         if let Some(run) = issue.run_mut(Some(number)) {
             let passed = check.exit_status == 0;
             run.result = Some(if passed { "passed" } else { "failed" }.to_owned());
             run.verify.push(check.clone());
+            if run.holds_checks_alone() {
+                run.ended_at = Some(now.clone());
+            }
         }
         Ok(number)
     })?;
@@ -74,6 +75,74 @@ pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
         output_tail: check.output_tail,
         notices,
     })
+}
+
+/// The run that somebody named, which is to be one of ours.
+fn named(id: IssueId, issue: &Issue, number: u64) -> Result<u64> {
+    let message = match issue.runs.iter().find(|run| run.run == number) {
+        None => format!("issue {id} has no run {number}"),
+        Some(run) => match run.claimed_by() {
+            None => return Ok(number),
+            Some(name) => format!(
+                "run {number} of issue {id} was made elsewhere, as '{}' claims: a check of here says nothing of it",
+                name.escape_debug()
+            ),
+        },
+    };
+    Err(Error::new(Code::Usage, message).hint(format!("tw issue get {id}")))
+}
+
+/// Where a check is recorded.
+enum Target {
+    /// In this run.
+    Run(u64),
+    /// In the run of this stay in the past, which began with this backup.
+    Stay(Option<String>),
+    /// In a run that holds checks alone.
+    Checks,
+}
+
+impl Target {
+    fn of(state: &State, id: IssueId, issue: &Issue) -> Self {
+        let is_there = state.mode == Mode::Past && state.issue_id == Some(id.to_string());
+        if !is_there {
+            return Self::Checks;
+        }
+        let mut runs = issue.runs.iter().rev();
+        let open = runs.find(|run| is_of_stay(run, state.backup_id.as_deref()));
+        open.map_or_else(
+            || Self::Stay(state.backup_id.clone()),
+            |run| Self::Run(run.run),
+        )
+    }
+
+    /// The number of the run, which is made where there is none.
+    fn run(&self, issue: &mut Issue, begun: &str) -> u64 {
+        let proofs = issue.proofs();
+        let is_it = |run: &&Run| match self {
+            Self::Run(number) => run.run == *number,
+            Self::Stay(backup_id) => is_of_stay(run, backup_id.as_deref()),
+            // What shows how the issue was closed stays as it was.
+            Self::Checks => run.holds_checks_alone() && !proofs.contains(&run.run),
+        };
+        if let Some(run) = issue.runs.iter().rev().find(is_it) {
+            return run.run;
+        }
+        let backup_id = match self {
+            // A start that was killed after its travel left none.
+            Self::Stay(backup_id) => backup_id.clone(),
+            Self::Run(_) | Self::Checks => None,
+        };
+        let number = issue.next_run();
+        let run = Run::begin(number, begun.to_owned(), backup_id);
+        issue.runs.push(run);
+        number
+    }
+}
+
+/// Whether a run is the open one of the stay that began with this backup.
+fn is_of_stay(run: &Run, backup_id: Option<&str>) -> bool {
+    run.ended_at.is_none() && run.backup_id.is_some() && run.backup_id.as_deref() == backup_id
 }
 
 /// What is said of a verify command that was given and is kept without a secret in it: it is another command then.

@@ -211,8 +211,13 @@ impl Local<'_> {
                 let before = known.get(id);
                 let is_ours = before.is_some_and(|before| !before.contains_key("claimed_by"));
                 let sender = self.shared.setter(&name_in_list(list, id));
-                match sender.filter(|edit| edit.by != self.author.by || !is_ours) {
-                    Some(edit) => item.insert("claimed_by".to_owned(), edit.claimant().into()),
+                let others = sender.filter(|edit| edit.by != self.author.by);
+                // What is noted here of something of somebody else's makes it none of ours, nor that it went to no other remote.
+                let known = before.and_then(|before| before.get("claimed_by")).cloned();
+                let others = others.map(|edit| edit.claimant().into()).or(known);
+                let unknown = sender.filter(|_| !is_ours);
+                match others.or_else(|| unknown.map(|edit| edit.claimant().into())) {
+                    Some(name) => item.insert("claimed_by".to_owned(), name),
                     None => item.shift_remove("claimed_by"),
                 };
             }

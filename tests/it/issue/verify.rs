@@ -1,6 +1,9 @@
-//! What a check printed.
+//! What a check printed, and the run that it is recorded in.
+
+use serde_json::{Value, json};
 
 use super::{id, ready, report};
+use crate::sandbox::Sandbox;
 
 #[test]
 fn what_a_check_printed_is_kept_where_a_child_keeps_the_output_open() {
@@ -11,4 +14,63 @@ fn what_a_check_printed_is_kept_where_a_child_keeps_the_output_open() {
     let verified: serde_json::Value = serde_json::from_str(&ran.out()).unwrap();
     assert_eq!(verified["exit_status"], 3);
     assert_eq!(verified["output_tail"], "one\ntwo\n");
+}
+
+fn runs(sandbox: &Sandbox, id: &str) -> Vec<Value> {
+    let issue = sandbox.json(["issue", "get", id])["issue"].clone();
+    issue["runs"].as_array().unwrap().clone()
+}
+
+/// Of a check that may fail.
+fn verified(sandbox: &Sandbox, words: &[&str]) -> Value {
+    let words: Vec<&str> = ["--json", "issue", "verify"]
+        .iter()
+        .chain(words)
+        .copied()
+        .collect();
+    serde_json::from_str(&sandbox.tw(words).out()).unwrap()
+}
+
+#[test]
+fn a_check_of_the_present_leaves_the_verdict_of_a_closed_run() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &["--verify", "test -f fixed"]));
+    sandbox.json(["issue", "start", &id]);
+    sandbox.write("idea", "wrong");
+    assert_eq!(verified(&sandbox, &[&id])["run"], 1);
+    sandbox.json(["return"]);
+    assert_eq!(verified(&sandbox, &[&id])["run"], 2);
+    sandbox.write("fixed", "");
+    assert_eq!(
+        verified(&sandbox, &[&id])["run"],
+        2,
+        "it holds checks alone"
+    );
+    let made = runs(&sandbox, &id);
+    let results: Vec<&Value> = made.iter().map(|run| &run["result"]).collect();
+    assert_eq!(results, ["failed", "passed"]);
+    assert_eq!(made[1]["verify"].as_array().unwrap().len(), 2);
+    let closed = sandbox.json(["issue", "close", &id]);
+    assert_eq!(closed["issue"]["resolution"]["proof"]["run"], 2);
+    // What shows how it was closed stays as it was.
+    sandbox.remove("fixed");
+    assert_eq!(verified(&sandbox, &[&id])["run"], 3);
+    assert_eq!(runs(&sandbox, &id)[1]["result"], "passed");
+}
+
+#[test]
+fn a_check_is_of_the_run_that_was_open_when_it_began() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let tw = env!("CARGO_BIN_EXE_tw");
+    let start = format!("{tw} issue start {id} -q");
+    assert_eq!(verified(&sandbox, &[&id, "--", &start])["run"], 2);
+    let made = runs(&sandbox, &id);
+    assert_eq!(
+        (&made[0]["verify"], &made[0]["ended_at"]),
+        (&json!([]), &Value::Null)
+    );
+    let home = format!("{tw} return -q");
+    assert_eq!(verified(&sandbox, &[&id, "--", &home])["run"], 1);
+    assert_eq!(runs(&sandbox, &id)[0]["result"], "passed");
 }

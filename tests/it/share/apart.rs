@@ -442,3 +442,40 @@ fn what_was_exchanged_is_forgotten_when_the_remote_has_moved() {
     a.json(["share", "init", "origin"]);
     assert!(!a.depot().exists());
 }
+
+#[test]
+fn a_run_of_others_is_shown_as_theirs_and_is_no_proof_without_a_word() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let id = a.report("s");
+    a.json(["push"]);
+    b.json(["pull"]);
+    b.json(["issue", "verify", &id, "--", "true"]);
+    b.json(["push"]);
+    a.json(["pull"]);
+    let shown = a.tw(["issue", "show", &id]).out();
+    assert!(
+        shown.contains(", check ended with 0, claimed by b's\n"),
+        "{shown}"
+    );
+    let (error, _) = a.json_error(["issue", "verify", &id, "--run", "1", "--", "true"]);
+    assert_eq!(error["code"], "USAGE", "{error}");
+    let closed = a.json(["issue", "close", &id]);
+    let said = closed["notices"].to_string();
+    assert!(said.contains("run 1 is claimed by 'b\\\\'s'"), "{said}");
+    assert_eq!(closed["issue"]["resolution"]["proof"]["issue_run"], 1);
+    let shown = a.tw(["issue", "show", &id]).out();
+    assert!(shown.contains("'true' passed, claimed by b's\n"), "{shown}");
+    // A check of here goes into a run of here, and is the proof then.
+    assert_eq!(a.json(["issue", "verify", &id, "--", "true"])["run"], 2);
+    let closed = a.json(["issue", "close", &id]);
+    assert_eq!(closed["notices"], json!([]));
+    assert_eq!(closed["issue"]["resolution"]["proof"]["issue_run"], 2);
+    a.json(["push"]);
+    b.json(["pull"]);
+    let runs = b.json(["issue", "get", &id])["issue"]["runs"].clone();
+    assert_eq!(
+        (&runs[0]["claimed_by"], &runs[1]["claimed_by"]),
+        (&Value::Null, &json!("a's"))
+    );
+}
