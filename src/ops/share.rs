@@ -1,17 +1,25 @@
 //! Naming a remote to share records with, how that stands, what would be found in them, and the end of it. None of it talks to the network.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
 use super::sharing::exchange::Plan;
+use super::sharing::fields::{Kind, TIMES};
 use super::sharing::own::Own;
 use super::sharing::scan;
-use super::sharing::{Changed, Prompts, Setup, check_remote, depot, forget_exchanged, lock};
+use super::sharing::tree::SharedTree;
+use super::sharing::{
+    Changed, Prompts, Setup, author, check_remote, depot, forget_exchanged, lock,
+};
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::depot::Depot;
-use crate::store::names::{SHARED_BRANCH, SHARED_REF, SHARED_SEEN};
+use crate::store::Store;
+use crate::store::names::{SHARED_BRANCH, SHARED_OWN, SHARED_REF, SHARED_SEEN};
+use crate::text::listed;
 
 /// What is asked of `share init`.
 #[derive(Debug, Clone)]
@@ -65,8 +73,10 @@ pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Named> {
         Some(_) => None,
         None => Setup::last(ctx, store)?,
     };
+    let mut notices = Vec::new();
     if place.or(last.as_ref().filter(same)).is_none() {
         // It was another remote's.
+        notices.extend(set_by_others(ctx, store, &request.remote)?);
         forget_exchanged(store)?;
     }
     if changed {
@@ -79,7 +89,6 @@ pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Named> {
         };
         wanted.write(store)?;
     }
-    let mut notices = Vec::new();
     let was_redacted = before.is_some_and(|before| before.prompts == Prompts::Redacted);
     if was_redacted && request.prompts == Prompts::None {
         notices.push("conversations that were pushed before stay where they are".to_owned());
@@ -91,6 +100,47 @@ pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Named> {
         changed,
         notices,
     })
+}
+
+/// Says that fields of our issues which others set, over the remote that was named before, go along with them: an issue says what each field
+/// holds, and not who set it. Runs and comments say so.
+fn set_by_others(ctx: &Context<'_>, store: &Store, remote: &str) -> Result<Option<String>> {
+    let Some(depot) = depot(store)? else {
+        return Ok(None);
+    };
+    let mut tree = SharedTree::of(Some(&depot), depot.refs.read(SHARED_OWN)?)?;
+    let author = author(ctx, store)?;
+    let mut set = BTreeMap::new();
+    let keys: Vec<_> = tree.records.keys().cloned().collect();
+    for key in keys.into_iter().filter(|key| key.0 == Kind::Issue) {
+        let Some(record) = tree.record(Some(&depot), &key)? else {
+            continue;
+        };
+        if record.claimed_by(&author).is_some() || record.deletion().is_some() {
+            continue;
+        }
+        let fields = record.view().into_keys().filter(|name| {
+            let is_item = ["runs/", "comments/"]
+                .iter()
+                .any(|list| name.starts_with(list));
+            let setter = record.setter(name).filter(|edit| edit.by != author.by);
+            !is_item && !TIMES.contains(&name.as_str()) && setter.is_some()
+        });
+        let fields: Vec<String> = fields.collect();
+        if !fields.is_empty() {
+            set.insert(key.1, fields);
+        }
+    }
+    if set.is_empty() {
+        return Ok(None);
+    }
+    let shown = set
+        .iter()
+        .map(|(id, fields)| format!("{id} ({})", fields.join(", ")));
+    Ok(Some(format!(
+        "fields that others set in issues of yours go to '{remote}' with them: {}",
+        listed(shown, 5)
+    )))
 }
 
 /// Answer of `share status`.

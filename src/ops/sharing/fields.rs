@@ -238,6 +238,19 @@ fn flatten(kind: Kind, above: &str, json: Json, fields: &mut Fields) {
     }
 }
 
+/// The names of the runs and comments of an issue that others are said to have put into it.
+pub fn names_of_others(id: &str, by: &str, json: &Json) -> Vec<String> {
+    let mut names = Vec::new();
+    for list in ["runs", "comments"] {
+        let items = json.get(list).and_then(Value::as_array);
+        let items = items.into_iter().flatten();
+        let others = items.filter(|item| item.get("claimed_by").is_some_and(Value::is_string));
+        let ids = others.filter_map(|item| item_of(id, by, item));
+        names.extend(ids.map(|(id, _)| name_in_list(list, &id)));
+    }
+    names
+}
+
 /// A thing of a list by its id, as it is shared.
 fn item_of(record: &str, by: &str, item: &Value) -> Option<(String, Value)> {
     let mut item = item.as_object()?.clone();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::experiments;
-use super::fields::{Fields, Kind, take_apart};
+use super::fields::{Fields, Kind, names_of_others, take_apart};
 use super::record::{Author, LONGEST_NAME, Shared};
 use super::sessions;
 use super::setup::{Prompts, Setup, author};
@@ -247,6 +247,7 @@ impl Own {
         let at = times.iter().find_map(|name| json.get(*name)?.as_str());
         let at = at.and_then(Moment::parse_rfc3339);
         let mut shared = self.tree.record(depot, &key)?.unwrap_or_default();
+        self.leave_items_elsewhere(&key, &json, (&shared, &mut now));
         let at = at.unwrap_or_else(|| ctx.env.now());
         let is_edited = shared.edit(&now, at, &self.author);
         let settled = settled(&shared, &json);
@@ -275,6 +276,31 @@ impl Own {
         };
         if is_of_others && !self.tree.records.contains_key(key) {
             self.elsewhere.insert(key.clone());
+        }
+    }
+
+    /// The same of the runs and comments that others put into an issue: they go where they came from, and nowhere else.
+    fn leave_items_elsewhere(
+        &mut self,
+        (kind, id): &Key,
+        json: &Json,
+        (shared, now): (&Shared, &mut Fields),
+    ) {
+        let is_elsewhere = self.elsewhere.contains(&(*kind, id.clone()));
+        if *kind != Kind::Issue || is_elsewhere {
+            return;
+        }
+        let before = now.len();
+        for name in names_of_others(id, &self.author.by, json) {
+            if shared.setter(&name).is_none() {
+                now.remove(&name);
+            }
+        }
+        let count = before - now.len();
+        if count > 0 {
+            let what = format!("{count} of its runs and comments came from another remote");
+            self.notices
+                .push(format!("issue {id}: {what}, and stay here"));
         }
     }
 

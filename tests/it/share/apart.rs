@@ -479,3 +479,52 @@ fn a_run_of_others_is_shown_as_theirs_and_is_no_proof_without_a_word() {
         (&Value::Null, &json!("a's"))
     );
 }
+
+/// Runs and comments say whose they are, and stay; fields do not, and it is said which go along.
+#[test]
+fn what_others_wrote_into_an_issue_of_ours_goes_to_no_other_remote() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let id = a.report("ours");
+    a.json(["push"]);
+    b.json(["pull"]);
+    b.json(["issue", "comment", &id, "-m", "BENCOMMENT"]);
+    b.json(["issue", "edit", &id, "--suspected-cause", "BENCAUSE"]);
+    b.json(["issue", "verify", &id, "--", "echo BENRUN"]);
+    b.json(["push"]);
+    a.json(["pull"]);
+    hub.sandbox
+        .git_in(hub.sandbox.root(), ["init", "-q", "--bare", "other.git"]);
+    let other = hub.sandbox.root().join("other.git");
+    a.git(["remote", "add", "other", other.to_str().unwrap()]);
+    let named = a.json(["share", "init", "other"]);
+    let said = format!(
+        "fields that others set in issues of yours go to 'other' with them: {id} (suspected_cause)"
+    );
+    assert_eq!(named["notices"], json!([said]));
+    for round in ["first", "second"] {
+        a.json(["issue", "comment", &id, "-m", round]);
+        let pushed = a.json(["push"]);
+        let said = pushed["notices"].to_string();
+        let stays = "2 of its runs and comments came from another remote, and stay here";
+        assert!(said.contains(stays), "{round}: {said}");
+        let reached = hub.sandbox.git_in(
+            &other,
+            ["rev-list", "--objects", "--all", "--no-object-names"],
+        );
+        for object in reached.lines() {
+            let text = hub.sandbox.git_in(&other, ["cat-file", "-p", object]);
+            for theirs in ["BENCOMMENT", "BENRUN"] {
+                assert!(!text.contains(theirs), "{round}: {text}");
+            }
+        }
+        // Here it is all there, and theirs.
+        let issue = a.json(["issue", "get", &id])["issue"].clone();
+        assert_eq!(
+            issue["comments"][0]["claimed_by"], "b's",
+            "{round}: {issue}"
+        );
+        assert_eq!(issue["runs"][0]["claimed_by"], "b's", "{round}: {issue}");
+        a.json(["pull"]);
+    }
+}
