@@ -361,6 +361,19 @@ impl Issue {
             .retain(|lost| !fields.contains(&lost.field.as_str()));
     }
 
+    /// The same for every field that is not as it was before, whoever set it by which way.
+    pub fn settle_changed(&mut self, before: &Self) {
+        if self.conflicts.is_empty() {
+            return;
+        }
+        let (then, now) = (before.to_json(), self.to_json());
+        let (then, now) = (Value::Object(then), Value::Object(now));
+        // The name of a field is a pointer of JSON.
+        let at = |json: &Value, field: &str| json.pointer(&format!("/{field}")).cloned();
+        self.conflicts
+            .retain(|lost| at(&then, &lost.field) == at(&now, &lost.field));
+    }
+
     /// An open issue that says nothing yet.
     pub fn new(id: IssueId, snapshot_id: SnapshotId, at: String) -> Self {
         Self {

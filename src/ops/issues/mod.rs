@@ -305,6 +305,7 @@ pub fn update_at<T>(
         if let Some(at) = at {
             issue.snapshot_id = at.id;
         }
+        issue.settle_changed(&before);
         if issue != before {
             issue.updated_at = now.rfc3339();
             *json = issue.to_json();

@@ -528,3 +528,56 @@ fn what_others_wrote_into_an_issue_of_ours_goes_to_no_other_remote() {
         a.json(["pull"]);
     }
 }
+
+#[test]
+fn who_sets_a_field_on_the_desk_or_closes_the_issue_has_decided() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let id = a.report("s");
+    a.json(["push"]);
+    b.json(["pull"]);
+    for (clone, text) in [(&b, "B"), (&a, "A")] {
+        clone.json([
+            "issue",
+            "edit",
+            &id,
+            "--symptom",
+            text,
+            "--suspected-cause",
+            text,
+        ]);
+        clone.json(["issue", "experiment", &id, "--repro", text]);
+    }
+    b.json(["push"]);
+    a.json(["pull"]);
+    let lost = || {
+        let issue = a.json(["issue", "get", &id])["issue"].clone();
+        let lost = issue["conflicts"].as_array().cloned().unwrap_or_default();
+        let fields = lost
+            .iter()
+            .map(|one| one["field"].as_str().unwrap().to_owned());
+        fields.collect::<Vec<_>>()
+    };
+    assert_eq!(lost(), ["experiment/repro", "suspected_cause", "symptom"]);
+    for (file, decided, left) in [
+        (
+            "issue.json",
+            "symptom",
+            vec!["experiment/repro", "suspected_cause"],
+        ),
+        ("experiment.md", "repro", vec!["suspected_cause"]),
+    ] {
+        let path = a.dir.join(format!(".timewarp/issues/{id}/{file}"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let edited = match decided {
+            "symptom" => ["A", "B"].iter().fold(text, |text, one| {
+                text.replace(&format!("\"symptom\": \"{one}\""), "\"symptom\": \"DESK\"")
+            }),
+            _ => ["A", "B"].iter().fold(text, |text, one| {
+                text.replace(&format!("## Repro\n\n{one}\n"), "## Repro\n\nDESK\n")
+            }),
+        };
+        std::fs::write(&path, edited).unwrap();
+        assert_eq!(lost(), left, "{file}");
+    }
+}
