@@ -69,10 +69,13 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Whether somebody else had the ref at that moment.
+    /// Whether somebody else had the ref at that moment. A ref below it, or one that it would be below, stays there.
     pub fn is_race(&self) -> bool {
         const WORDS: [&str; 3] = ["cannot lock ref", "failed to update ref", "fetch first"];
-        WORDS.iter().any(|words| self.reason.contains(words))
+        let is_in_the_way = [&self.reason, &self.said]
+            .iter()
+            .any(|text| text.contains("cannot create"));
+        !is_in_the_way && WORDS.iter().any(|words| self.reason.contains(words))
     }
 }
 

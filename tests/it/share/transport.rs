@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
-use super::hub::{Clone_, Hub};
+use super::hub::{Clone_, Hub, REF};
 use crate::sandbox::{is_root, skipped};
 
 /// `git http-backend` behind a listener on the loopback, until it is dropped.
@@ -414,4 +414,21 @@ fn a_remote_that_sends_without_end_is_cut_off_and_leaves_nothing() {
     assert_eq!(b.json(["issue", "list"])["count"], 1);
     // It is only too much for that limit.
     assert_eq!(b.json(["pull"])["refused"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_ref_below_ours_on_the_remote_is_no_race() {
+    let hub = Hub::new();
+    let a = hub.sharing("a");
+    a.report("s");
+    let tree = hub.git(["hash-object", "-t", "tree", "-w", "/dev/null"]);
+    let commit = hub.git(["commit-tree", "-m", "x", tree.trim()]);
+    hub.git(["update-ref", &format!("{REF}/x"), commit.trim()]);
+    let (error, code) = a.json_error(["push"]);
+    assert_eq!((error["code"].as_str(), code), (Some("IO"), 1), "{error}");
+    let said = error["message"].as_str().unwrap();
+    assert!(
+        said.contains("does not take") && said.contains("cannot create"),
+        "{said}"
+    );
 }
