@@ -337,10 +337,14 @@ impl Settings {
                 .iter()
                 .find(|key| key.git.eq_ignore_ascii_case(&entry.key));
             let Some(key) = key else { continue };
-            if let Err(fault) = self.take(key, &entry) {
+            // Its user need not have git, which would not find it either.
+            let is_kept_by_tw = repo.is_private() && entry.level == ConfigLevel::Local;
+            let own = is_kept_by_tw.then(|| format!("tw config --unset {}", key.name));
+            if let Err(mut fault) = self.take(key, &entry) {
+                fault.fix = own.unwrap_or(fault.fix);
                 self.faults.push(fault);
             } else if key.is_list() {
-                let removal = removal(key, &entry);
+                let removal = own.unwrap_or_else(|| removal(key, &entry));
                 self.removals.push((key.name, entry.text(), removal));
             }
         }

@@ -206,7 +206,7 @@ fn secret_notice(
     // A power cut costs no more than to be told twice.
     fs::write_atomic(&told, b"", fs::Durable::No)?;
     Ok(Some(format!(
-        "the snapshot holds files with secret-looking names ('{}'); to leave them out: git config --add timewarp.exclude '{first}'",
+        "the snapshot holds files with secret-looking names ('{}'); to leave them out: tw config --add exclude '{first}'",
         found.join("', '")
     )))
 }

@@ -603,3 +603,22 @@ fn a_killed_travel_is_undone_or_done_without_git() {
     let stage = Stage::new(sandbox, &["travel", &snapshot], Some(home));
     assert!(stage.crash_everywhere() >= 20);
 }
+
+#[test]
+fn what_is_said_to_do_can_be_done_there() {
+    let (sandbox, _) = begun();
+    sandbox.write(".env", "KEY=1\n");
+    let said = sandbox.tw(["snapshot"]).err();
+    assert!(said.contains("tw config --add exclude '.env'"), "{said}");
+    let (error, _) = sandbox.json_error(["share", "init", "origin"]);
+    let hint = error["hints"].to_string();
+    assert!(
+        hint.contains("'git --git-dir=") && hint.contains("remote add"),
+        "{hint}"
+    );
+    let file = sandbox.git_dir().join("config");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}[timewarp]\n\tkeepDays = never\n")).unwrap();
+    let warned = sandbox.json(["config"])["warnings"].to_string();
+    assert!(warned.contains("tw config --unset keep_days"), "{warned}");
+}

@@ -24,6 +24,7 @@ use crate::store::names::{
     SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_REF, SHARED_SNAPSHOTS_SEEN,
 };
 use crate::store::state::parse_versioned;
+use crate::text::typed_path;
 
 const VERSION: u32 = 1;
 /// The file in the common `timewarp` directory.
@@ -276,8 +277,15 @@ pub fn check_remote(ctx: &Context<'_>, remote: &str) -> Result<()> {
         return Ok(());
     }
     let message = format!("'{remote}' is not a remote of this repository");
-    Err(Error::new(Code::InvalidConfig, message)
-        .hint("'git remote' lists them, 'git remote add NAME URL' adds one"))
+    Err(
+        Error::new(Code::InvalidConfig, message).hint(if ctx.repo.is_private() {
+            // git does not find it by itself.
+            let there = typed_path(ctx.repo.git_dir());
+            format!("with git, 'git --git-dir={there} remote add NAME URL' adds one")
+        } else {
+            "'git remote' lists them, 'git remote add NAME URL' adds one".to_owned()
+        }),
+    )
 }
 
 /// Under which names this repository's edits go out: a digest of its id, which itself stays here, and the name that git is told.

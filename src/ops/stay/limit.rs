@@ -123,5 +123,5 @@ fn too_much(files: &[NewFile], total: u64) -> Error {
     )
     .paths("paths", &paths)
     .hint("tw return --discard (leaves them out of the experiment, and in place)")
-    .hint("or raise the limit: git config timewarp.experimentLimit 10g")
+    .hint("or raise the limit: tw config experiment_limit 10g")
 }

@@ -65,7 +65,7 @@ fn secret_looking_names_are_said_once_with_the_line_that_leaves_them_out() {
     assert!(
         first
             .err()
-            .contains("git config --add timewarp.exclude 'tls/server.pem'"),
+            .contains("tw config --add exclude 'tls/server.pem'"),
         "{}",
         first.err()
     );
