@@ -174,6 +174,14 @@ fn head(page: &mut Page, head: &HeadReport) {
     if head.restored {
         return;
     }
+    let oid = head.oid.map(|oid| oid.to_string()).unwrap_or_default();
+    if head.reason.as_deref() == Some("tag-gone") {
+        page.line(format!(
+            "  HEAD is detached at {}: the tag that it was at is gone",
+            short(&oid)
+        ));
+        return;
+    }
     let reference = head.reference.as_deref().unwrap_or("its branch");
     let branch = clean(reference.strip_prefix("refs/heads/").unwrap_or(reference));
     let why = match head.reason.as_deref() {
@@ -183,7 +191,6 @@ fn head(page: &mut Page, head: &HeadReport) {
         Some("checked-out-elsewhere") => "is checked out in another worktree",
         _ => "could not be taken up again",
     };
-    let oid = head.oid.map(|oid| oid.to_string()).unwrap_or_default();
     page.line(format!(
         "  HEAD stays detached at {}: branch '{branch}' {why}",
         short(&oid)

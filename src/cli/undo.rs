@@ -161,6 +161,7 @@ fn head_words(reason: &str) -> String {
         "branch-gone" => "its branch is gone".to_owned(),
         "branch-broken" => "its branch is broken".to_owned(),
         "checked-out-elsewhere" => "its branch is checked out in another worktree".to_owned(),
+        "tag-gone" => "the tag that it was at is gone".to_owned(),
         other => clean(other),
     }
 }

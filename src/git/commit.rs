@@ -1,11 +1,11 @@
-//! Commit objects: what they name, and their messages.
+//! Commit objects: what they name, and their messages; and which object a tag leads to.
 //!
 //! Read from their bytes: neither grafts nor replacements count, and an author or a message need not be UTF-8. Leaves out which
 //! commits are reachable from which: see [`super::history`].
 
 use crate::git::Oid;
 
-use super::objects::{ObjectKind, ObjectStore};
+use super::objects::{ObjectKind, ObjectStore, missing};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 
@@ -83,7 +83,34 @@ pub fn commit_text(tree: Oid, parents: &[Oid], message: &str, at: Moment) -> Str
     text
 }
 
+/// The object that a tag names.
+pub(super) fn tagged(bytes: &[u8]) -> Option<Oid> {
+    let line = bytes.split(|byte| *byte == b'\n').next()?;
+    Oid::from_hex_bytes(line.strip_prefix(b"object ")?).ok()
+}
+
 impl ObjectStore {
+    /// What a tag leads to, by way of other tags where there are any, and its kind; any other object is that itself.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD`: one of them is missing or damaged.
+    pub fn peel(&self, oid: Oid) -> Result<(Oid, ObjectKind)> {
+        let mut at = oid;
+        // An id is the hash of what names the next one: it cannot go round in a circle.
+        loop {
+            match self.header(at)? {
+                Some((ObjectKind::Tag, _)) => {
+                    let (_, bytes) = self.read(at)?;
+                    at = tagged(&bytes).ok_or_else(|| {
+                        Error::new(Code::CorruptRecord, format!("tag {at} is not well formed"))
+                    })?;
+                }
+                Some((kind, _)) => return Ok((at, kind)),
+                None => return Err(missing(at)),
+            }
+        }
+    }
+
     /// A commit.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use super::Oid;
 use super::create;
 use super::fs::{Durable, read_optional, remove_optional, sync_parent, write_atomic_with_mode};
 use super::objects::{ObjectStore, PartOfId};
+use super::path;
 use super::refs::{LogEntry, OwnChange, RefFormat, Refs, Value, head_of};
 use super::regular::{self, Links};
 use super::repo::Repo;
@@ -25,12 +26,8 @@ impl Repo {
         if self.refs().format() == RefFormat::Reftable {
             return Ok(raw_text(self.refs().read_value("HEAD")?));
         }
-        String::from_utf8(raw_head_in(self.git_dir())?).map_err(|_| {
-            Error::new(
-                Code::UnsupportedRepository,
-                "HEAD names a branch that is not UTF-8",
-            )
-        })
+        let raw = raw_head_in(self.git_dir())?;
+        String::from_utf8(raw).map_err(|error| not_utf8("HEAD", error.as_bytes()))
     }
 
     /// Puts HEAD's bytes in place, whole, and when `log` is given tells its reflog so. The caller holds `HEAD.lock`.
@@ -52,9 +49,9 @@ impl Repo {
         let Some((at, message)) = log else {
             return self.write_raw_head(after);
         };
-        let old = self.head()?.oid;
+        let old = self.head_target()?;
         self.write_raw_head(after)?;
-        self.append_head_reflog(old, self.head()?.oid, at, message)
+        self.append_head_reflog(old, self.head_target()?, at, message)
     }
 
     fn move_reftable_head(
@@ -233,6 +230,19 @@ fn raw_text(head: Option<Value>) -> String {
         Some(Value::Direct(oid)) => format!("{oid}\n"),
         Some(Value::Symbolic(name)) => format!("ref: {name}\n"),
         None => String::new(),
+    }
+}
+
+/// What is said of a ref that names another one which is no text. A name of ours is one.
+pub(super) fn not_utf8(name: &str, target: &[u8]) -> Error {
+    let target = target.strip_prefix(b"ref: ").unwrap_or(target);
+    let shown = path::display(target.trim_ascii_end());
+    let message = format!("{name} names the ref '{shown}', which is not UTF-8");
+    let error = Error::new(Code::UnsupportedRepository, message);
+    if name == "HEAD" {
+        error.hint("'git checkout --detach' leaves that branch, with files and index as they are; 'git branch -m NAME' gives it another name")
+    } else {
+        error
     }
 }
 

@@ -32,8 +32,9 @@ use self::config::{Config, Dirs, Sources};
 use self::discover::{Discovered, Limits};
 use crate::env::Env;
 use crate::error::{Result, ResultExt};
+use crate::git::objects::ObjectStore;
 use crate::git::refs::{RefFormat, Refs};
-use crate::git::{ObjectFormat, private, regular};
+use crate::git::{ObjectFormat, Oid, private, regular};
 
 /// An open repository with a working tree.
 pub struct Repo {
@@ -176,8 +177,24 @@ impl Repo {
         }
     }
 
-    /// Where HEAD points, read afresh.
-    pub fn head(&self) -> Result<Head> {
+    /// Where HEAD points, read afresh, with the commit that it leads to.
+    ///
+    /// # Errors
+    /// HEAD cannot be read. An object that is not there is none.
+    pub fn head(&self, objects: &ObjectStore) -> Result<Head> {
+        Ok(self.head_unpeeled()?.peeled(objects))
+    }
+
+    /// The object that HEAD or its ref names, which may be a tag; None when unborn.
+    ///
+    /// # Errors
+    /// HEAD cannot be read.
+    pub fn head_target(&self) -> Result<Option<Oid>> {
+        Ok(self.head_unpeeled()?.oid)
+    }
+
+    /// [`Self::head`], with a tag left as it is.
+    pub(in crate::git) fn head_unpeeled(&self) -> Result<Head> {
         if self.refs.format() == RefFormat::Reftable {
             return head::read_reftable(&self.refs);
         }

@@ -192,7 +192,7 @@ fn said(
             names.join(", ")
         ));
     }
-    let Some(head) = there.repo.head()?.oid else {
+    let Some(head) = there.repo.head(&store.objects)?.oid else {
         return Ok(said);
     };
     let id = SnapshotId::parse(&opened.snapshot_id);

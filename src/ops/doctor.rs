@@ -11,6 +11,7 @@ pub use private::outside;
 
 use super::Context;
 use super::gitview::read_index;
+use super::head_commit::head_tree;
 use super::issues::desk::exclude::{check_desk, is_desk_excluded};
 use super::outcome::{Check, CheckStatus, Checkup};
 use super::refspecs;
@@ -42,7 +43,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     let mut checks = vec![
         git(ctx),
         config(ctx),
-        tell("head", head(ctx)),
+        tell("head", head(ctx, store)),
         tell("index", index(ctx, store)),
         states(ctx, &worktrees),
         interrupted(&worktrees),
@@ -145,8 +146,9 @@ fn index(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
     read_index(&ctx.repo, &store.objects).map(|_| ok("can be read"))
 }
 
-fn head(ctx: &Context<'_>) -> Result<Finding> {
-    let head = ctx.repo.head()?;
+fn head(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
+    let head = ctx.repo.head(&store.objects)?;
+    head_tree(ctx, store, &head)?;
     Ok(match ctx.repo.broken_branch(&head) {
         Some(message) => broken(message, None),
         None => ok("HEAD can be read"),

@@ -24,6 +24,7 @@ pub mod exports;
 pub mod find;
 pub mod fingerprint;
 pub mod gitview;
+mod head_commit;
 pub mod here;
 pub mod history;
 pub mod holders;

@@ -218,7 +218,7 @@ pub struct HeadReport {
     pub oid: Option<Oid>,
     /// HEAD is on its branch again (or was detached or unborn and is so again).
     pub restored: bool,
-    /// Why it is not: `branch-moved`, `branch-gone`, `branch-broken` or `checked-out-elsewhere`.
+    /// Why it is not: `branch-moved`, `branch-gone`, `branch-broken`, `checked-out-elsewhere`, or `tag-gone` for a tag.
     pub reason: Option<String>,
 }
 

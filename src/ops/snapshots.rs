@@ -20,6 +20,7 @@ use crate::git::objects::ObjectKind;
 use crate::store::Store;
 use crate::store::address::valid_label_among;
 use crate::store::id::IdKind;
+use crate::store::snapshot::HeadRecord;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::store::workspace::Covered;
@@ -141,8 +142,9 @@ fn candidates(ctx: &Context<'_>, store: &Store, request: &Take) -> Result<Vec<St
 
 /// Whether a snapshot has everything as a capture saw it.
 fn is_as_seen(store: &Store, stored: &Stored, seen: &Capture<'_>) -> Result<bool> {
-    let head = &stored.record.head;
-    let same_head = stored.head == seen.head.oid && head.reference == seen.head.reference;
+    let (head, now) = (&stored.record.head, HeadRecord::from(&seen.head));
+    let same_head =
+        stored.head == seen.head.oid && head.reference == now.reference && head.tag == now.tag;
     if seen.tree != stored.tree || !same_head {
         return Ok(false);
     }

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Context;
+use super::head_commit::head_tree;
 use super::history::{Here, in_order, newest};
 use super::outcome::{Counts, Head, Interrupted, RepositoryInfo, Role, SnapshotView, Status};
 use super::snapshots::view;
@@ -73,7 +74,13 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
     let current = seen(current(store, &state));
     let stands_on = stands_on(ctx, store, &state, interrupted.is_some())?;
     let work = work::look(ctx, store, &state, stands_on.as_ref(), &mut notices);
-    notices.extend(ctx.repo.broken_branch(&ctx.repo.head()?));
+    let head = ctx.repo.head(&store.objects)?;
+    notices.extend(ctx.repo.broken_branch(&head));
+    if let Err(error) = head_tree(ctx, store, &head) {
+        let hints = error.hints().iter().map(String::as_str);
+        let said: Vec<&str> = [error.message()].into_iter().chain(hints).collect();
+        notices.push(said.join("; "));
+    }
     let workspace = membership(ctx)?;
     Ok(Status {
         mode: state.mode,
@@ -133,7 +140,7 @@ fn fields(ctx: &Context<'_>, state: &State) -> Map<String, Value> {
 }
 
 fn repository(ctx: &Context<'_>, store: &Store) -> Result<RepositoryInfo> {
-    let head = ctx.repo.head()?;
+    let head = ctx.repo.head(&store.objects)?;
     let count = |kind| count(ctx, store, kind);
     Ok(RepositoryInfo {
         workspace_root: ctx.repo.worktree_root().to_owned(),

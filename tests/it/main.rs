@@ -35,6 +35,7 @@ mod foreign;
 mod fuzz;
 mod gc;
 mod golden;
+mod heads;
 mod hook;
 mod hostile;
 mod init;

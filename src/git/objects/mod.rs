@@ -40,6 +40,7 @@ pub use hash::{Hasher, hash, is_collision};
 pub use keep::KeptPack;
 pub use new::{NewObjects, Storage};
 pub use part::PartOfId;
+pub(in crate::git) use read::missing;
 pub use reclaim::{Reclaimed, Thoroughness};
 pub use same::{is_blob, reads_blob};
 pub use store::ObjectStore;

@@ -414,7 +414,8 @@ pub(super) fn stream_proven(
     }
 }
 
-fn missing(oid: Oid) -> Error {
+/// What is said of an object that is nowhere.
+pub(in crate::git) fn missing(oid: Oid) -> Error {
     Error::new(Code::CorruptRecord, format!("object {oid} is missing"))
 }
 

@@ -17,6 +17,7 @@ use super::store::ObjectStore;
 use super::temp::Target;
 use super::{ObjectWriter, WriteMode, loose};
 use crate::error::{Result, ResultExt};
+use crate::git::commit::tagged;
 use crate::git::fs::remove_optional;
 use crate::git::tree::{self, GITLINK_MODE};
 use crate::git::{ObjectFormat, Oid};
@@ -214,12 +215,6 @@ impl ObjectStore {
         self.refresh();
         Ok(files.len())
     }
-}
-
-/// The object of a tag.
-fn tagged(bytes: &[u8]) -> Option<Oid> {
-    let line = bytes.split(|byte| *byte == b'\n').next()?;
-    Oid::from_hex_bytes(line.strip_prefix(b"object ")?).ok()
 }
 
 /// Asked at the last moment: what is used again is made young.

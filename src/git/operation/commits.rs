@@ -6,7 +6,7 @@ use crate::git::Oid;
 
 use super::OperationState;
 use super::names::{is_libgit2_commit, is_mail};
-use crate::git::objects::{ObjectStore, PartOfId};
+use crate::git::objects::{ObjectKind, ObjectStore, PartOfId};
 
 /// Files whose every full commit id counts.
 const FULL_IDS: [&str; 33] = [
@@ -85,8 +85,12 @@ pub(super) fn collect(objects: &ObjectStore, state: &mut OperationState) {
     }
     named.extend(state.refs.iter().map(|(_, oid)| *oid));
     let mut seen = HashSet::new();
-    named.retain(|&oid| seen.insert(oid) && objects.is_commit(oid));
-    state.commits = named;
+    // A merge of an annotated tag names the tag.
+    let commits = named.into_iter().filter_map(|oid| match objects.peel(oid) {
+        Ok((commit, ObjectKind::Commit)) => Some(commit),
+        _ => None,
+    });
+    state.commits = commits.filter(|&oid| seen.insert(oid)).collect();
     state.trees = trees;
 }
 
@@ -134,7 +138,7 @@ mod tests {
         let test = TestRepo::new();
         test.git(&["commit", "-q", "--allow-empty", "-m", "one"]);
         let repo = test.open();
-        let oid = repo.head().expect("read").oid.expect("born");
+        let oid = repo.head_unpeeled().expect("read").oid.expect("born");
         let (full, short) = (oid.to_string(), &oid.to_string()[..7]);
         let objects = ObjectStore::open(repo.common_dir(), repo.object_format()).expect("opened");
         for line in [

@@ -15,6 +15,8 @@ use rustix::io::Errno;
 
 use super::config::Dirs;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::head::not_utf8;
+use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::refs::{RefFormat, Refs, Value, head_of};
 use crate::git::regular;
 
@@ -30,8 +32,11 @@ const MAX_CHAIN: u32 = 5;
 pub struct Head {
     /// The ref that `HEAD` itself names; `None` when detached.
     pub reference: Option<String>,
-    /// The commit at the end of the chain; `None` when unborn.
+    /// The commit at the end of the chain, also where a tag leads to it; `None` when unborn. Where the chain leads to no commit,
+    /// what it leads to: whoever reads it as a commit finds out.
     pub oid: Option<Oid>,
+    /// The annotated tag that the chain leads to, when it leads to the commit by way of one.
+    pub tag: Option<Oid>,
     /// True when `HEAD` holds a commit id.
     pub detached: bool,
     /// True when `HEAD` names a ref that does not exist yet, or one that is broken: git, too, then takes what is staged for new.
@@ -55,11 +60,30 @@ impl Head {
         Self {
             reference: None,
             oid: Some(oid),
+            tag: None,
             detached: true,
             unborn: false,
             broken: false,
             symlink: false,
         }
+    }
+
+    /// Puts the commit in the place of a tag that leads to one.
+    pub(super) fn peeled(self, objects: &ObjectStore) -> Self {
+        let peeled = self.oid.map(|oid| (oid, objects.peel(oid)));
+        match peeled {
+            Some((tag, Ok((commit, ObjectKind::Commit)))) if commit != tag => Self {
+                oid: Some(commit),
+                tag: Some(tag),
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// The object that HEAD or its ref names: the tag, or the commit.
+    pub fn target(&self) -> Option<Oid> {
+        self.tag.or(self.oid)
     }
 
     /// On a ref, which was followed to this; what cannot be read there is a broken one.
@@ -71,6 +95,7 @@ impl Head {
         Ok(Self {
             reference: Some(reference),
             oid,
+            tag: None,
             detached: false,
             unborn: oid.is_none(),
             broken,
@@ -214,15 +239,7 @@ fn read_unlinked(path: &Path) -> std::io::Result<Vec<u8>> {
 /// A ref name as it stands in a symbolic ref. It need not be one that git would make (`refs/heads/a.lock`): git works on
 /// such a HEAD as on one without a commit. A way out of the directory of refs is none.
 fn checked(name: &[u8]) -> Result<String> {
-    let text = std::str::from_utf8(name).map_err(|_| {
-        Error::new(
-            Code::UnsupportedRepository,
-            format!(
-                "HEAD names the ref '{}', which is not UTF-8",
-                crate::git::path::display(name)
-            ),
-        )
-    })?;
+    let text = std::str::from_utf8(name).map_err(|_| not_utf8("HEAD", name))?;
     let leads_out = text.split('/').any(|part| matches!(part, "" | "." | ".."));
     if text.starts_with("refs/") && !leads_out && !text.contains(char::is_control) {
         Ok(text.to_owned())

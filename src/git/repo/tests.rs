@@ -64,7 +64,7 @@ fn a_linked_worktree_also_relative_moved_and_of_a_bare_repository() {
         repo.index_path(),
         test.dir().join(".git/worktrees/side/index")
     );
-    let head = repo.head().expect("read");
+    let head = repo.head_unpeeled().expect("read");
     assert_eq!(head.reference.as_deref(), Some("refs/heads/topic"));
     assert_eq!(
         discover(&test.dir().join(".git/worktrees/side")).worktree_root(),
@@ -217,7 +217,11 @@ fn known_extensions_open() {
     ] {
         test.git(&["config", key, value]);
         assert!(
-            discover(test.dir()).head().expect("read").oid.is_some(),
+            discover(test.dir())
+                .head_unpeeled()
+                .expect("read")
+                .oid
+                .is_some(),
             "{key}"
         );
     }
@@ -258,7 +262,7 @@ fn another_owner_is_refused() {
     let found = super::discover::find(test.dir(), &super::Limits::default(), &Env::default())
         .expect("found");
     let repo = Repo::open(found, &sources, &Env::default()).expect("trusted");
-    assert!(repo.head().expect("read").oid.is_some());
+    assert!(repo.head_unpeeled().expect("read").oid.is_some());
     assert!(!repo.git2().expect("opened").is_bare());
 }
 
@@ -313,7 +317,7 @@ fn settings_have_gits_defaults_and_values() {
 #[test]
 fn head_follows_git() {
     let test = TestRepo::new();
-    let unborn = discover(test.dir()).head().expect("read");
+    let unborn = discover(test.dir()).head_unpeeled().expect("read");
     assert!(unborn.unborn && !unborn.detached);
     test.write("a", "1");
     test.git(&["add", "a"]);
@@ -321,7 +325,7 @@ fn head_follows_git() {
     let id = test.git(&["rev-parse", "HEAD"]);
     let repo = discover(test.dir());
     let is_main = |repo: &Repo| {
-        let head = repo.head().expect("read");
+        let head = repo.head_unpeeled().expect("read");
         assert_eq!(
             head.oid.map(|oid| oid.to_string()).as_deref(),
             Some(id.trim())
@@ -333,7 +337,7 @@ fn head_follows_git() {
     test.git(&["pack-refs", "--all"]);
     is_main(&repo);
     test.git(&["checkout", "-q", "--detach"]);
-    let head = repo.head().expect("read");
+    let head = repo.head_unpeeled().expect("read");
     assert!(head.detached && head.reference.is_none() && head.oid.is_some());
 }
 
@@ -343,7 +347,7 @@ fn commits_and_trees_answer() {
     test.write("dir/a", "two\n");
     test.git(&["commit", "-qam", "two"]);
     let repo = discover(test.dir());
-    let oid = repo.head().expect("read").oid.expect("born");
+    let oid = repo.head_unpeeled().expect("read").oid.expect("born");
     let objects = ObjectStore::open(repo.common_dir(), repo.object_format()).expect("opened");
     let commit = objects.commit(oid).expect("read");
     let [parent] = commit.parents[..] else {
@@ -376,7 +380,7 @@ fn variables_of_another_repository_never_mislead() {
         let repo = Repo::discover(Path::new(dir), &env).expect("a repository");
         assert_eq!(repo.git_dir(), Path::new(dir).join(".git"));
         assert_eq!(repo.worktree_root(), Path::new(dir));
-        let oid = repo.head().expect("read").oid.expect("born");
+        let oid = repo.head_unpeeled().expect("read").oid.expect("born");
         let id = git2::Oid::from_bytes(oid.as_bytes()).expect("an id");
         assert!(repo.git2().expect("opened").find_commit(id).is_ok());
         let objects = ObjectStore::open(repo.common_dir(), repo.object_format()).expect("opened");

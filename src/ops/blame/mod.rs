@@ -192,7 +192,7 @@ impl FileAsked {
         if let Some(state) = put.or(newest) {
             file.add(ctx, store, states.all[state].commit, name, space)?;
         }
-        if let Some(head) = ctx.repo.head()?.oid {
+        if let Some(head) = ctx.repo.head(&store.objects)?.oid {
             file.add(ctx, store, head, name, space)?;
         }
         if !file.is_known() {

@@ -269,7 +269,7 @@ pub fn committed(
     links: &Links<'_>,
     told: &mut [Told],
 ) -> Result<()> {
-    let Some(head) = ctx.repo.head()?.oid else {
+    let Some(head) = ctx.repo.head(&store.objects)?.oid else {
         return Ok(());
     };
     let Some(old) = content(store, head, name)? else {

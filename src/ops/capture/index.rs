@@ -1,8 +1,9 @@
 //! What the index and HEAD say: read afresh, or out of the cache when neither moved.
 
 use super::super::gitview::{head_only_paths, read_index};
+use super::super::head_commit::head_tree;
 use super::{CaptureRun, index_stamp, is_fresh};
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree, build_tree_without};
 use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::repo::Head;
@@ -169,18 +170,6 @@ impl CaptureRun<'_, '_, '_> {
         self.read_index_state(head, stamp, known)
     }
 
-    fn head_tree(&self, commit: Oid) -> Result<Oid> {
-        let found = self.store.objects.commit(commit).map_err(|error| {
-            Error::new(
-                Code::Io,
-                format!("read commit '{commit}': {}", error.message()),
-            )
-            .caused_by(error)
-            .hint("'git fsck' says what is missing; 'git reflog' shows where HEAD was")
-        })?;
-        Ok(found.tree)
-    }
-
     /// `known`: the tree of an earlier index, which is held with all that it names.
     fn read_index_state(
         &self,
@@ -189,7 +178,7 @@ impl CaptureRun<'_, '_, '_> {
         known: Option<Oid>,
     ) -> Result<IndexState> {
         let index = read_index(&self.ctx.repo, &self.store.objects)?;
-        let head_tree = head.oid.map(|oid| self.head_tree(oid)).transpose()?;
+        let head_tree = head_tree(self.ctx, self.store, head)?;
         let mut memory = MemoryTrees {
             store: self.store,
             made: HashMap::new(),

@@ -332,7 +332,7 @@ impl Capture<'_> {
             return Ok(false);
         }
         if self.seeded {
-            let head = ctx.repo.head()?;
+            let head = ctx.repo.head(&store.objects)?;
             return Ok(index_stamp(ctx) == self.index_stamp && head == self.head);
         }
         Ok(true)

@@ -88,7 +88,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         suspects: &Suspects,
     ) -> Result<Capture<'s>> {
         // HEAD and the index before the files: both are compared once more when the files are done.
-        let head = self.ctx.repo.head()?;
+        let head = self.ctx.repo.head(&self.store.objects)?;
         let (base, meta) = match base {
             Some((base, meta)) => (Some(base), meta),
             None => (None, Meta::default()),

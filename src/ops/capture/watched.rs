@@ -131,7 +131,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         if !may {
             return Ok(None);
         }
-        let head = self.ctx.repo.head()?;
+        let head = self.ctx.repo.head(&self.store.objects)?;
         let Some(anchor) = self.anchor(meta)? else {
             return Ok(None);
         };

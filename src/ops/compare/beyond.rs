@@ -262,9 +262,14 @@ fn head(old: &HeadRecord, new: &HeadRecord) -> Option<OtherDiff> {
     })
 }
 
-/// `refs/heads/main 1a2b…`, a commit alone when detached, a branch alone when unborn.
+/// `refs/heads/main 1a2b…`, a commit alone when detached, a branch alone when unborn; then `(tag 3c4d…)` where one leads there.
 fn head_text(head: &HeadRecord) -> String {
-    let words = [head.reference.as_deref(), head.oid.as_deref()];
+    let tag = head.tag.as_ref().map(|tag| format!("(tag {tag})"));
+    let words = [
+        head.reference.as_deref(),
+        head.oid.as_deref(),
+        tag.as_deref(),
+    ];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 

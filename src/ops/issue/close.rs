@@ -38,7 +38,11 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     };
     let mut redacting = Redacting::new(ctx);
     let note = redacting.optional(request.note.as_deref());
-    let commit = ctx.repo.head()?.oid.map(|oid| oid.to_string());
+    let commit = ctx
+        .repo
+        .head(&ctx.store()?.objects)?
+        .oid
+        .map(|oid| oid.to_string());
     let at = ctx.env.now().rfc3339();
     let mut notices = desk::take_in(ctx, store, id)?;
     notices.extend(redacting.notice());

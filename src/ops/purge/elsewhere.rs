@@ -52,7 +52,7 @@ pub fn sentences(
     search.records()?;
     search.output();
     let mut said = search.said;
-    if ctx.repo.head()?.oid.is_some() {
+    if ctx.repo.head(&store.objects)?.oid.is_some() {
         let specs: Vec<String> = paths.iter().map(|path| pathspec(path)).collect();
         said.push(format!(
             "earlier commits of branches and tags were not searched: git -C {} log --all --oneline -- {}",
@@ -143,7 +143,7 @@ impl Search<'_> {
                 self.said.push(format!("{} has {gone}", called(&name)));
             }
         }
-        let head = self.ctx.repo.head()?;
+        let head = self.ctx.repo.head(&self.store.objects)?;
         if let (true, Some(oid)) = (head.detached, head.oid) {
             let found = self.peeled(oid).map_or(Vec::new(), |tree| self.has(tree));
             for gone in found {
@@ -235,22 +235,11 @@ impl Search<'_> {
 
     /// The tree of a commit, or of what a tag names.
     fn peeled(&self, oid: Oid) -> Option<Oid> {
-        let mut at = oid;
-        // A tag may name a tag; nobody needs more than a few, and a damaged repository may have many.
-        for _ in 0..8 {
-            match self.store.objects.header(at).ok()?? {
-                (ObjectKind::Commit, _) => return self.store.commit(at).ok().map(|raw| raw.tree),
-                (ObjectKind::Tree, _) => return Some(at),
-                (ObjectKind::Blob, _) => return None,
-                (ObjectKind::Tag, _) => {
-                    let (_, bytes) = self.store.objects.read(at).ok()?;
-                    let line = bytes.split(|byte| *byte == b'\n').next()?;
-                    let id = line.strip_prefix(b"object ")?;
-                    at = Oid::from_hex(&String::from_utf8_lossy(id)).ok()?;
-                }
-            }
+        match self.store.objects.peel(oid).ok()? {
+            (commit, ObjectKind::Commit) => Some(self.store.commit(commit).ok()?.tree),
+            (tree, ObjectKind::Tree) => Some(tree),
+            (_, ObjectKind::Blob | ObjectKind::Tag) => None,
         }
-        None
     }
 }
 

@@ -360,7 +360,7 @@ impl<'a> ReturnOperation<'a> {
     /// anybody from coming home. The experiment holds them all.
     fn commits_made(&self) -> (Vec<(Oid, String)>, Option<String>) {
         let base = self.start.as_ref().and_then(|start| start.head);
-        let Ok(head) = self.ctx.repo.head() else {
+        let Ok(head) = self.ctx.repo.head(&self.store.objects) else {
             return (Vec::new(), None);
         };
         let ours = head.reference.as_deref();
@@ -384,7 +384,12 @@ impl<'a> ReturnOperation<'a> {
 
     /// The branch of ours that the commits made in the past are on.
     fn branch_of(&self, made: &[(Oid, String)]) -> Option<String> {
-        let branch = self.ctx.repo.head().ok().and_then(|head| head.reference);
+        let branch = self
+            .ctx
+            .repo
+            .head(&self.store.objects)
+            .ok()
+            .and_then(|head| head.reference);
         branch.filter(|name| !made.is_empty() && is_past_branch(name))
     }
 
@@ -535,6 +540,9 @@ fn head_notice(reason: &str, head: &HeadReport) -> String {
         ),
         "branch-broken" => format!(
             "'{short}' is broken, as after a crash, so HEAD stays detached at {oid}; to make it again, remove '{branch}' in the git directory, then: git switch -c {short}"
+        ),
+        "tag-gone" => format!(
+            "the tag that HEAD was detached at is gone, so HEAD is detached at its commit, {oid}"
         ),
         _ => format!(
             "'{short}' is checked out in another worktree now, so HEAD stays detached at {oid}; to go on here: git switch -c NAME"

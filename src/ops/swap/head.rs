@@ -4,6 +4,7 @@
 //! user's. Back in the present it is on its branch again only while that is as it was.
 
 use crate::error::{Code, Error, Result};
+use crate::git::Oid;
 use crate::git::head::SYMLINK;
 use crate::git::operation::{self, OperationState};
 use crate::git::refs::RefFormat;
@@ -94,6 +95,7 @@ pub fn past_operation(store: &Store, stored: &Stored) -> Result<(OperationState,
 pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(String, HeadReport)> {
     let recorded = &saved.record.head;
     let oid = saved.head;
+    let tag = recorded.tag.as_deref().map(Oid::from_hex).transpose()?;
     let mut report = HeadReport {
         reference: recorded.reference.clone(),
         oid,
@@ -107,6 +109,15 @@ pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(Str
                 "the saved HEAD names neither a branch nor a commit",
             )
         })?;
+        if let Some(tag) = tag {
+            // A tag that was deleted meanwhile may have been pruned: no commit holds it.
+            let leads_there = matches!(store.objects.peel(tag), Ok((commit, _)) if commit == oid);
+            if leads_there {
+                return Ok((format!("{tag}\n"), report));
+            }
+            report.restored = false;
+            report.reason = Some("tag-gone".to_owned());
+        }
         return Ok((format!("{oid}\n"), report));
     };
     let (tip, gone) = match store.refs.read(&branch) {
@@ -115,7 +126,7 @@ pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(Str
         read => (read?, "branch-gone"),
     };
     // On a branch that has moved, the recorded files would look like changes against somebody else's commits.
-    let reason = if tip != oid {
+    let reason = if tip != tag.or(oid) {
         Some(if tip.is_none() { gone } else { "branch-moved" })
     } else if ctx.repo.checked_out_elsewhere(&branch)?.is_some() {
         Some("checked-out-elsewhere")

@@ -254,12 +254,12 @@ pub fn add(store: &Store, journal: &Journal) -> Result<()> {
     made::note(store, journal, &file)
 }
 
-/// HEAD as a mark that shows any move: its bytes and its commit.
+/// HEAD as a mark that shows any move: its bytes and the object that it leads to.
 ///
 /// # Errors
 /// HEAD cannot be read.
 pub fn head_mark(ctx: &Context<'_>) -> Result<String> {
-    let oid = ctx.repo.head()?.oid;
+    let oid = ctx.repo.head_target()?;
     let oid = oid.map(|oid| oid.to_string()).unwrap_or_default();
     Ok(format!("{}{oid}", ctx.repo.raw_head()?))
 }

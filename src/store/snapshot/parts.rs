@@ -16,6 +16,9 @@ pub struct HeadRecord {
     pub reference: Option<String>,
     /// HEAD's commit, when born.
     pub oid: Option<String>,
+    /// The annotated tag that HEAD names, by its id or by a ref, and that leads to the commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     /// On no branch.
     pub detached: bool,
     /// On a branch without commits.
@@ -30,6 +33,7 @@ impl From<&Head> for HeadRecord {
         Self {
             reference: head.reference.clone(),
             oid: head.oid.map(|oid| oid.to_string()),
+            tag: head.tag.map(|oid| oid.to_string()),
             detached: head.detached,
             unborn: head.unborn,
             symlink: head.symlink,

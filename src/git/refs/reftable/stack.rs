@@ -11,6 +11,7 @@ use super::table::Table;
 use super::{DIR, LIST, corrupt, kind};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::head::not_utf8;
 use crate::git::refs::loose::Value;
 use crate::git::regular;
 
@@ -239,15 +240,11 @@ fn value(name: &str, kind: u8, body: &[u8], width: usize) -> Option<Result<Value
     match kind {
         kind::DELETED => None,
         kind::SYMBOLIC => {
-            let target = Cursor(body).text().ok();
-            let target = target.and_then(|target| std::str::from_utf8(target).ok());
-            Some(match target {
-                Some(target) => Ok(Value::Symbolic(target.to_owned())),
-                None => Err(Error::new(
-                    Code::UnsupportedRepository,
-                    format!("'{name}' names a ref that is not UTF-8"),
-                )),
-            })
+            let symbolic = |target| match std::str::from_utf8(target) {
+                Ok(target) => Ok(Value::Symbolic(target.to_owned())),
+                Err(_) => Err(not_utf8(name, target)),
+            };
+            Some(Cursor(body).text().and_then(symbolic))
         }
         _ => {
             let oid = oid(body.get(..width).unwrap_or_default());

@@ -155,7 +155,7 @@ pub fn export(ctx: &Context<'_>, request: &Export) -> Result<Exported> {
 /// The commit whose lines are asked for.
 fn start(ctx: &Context<'_>, request: &Export) -> Result<Oid> {
     let Some(word) = &request.revision else {
-        let head = ctx.repo.head()?.oid;
+        let head = ctx.repo.head(&ctx.store()?.objects)?.oid;
         return head.ok_or_else(|| Error::new(Code::Usage, "nothing is committed here yet"));
     };
     commit_named(ctx, ctx.store()?, word)?.ok_or_else(|| {
