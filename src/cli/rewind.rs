@@ -80,7 +80,7 @@ pub struct Args {
     #[arg(long, requires = "checkpoint")]
     pub dry_run: bool,
 
-    /// Mean this session: its id or its first characters; default: the caller's
+    /// Mean this session: its id or its first characters; default: the caller's, or the last one here
     #[arg(long, value_name = "ID", add = complete::sessions())]
     pub session: Option<String>,
 

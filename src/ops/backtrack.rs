@@ -18,6 +18,7 @@ use crate::store::address::{self, Address};
 use crate::store::backtrack::{Backtracks, CheckpointSource, Message};
 use crate::store::checkpoint::{self, Checkpoint, Place};
 use crate::store::context::{ContextFile, path_of_session};
+use crate::text::typed;
 
 /// Send a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,7 +78,7 @@ pub fn schedule(ctx: &Context<'_>, request: &Schedule) -> Result<Scheduled> {
     let (named, number) = number(ctx, &request.checkpoint)?;
     let store = ctx.store()?;
     let named = named.as_deref().or(request.session.as_deref());
-    let session_id = session_of(ctx, store, named)?;
+    let session_id = live_session(ctx, store, named)?;
     refuse_sub_agent(ctx, &session_id)?;
     let backtracks = backtracks(ctx, store);
     // For the better error; `put` decides, should another message come in between.
@@ -166,11 +167,30 @@ fn occupied(waiting: &Message) -> Error {
 }
 
 fn session_of(ctx: &Context<'_>, store: &Store, named: Option<&str>) -> Result<String> {
-    let caller = sessions::caller(ctx, store, named, None)?;
-    caller.map(|caller| caller.session_id).ok_or_else(|| {
+    let session = match named {
+        Some(named) => Some(named.to_owned()),
+        None => sessions::caller_or_ended(ctx, store)?,
+    };
+    session.ok_or_else(|| {
         Error::new(Code::SessionNotFound, "no session was started here")
             .hint("'tw session start' starts one; or name it with --session")
     })
+}
+
+/// The session that a message is sent in. One that has ended has to be named.
+fn live_session(ctx: &Context<'_>, store: &Store, named: Option<&str>) -> Result<String> {
+    if let Some(caller) = sessions::caller(ctx, store, named, None)? {
+        return Ok(caller.session_id);
+    }
+    let ended = session_of(ctx, store, None)?;
+    Err(Error::new(
+        Code::SessionNotFound,
+        format!("session '{ended}', the last one here, has ended"),
+    )
+    .hint(format!(
+        "name it with --session {}; or 'tw session start' starts another one",
+        typed(&ended)
+    )))
 }
 
 fn refuse_sub_agent(ctx: &Context<'_>, session_id: &str) -> Result<()> {

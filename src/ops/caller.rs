@@ -62,6 +62,18 @@ pub fn caller(
     }
 }
 
+/// The id of the caller's session, else of the last one that was started in this worktree, also when it has ended: for what is asked
+/// about a session. What is recorded as a session's doing asks [`caller`].
+///
+/// # Errors
+/// When `state.json` cannot be read.
+pub fn caller_or_ended(ctx: &Context<'_>, store: &Store) -> Result<Option<String>> {
+    match by_itself(ctx.env, None, None) {
+        Some(caller) => Ok(Some(caller.session_id)),
+        None => Ok(store.dir.state()?.session_id),
+    }
+}
+
 /// The session that says so itself.
 fn by_itself(env: &Env, named: Option<&str>, event: Option<&HookEvent>) -> Option<Caller> {
     if let Some(id) = named {

@@ -51,15 +51,21 @@ pub enum NoSession {
     Refuse,
 }
 
-/// The log of a session: `named`, else the caller's, else as `absent` says.
+/// The log of a session: `named`, else the caller's, else as `absent` says. What there is to read may be of the last session here, also
+/// when it has ended.
 ///
 /// # Errors
 /// `SESSION_NOT_FOUND` when nobody says whose; as `session start` where one is started.
 pub fn of_session(ctx: &Context<'_>, named: Option<&str>, absent: NoSession) -> Result<ContextLog> {
     let store = ctx.store()?;
     let caller = sessions::caller(ctx, store, named, None)?;
-    let (session_id, notices) = match (caller, absent) {
-        (Some(caller), _) => (caller.session_id, Vec::new()),
+    let session = match (caller, absent) {
+        (Some(caller), _) => Some(caller.session_id),
+        (None, NoSession::Refuse) => sessions::caller_or_ended(ctx, store)?,
+        (None, NoSession::Start) => None,
+    };
+    let (session_id, notices) = match (session, absent) {
+        (Some(session), _) => (session, Vec::new()),
         (None, NoSession::Start) => {
             let started = sessions::start(ctx, &sessions::Start::default())?;
             let mut notices = started.notices;

@@ -174,6 +174,42 @@ fn code_alone_leaves_the_conversation_and_the_other_way_round() {
     assert_eq!(session_files(&sandbox).len(), files.len() + 1);
 }
 
+/// One quits the agent, looks, and goes back.
+#[test]
+fn the_last_session_is_meant_although_it_has_ended() {
+    for kind in KINDS {
+        let sandbox = Sandbox::new();
+        let talk = three_turns(&sandbox, kind);
+        talk.hook("SessionEnd", &json!({"reason": "other"}));
+        let listed = sandbox.json(["checkpoint", "list"]);
+        assert_eq!(listed["session_id"], talk.id.as_str());
+        assert_eq!(
+            sandbox.json(["show", "checkpoint:1"])["snapshot"]["snapshot_id"],
+            listed["checkpoints"][1]["snapshot_id"]
+        );
+        let spoilt = sandbox.text("a.txt");
+        sandbox.ok(["rewind", "1", "--both"]);
+        assert_eq!(sandbox.text("a.txt"), "one\ntwo\n");
+        // What the rewind itself has named.
+        sandbox.ok(["rewind", "--undo"]);
+        assert_eq!(sandbox.text("a.txt"), spoilt);
+        assert_eq!(
+            sandbox.json(["backtrack", "show"])["backtrack"],
+            Value::Null
+        );
+        // Nothing is recorded as its doing.
+        let (error, code) = sandbox.json_error(["backtrack", "1", "--note", "x"]);
+        assert_eq!((&error["code"], code), (&"SESSION_NOT_FOUND".into(), 3));
+        assert!(
+            error["message"].to_string().contains("has ended"),
+            "{error}"
+        );
+        assert!(error["hint"].to_string().contains(&talk.id), "{error}");
+        let taken = sandbox.json(["checkpoint", "-m", "by hand"]);
+        assert_ne!(taken["checkpoint"]["session_id"], talk.id.as_str());
+    }
+}
+
 #[test]
 fn never_mind_does_nothing_and_a_mode_is_needed() {
     let sandbox = Sandbox::new();

@@ -16,7 +16,8 @@ use crate::store::checkpoint::{Checkpoint, Kind};
 /// 'git config timewarp.checkpoints steps' (before 'tw init', so that the agent tells of its tools) also after each tool
 /// that wrote, with 'false' none. TW_DISABLE_CHECKPOINTS=1
 /// turns those off for one process. Numbers count up from 0 in each session and are never given twice. When nothing has
-/// changed since the newest snapshot, no new one is taken. Where no session was started, this starts one.
+/// changed since the newest snapshot, no new one is taken. Where no session was started, or the last one has ended,
+/// this starts one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -22,8 +22,9 @@ use crate::ops::context::{self, ContextLog, NoSession};
 /// other writes. The log is private and is never redacted.
 ///
 /// The log is timewarp/contexts/SESSION.jsonl in the git directory of the worktree, SESSION being the caller's session, or
-/// the file that --file names. Where no session was started, the first append, checkpoint or usage starts one. A change is made whole or not at all, and by one process at a time. What 'revert' and
-/// 'compact' take out stays beside the log as SESSION_1.jsonl, SESSION_2.jsonl and so on. Lines that are malformed, or torn
+/// the file that --file names. Where no session was started, or the last one has ended, the first append, checkpoint or
+/// usage starts one. A change is made whole or not at all, and by one process at a time. What 'revert' and 'compact'
+/// take out stays beside the log as SESSION_1.jsonl, SESSION_2.jsonl and so on. Lines that are malformed, or torn
 /// by a crash, are skipped and counted.
 #[derive(Debug, clap::Args)]
 #[command(

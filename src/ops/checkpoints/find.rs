@@ -2,7 +2,7 @@
 
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::sessions::caller;
+use crate::ops::sessions::caller_or_ended;
 use crate::store::Store;
 use crate::store::address::{Address, parse};
 use crate::store::checkpoint::{self, Checkpoint, SessionNotes};
@@ -22,14 +22,14 @@ pub struct Named {
     pub notes: SessionNotes,
 }
 
-/// The session that a word names: an id, its form in ref names, or the start of one; None: the caller's.
+/// The session that a word names: an id, its form in ref names, or the start of one; None: the caller's, or the last one that
+/// was started here, also when it has ended, as it has when its agent was quit.
 ///
 /// # Errors
 /// `SESSION_NOT_FOUND`, `AMBIGUOUS_ADDRESS`.
 pub fn resolve_session(ctx: &Context<'_>, store: &Store, word: Option<&str>) -> Result<String> {
     let Some(word) = word else {
-        let caller = caller(ctx, store, None, None)?;
-        return caller.map(|caller| caller.session_id).ok_or_else(|| {
+        return caller_or_ended(ctx, store)?.ok_or_else(|| {
             Error::new(Code::SessionNotFound, "no session was started here")
                 .hint("'tw checkpoint' starts one; or name it with --session")
         });

@@ -1,6 +1,6 @@
 //! The end of a session, and which session a word names.
 
-use super::{Ended, caller, view};
+use super::{Ended, caller_or_ended, view};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::store::session::{SessionRecord, Sessions};
@@ -9,7 +9,7 @@ use crate::store::state::State;
 /// Fewer characters name no session.
 const SHORTEST_PART: usize = 4;
 
-/// The record that a word names: an id or the start of one; None: the caller's.
+/// The record that a word names: an id or the start of one; None: the caller's, or the last one, also when it has ended.
 pub fn find(ctx: &Context<'_>, sessions: &Sessions, word: Option<&str>) -> Result<SessionRecord> {
     let word = word.map_or_else(|| last_here(ctx), |word| Ok(word.to_owned()))?;
     if let Some(record) = sessions.get(&word)? {
@@ -35,13 +35,8 @@ pub fn find(ctx: &Context<'_>, sessions: &Sessions, word: Option<&str>) -> Resul
     })
 }
 
-/// The caller's session, else the last one that was started here, also when it has ended: it is only asked about.
 fn last_here(ctx: &Context<'_>) -> Result<String> {
-    let store = ctx.store()?;
-    if let Some(caller) = caller(ctx, store, None, None)? {
-        return Ok(caller.session_id);
-    }
-    store.dir.state()?.session_id.ok_or_else(|| {
+    caller_or_ended(ctx, ctx.store()?)?.ok_or_else(|| {
         Error::new(Code::SessionNotFound, "no session was started here")
             .hint("'tw session start' starts one")
     })

@@ -23,7 +23,7 @@ use crate::store::id::SnapshotId;
 use crate::store::session::{Origin, SessionRecord, Sessions};
 use crate::store::state::State;
 
-pub use super::caller::{Caller, Via, caller};
+pub use super::caller::{Caller, Via, caller, caller_or_ended};
 pub use end::{children, end, find};
 pub use start::{TRIGGER, start, start_of_event};
 
