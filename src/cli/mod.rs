@@ -255,12 +255,17 @@ fn with_way_out(cli: &Cli, env: &Env, error: Error) -> Error {
 
 fn answer(cli: &Cli, output: &Output, env: &Env) -> Result<Box<dyn Answer>> {
     let start = match (enter(&cli.globals), &cli.command) {
-        // A shell in a directory that is gone asks, too, at every prompt.
-        (Err(_), Some(Command::Prompt(_) | Command::Completions(_) | Command::AgentHelp(_)))
-            if cli.globals.start_in.is_empty() =>
-        {
-            PathBuf::from("/")
-        }
+        // A shell in a directory that is gone asks, too, at every prompt; an agent there may name another one.
+        (
+            Err(_),
+            Some(
+                Command::Prompt(_)
+                | Command::Completions(_)
+                | Command::AgentHelp(_)
+                | Command::Hook(_)
+                | Command::Mcp(_),
+            ),
+        ) if cli.globals.start_in.is_empty() => PathBuf::from("/"),
         (start, _) => start?,
     };
     let progress = progress::for_terminal(Output::shows_progress(&cli.globals));

@@ -129,7 +129,11 @@ pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hoo
         hooked.event = Some(event.event.clone());
         hooked.session_id.clone_from(&event.session_id);
         let result = handle(&ctx, &event, &mut hooked);
-        result.map_err(|error| error.detail("session_id", event.session_id.unwrap_or_default()))
+        // What a rewind left for the model waits for no lock and no snapshot: it is told, whatever else failed.
+        let told = pending_note(&ctx, &event).map(|output| hooked.output = output);
+        result
+            .and(told)
+            .map_err(|error| error.detail("session_id", event.session_id.unwrap_or_default()))
     });
     if matches!(
         hooked.done,
@@ -202,7 +206,6 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
         }
         _ => note_life(ctx, event, hooked)?,
     }
-    hooked.output = pending_note(ctx, event)?;
     Ok(())
 }
 

@@ -442,7 +442,7 @@ fn with_json_it_says_what_it_did() {
 }
 
 /// Starting a program beside the test.
-trait Held {
+pub trait Held {
     fn spawn_held(&mut self) -> std::process::Child;
 }
 
@@ -682,4 +682,27 @@ fn the_same_words_after_the_end_of_a_turn_are_another_prompt() {
     let listed = sandbox.json(["checkpoint", "list", "--session", "abcd"]);
     let prompts = listed["checkpoints"].as_array().unwrap();
     assert_eq!(prompts.len(), 2, "told twice once, said twice: {listed}");
+}
+
+#[test]
+fn an_event_of_a_directory_that_is_there_counts_although_the_hook_s_own_is_gone() {
+    let sandbox = Sandbox::new();
+    let payload = json!({"session_id": "abcd", "cwd": sandbox.repo(), "prompt": "go on"});
+    let script =
+        "mkdir gone; cd gone; rmdir ../gone; echo \"$SAID\" | \"$TW\" hook claude UserPromptSubmit";
+    let output = sandbox
+        .command("sh")
+        .current_dir(sandbox.repo())
+        .env("TW", env!("CARGO_BIN_EXE_tw"))
+        .env("SAID", payload.to_string())
+        .args(["-c", script])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let listed = sandbox.json(["checkpoint", "list", "--session", "abcd"]);
+    assert_eq!(
+        listed["checkpoints"].as_array().unwrap().len(),
+        1,
+        "{listed}"
+    );
 }

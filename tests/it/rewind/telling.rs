@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{fork_path, prompts, read, rewinds, three_turns};
+use crate::hook::Held as _;
 use crate::sandbox::Sandbox;
 use crate::transcripts::{Kind, Talk};
 
@@ -107,6 +108,38 @@ fn the_note_reaches_the_future_self_once() {
         // A fork can be rewound like any other.
         let again = sandbox.json(["rewind", &format!("{id}:1"), "--conversation"]);
         assert_eq!(prompts(&read(&fork_path(&again))), ["one", "two, better"]);
+    }
+}
+
+/// It needs no lock and no state, which another command holds or a crash spoilt.
+#[test]
+fn the_note_is_told_although_the_session_s_start_cannot_be_recorded() {
+    for spoilt in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.git(["config", "timewarp.lockTimeout", "1"]);
+        three_turns(&sandbox, Kind::Claude);
+        let rewound = sandbox.json(["rewind", "1", "--both", "--note", "mind the gap"]);
+        let id = rewound["conversation"]["fork"]["session_id"]
+            .as_str()
+            .unwrap();
+        let fork = Talk::resumed(&sandbox, Kind::Claude, id, &fork_path(&rewound));
+        let mut holder = None;
+        if spoilt {
+            sandbox.write(".git/timewarp/state.json", "{");
+        } else {
+            let mut flock = sandbox.command("flock");
+            let flock = flock.args([".git/timewarp/lock", "sleep", "30"]);
+            holder = Some(flock.spawn_held());
+        }
+        let said = fork.hook("SessionStart", &json!({"source": "resume"}));
+        assert!(said.contains("mind the gap"), "spoilt: {spoilt}: {said}");
+        if let Some(mut holder) = holder {
+            holder.kill().unwrap();
+            holder.wait().unwrap();
+        }
+        let log = sandbox.text(".git/timewarp/log.jsonl");
+        let code = if spoilt { "CORRUPT_RECORD" } else { "BUSY" };
+        assert!(log.contains(code), "{log}");
     }
 }
 
