@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -90,14 +90,16 @@ impl Stop {
 }
 
 /// Runs a job in a process of its own and gives its document; of a process that dies, the document of an error.
-pub fn run(job: &Job, stop: &Stop) -> Value {
-    match start(job, stop) {
+///
+/// `place`: the directory that the server was started in. What stands there by now counts, should it be another one.
+pub fn run(job: &Job, place: &Path, stop: &Stop) -> Value {
+    match start(job, place, stop) {
         Ok(document) => document,
         Err(error) => finish(Err(error), None),
     }
 }
 
-fn start(job: &Job, stop: &Stop) -> Result<Value> {
+fn start(job: &Job, place: &Path, stop: &Stop) -> Result<Value> {
     let what = || "cannot start a process for the call";
     let text = serde_json::to_vec(job)
         .map_err(std::io::Error::from)
@@ -108,6 +110,9 @@ fn start(job: &Job, stop: &Stop) -> Result<Value> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    if place.is_dir() {
+        command.current_dir(place);
+    }
     let mut child = stop.start(&mut command).context(what)?;
     // It reads all before it writes; when it cannot read, its end says why.
     if let Some(mut stdin) = child.stdin.take() {
@@ -141,12 +146,25 @@ pub fn answer(env: &Env) -> String {
         .read_to_end(&mut text)
         .and_then(|_| Ok(serde_json::from_slice::<Job>(&text)?))
         .context(|| "this is not a call of 'tw mcp'");
-    let start = std::env::current_dir().context(|| "cannot tell the current directory");
-    match job.and_then(|job| Ok((job, start?))) {
-        Ok((job, start)) => work(&job, &start, env),
+    match job.and_then(|job| Ok((start_of(&job)?, job))) {
+        Ok((start, job)) => work(&job, &start, env),
         Err(error) => finish(Err(error), None),
     }
     .to_string()
+}
+
+/// Where the server was started. When that directory is gone, only a root can say what is meant.
+fn start_of(job: &Job) -> Result<PathBuf> {
+    match std::env::current_dir() {
+        Err(_) if job.roots.is_some() => Ok(PathBuf::from("/")),
+        Err(error) => Err(Error::new(
+            Code::PathNotFound,
+            "the directory that 'tw mcp' was started in is gone",
+        )
+        .caused_by(Error::from(error))
+        .hint("start the agent again in a directory that is there")),
+        Ok(start) => Ok(start),
+    }
 }
 
 fn work(job: &Job, start: &Path, env: &Env) -> Value {

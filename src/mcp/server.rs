@@ -159,7 +159,8 @@ impl Server {
         let job = Job { work, roots };
         let stop = Arc::new(Stop::default());
         let way_out = Arc::clone(&stop);
-        let mut running = tokio::task::spawn_blocking(move || call::run(&job, &way_out));
+        let start = self.start.clone();
+        let mut running = tokio::task::spawn_blocking(move || call::run(&job, &start, &way_out));
         let ended = tokio::select! {
             ended = &mut running => ended,
             () = context.ct.cancelled() => {

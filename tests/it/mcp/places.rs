@@ -51,6 +51,22 @@ fn without_roots_only_the_repository_of_the_start_is_open() {
     }
 }
 
+/// As by a fresh clone, or a worktree that was made again.
+#[test]
+fn what_stands_by_now_where_the_server_was_started_is_meant() {
+    let sandbox = ready();
+    let mut client = Client::start(&sandbox);
+    client.tool("timewarp_status", &json!({}));
+    let repo = sandbox.repo();
+    std::fs::remove_dir_all(&repo).unwrap();
+    let gone = client.refusal("timewarp_status", &json!({}));
+    assert_eq!(gone["code"], "PATH_NOT_FOUND", "{gone}");
+    std::fs::create_dir(&repo).unwrap();
+    sandbox.git(["init", "-q", "-b", "main"]);
+    let status = client.tool("timewarp_status", &json!({}));
+    assert_eq!(status["repository"]["counts"]["snapshots"], 0, "{status}");
+}
+
 #[test]
 fn with_roots_a_directory_lies_in_one_of_them() {
     let sandbox = ready();
