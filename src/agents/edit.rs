@@ -20,4 +20,11 @@ pub use json::{
     Document, Found, NO_FILE, put_entry, put_marked_member, put_member, take_entry,
     take_marked_member, take_member,
 };
+/// Whether a hook's command is ours and nothing else. What somebody wrote behind it makes it theirs.
+pub fn is_our_hook(command: &str) -> bool {
+    let is_of_words = |ch: char| ch.is_ascii_alphanumeric() || matches!(ch, '-' | '_' | ' ');
+    let words = command.strip_prefix("tw hook ");
+    words.is_some_and(|words| words.chars().all(is_of_words))
+}
+
 pub use toml::{has_inline_entries, has_other_server, put_toml, take_toml};

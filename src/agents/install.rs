@@ -195,10 +195,17 @@ pub fn setup(
         home,
         places,
     };
-    let (targets, notices) = by_name(agent)?.setup()?(&paths);
+    let agent = by_name(agent)?;
+    let (targets, notices) = agent.setup()?(&paths);
+    let limit = agent.limit_of_project_settings();
+    let limit = limit.filter(|_| scope == Scope::Project);
     Some(Setup {
         targets,
-        notices: notices.into_iter().map(str::to_owned).collect(),
+        notices: notices
+            .into_iter()
+            .chain(limit)
+            .map(str::to_owned)
+            .collect(),
     })
 }
 

@@ -167,6 +167,12 @@ pub trait Agent: Sync {
         false
     }
 
+    /// Where a project's settings do not reach although it works in the project, and what does reach there; `None` where they hold in every
+    /// directory of the project.
+    fn limit_of_project_settings(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The directories that setting it up may make, by name, besides those that hold a skill.
     fn directories(&self) -> &'static [&'static str] {
         &[]

@@ -107,6 +107,13 @@ pub fn install(
     }
     if !wanted.is_empty() {
         Installer::new(ctx, env, request)?.run(wanted, done)?;
+        let unmeant = ctx.filter(|_| agents_here && request.way == Way::In);
+        if let Some(Err(error)) = unmeant.map(|ctx| ctx.check_workspace(false)) {
+            done.notices.push(format!(
+                "no hook records anything here: {}; 'tw snapshot --force' takes a snapshot by hand",
+                error.message()
+            ));
+        }
     } else if request.all {
         done.notices.push(NONE_FOUND.to_owned());
     }

@@ -504,7 +504,14 @@ fn doctor_names_hooks_that_cannot_run_or_were_never_trusted() {
     ]);
     let heard = check(with_tw());
     assert_eq!(heard["status"], "ok", "{heard}");
-    assert_eq!(heard["message"], "set up: 'claude', 'codex'");
+    let heard = heard["message"].as_str().unwrap();
+    let limit = heard.strip_prefix("set up: 'claude', 'codex'; ").unwrap();
+    assert!(
+        limit.contains("project's root") && limit.contains("tw init --agent claude --user"),
+        "{limit}"
+    );
+    let said = sandbox.json(["init", "--agent", "claude"])["notices"].to_string();
+    assert!(said.contains(limit), "{said}");
     // What stands against them, each by itself.
     let warned = |message: &str, fix: &str| {
         let found = check(with_tw());

@@ -634,3 +634,60 @@ fn settings_that_an_agent_wrote_anew_are_set_up_once_and_taken_out_again() {
     assert_eq!((&error["code"], code), (&json!("WOULD_OVERWRITE"), 5));
     assert_eq!(sandbox.text(user), theirs);
 }
+
+/// What keeps dotfiles is no place in which every prompt takes a snapshot of the whole home directory.
+#[test]
+fn hooks_in_a_home_directory_are_said_to_record_nothing() {
+    let sandbox = Sandbox::new();
+    let run = |args: &[&str]| {
+        let output = sandbox
+            .tw_command()
+            .env("HOME", sandbox.repo())
+            .arg("--json")
+            .args(args)
+            .output()
+            .unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let said = run(&["init", "--agent", "claude"]);
+    let notices = said["notices"].to_string();
+    assert!(notices.contains("no hook records anything here"), "{said}");
+    let checks = run(&["doctor"])["checks"].as_array().unwrap().clone();
+    let agents = checks.into_iter().find(|check| check["name"] == "agents");
+    let message = agents.unwrap()["message"].as_str().unwrap().to_owned();
+    // The project's settings are the user's: one file, which runs once.
+    assert!(!message.contains("twice"), "{message}");
+}
+
+#[test]
+fn what_somebody_wrote_behind_a_hook_of_ours_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["init", "--agent", "claude"]);
+    let file = ".claude/settings.json";
+    let changed = sandbox.text(file).replace(
+        "\"tw hook claude stop\"",
+        "\"tw hook claude stop; notify-send done\"",
+    );
+    sandbox.write(file, &changed);
+    sandbox.json(["init", "--agent", "claude"]);
+    assert_eq!(sandbox.text(file), changed);
+    let removed = sandbox.json(["init", "--agent", "claude", "--remove"]);
+    let left: Value = serde_json::from_slice(&sandbox.read(file)).unwrap();
+    let left = left["hooks"].as_object().unwrap();
+    assert_eq!(left.keys().collect::<Vec<_>>(), ["Stop"]);
+    assert!(
+        removed["notices"].to_string().contains("it stays"),
+        "{removed}"
+    );
+    // A harness of somebody's own.
+    let own = "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"tw hook generic stop | tee log\"}]}]}}\n";
+    sandbox.write(file, own);
+    sandbox.json(["init", "--agent", "claude"]);
+    assert!(
+        sandbox
+            .text(file)
+            .contains("tw hook generic stop | tee log")
+    );
+    sandbox.json(["init", "--agent", "claude", "--remove"]);
+    assert_eq!(sandbox.text(file), own);
+}

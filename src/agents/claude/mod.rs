@@ -98,6 +98,12 @@ impl Agent for Claude {
         Some(setup::setup)
     }
 
+    fn limit_of_project_settings(&self) -> Option<&'static str> {
+        Some(
+            "Claude Code runs a project's hooks only when it is started in the project's root: for directories below it 'tw init --agent claude --user' sets it up instead",
+        )
+    }
+
     fn directories(&self) -> &'static [&'static str] {
         &[".claude"]
     }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{inside_block, put_block, replace_block, take_block};
+use super::{inside_block, is_our_hook, put_block, replace_block, take_block};
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, Value};
 
 /// The tables of MCP servers, and the list of hooks.
@@ -29,9 +29,7 @@ fn is_server(table: &dyn TableLike) -> bool {
 }
 
 fn is_hook(table: &dyn TableLike) -> bool {
-    is_text(table.get("command"), |command| {
-        command.starts_with("tw hook ")
-    })
+    is_text(table.get("command"), is_our_hook)
 }
 
 /// Whether another program's server has our name.

@@ -51,7 +51,7 @@ fn is_hook(value: &Value, fits: &dyn Fn(&str) -> bool) -> bool {
 }
 
 fn is_any_hook(value: &Value) -> bool {
-    is_hook(value, &|command| command.starts_with("tw hook "))
+    is_hook(value, &edit::is_our_hook)
 }
 
 fn is_server(value: &Value) -> bool {
@@ -137,7 +137,11 @@ fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
             entry,
         } => {
             let path = ["hooks", *event];
-            if document.has_entry(&path, &|value| is_hook(value, &|own| own == command)) {
+            let calls = |own: &str| {
+                own.strip_prefix(command.as_str())
+                    .is_some_and(|more| more.is_empty() || !edit::is_our_hook(own))
+            };
+            if document.has_entry(&path, &|value| is_hook(value, &calls)) {
                 return Ok(text.to_owned());
             }
             // An older 'tw' had another command, or told of more: one hook of ours for each event, not two.

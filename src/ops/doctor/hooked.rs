@@ -51,6 +51,12 @@ pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
         ));
     }
     let mut found = Vec::new();
+    if let Err(error) = ctx.check_workspace(false) {
+        found.push((
+            format!("no hook records anything here: {}", error.message()),
+            "take snapshots by hand: 'tw snapshot --force'".to_owned(),
+        ));
+    }
     for one in &installed {
         found.extend(against(ctx, one));
     }
@@ -58,6 +64,11 @@ pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
     if found.is_empty() {
         let mut message = format!("set up: {}", listed(&names));
         for one in &installed {
+            if let Some(limit) = one.agent.limit_of_project_settings()
+                && one.is_of_project_alone()
+            {
+                let _ = write!(message, "; {limit}");
+            }
             let other = one.agent.runs_hooks_of().and_then(by_name);
             if let Some(other) = other.filter(|other| names.iter().any(|name| name == other.name()))
             {
@@ -81,6 +92,14 @@ pub struct Hooked {
     pub agent: &'static dyn Agent,
     /// In whose settings, and with steps or without.
     scopes: Vec<(Scope, Steps)>,
+}
+
+impl Hooked {
+    fn is_of_project_alone(&self) -> bool {
+        self.scopes
+            .iter()
+            .all(|(scope, _)| *scope == Scope::Project)
+    }
 }
 
 /// What keeps an agent's hooks from running, or runs them twice; each with what mends it.
@@ -158,23 +177,31 @@ pub fn installed(ctx: &Context<'_>) -> Vec<Hooked> {
         let targets = found.into_iter().flat_map(|setup| setup.targets);
         let mut texts = targets.filter(|target| !target.shared).map(|target| {
             let bytes = fs::read_optional(&target.path).ok().flatten();
-            String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+            let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+            (target.path, text)
         });
-        let text = texts.find(|text| has_hooks_of(text, agent))?;
+        let (path, text) = texts.find(|(_, text)| has_hooks_of(text, agent))?;
         let steps = if tells_steps(&text) {
             Steps::Reported
         } else {
             Steps::Silent
         };
-        Some((scope, steps))
+        Some((path, (scope, steps)))
     };
-    let scopes = [Scope::Project, Scope::User];
-    let hooked = AGENTS.iter().map(|agent| Hooked {
-        agent: *agent,
-        scopes: scopes
-            .into_iter()
-            .filter_map(|scope| hooks_in(agent.name(), scope))
-            .collect(),
+    let hooked = AGENTS.iter().map(|agent| {
+        let project = hooks_in(agent.name(), Scope::Project);
+        let user = hooks_in(agent.name(), Scope::User);
+        // In a repository of the home directory they are one file.
+        let is_one = project.as_ref().map(|(path, _)| path) == user.as_ref().map(|(path, _)| path);
+        let project = project.filter(|_| !is_one);
+        Hooked {
+            agent: *agent,
+            scopes: project
+                .into_iter()
+                .chain(user)
+                .map(|(_, found)| found)
+                .collect(),
+        }
     });
     hooked.filter(|one| !one.scopes.is_empty()).collect()
 }

@@ -132,6 +132,9 @@ impl<'a> Installer<'a> {
                 }
             }
         }
+        if self.request.way == Way::Out {
+            done.notices.extend(still_calling(&wanted, &planned));
+        }
         self.describe(wanted, named, &planned, done);
         for file in planned {
             if matches!(file.became(), Became::Unchanged) && !file.existed {
@@ -301,6 +304,19 @@ impl<'a> Installer<'a> {
         real.extend(missing.into_iter().rev());
         Ok(real)
     }
+}
+
+/// What is said of files that go on calling `tw` when all of ours is out of them.
+fn still_calling(wanted: &[RequestedAgent], planned: &[Planned]) -> Vec<String> {
+    let calls = |file: &&Planned| {
+        let mut agents = wanted.iter();
+        agents.any(|agent| has_hooks_of(&file.new, &agent.name))
+    };
+    let told = planned.iter().filter(calls).map(|file| {
+        let path = file.path.display();
+        format!("'{path}' has a command with 'tw hook' that somebody changed: it stays")
+    });
+    told.collect()
 }
 
 /// Leaves out the agents that had nothing: a file that others share says nothing of one, unless it is no other's.
