@@ -131,6 +131,7 @@ pub(in crate::agents) fn invalid(fork: &Path, what: &str) -> Error {
         Code::VerifyFailed,
         format!("the fork '{}' is not valid: {what}", fork.display()),
     )
+    .hint("its files can be rewound: give --code")
 }
 
 /// The lines of several files, one after the other.
