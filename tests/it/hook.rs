@@ -512,6 +512,13 @@ fn doctor_names_hooks_that_cannot_run_or_were_never_trusted() {
     );
     let said = sandbox.json(["init", "--agent", "claude"])["notices"].to_string();
     assert!(said.contains(limit), "{said}");
+    for agent in ["gemini", "qwen"] {
+        let said = sandbox.json(["init", "--agent", agent, "--dry-run"])["notices"].to_string();
+        let instead = format!("tw init --agent {agent} --user");
+        assert!(said.contains(&instead), "{said}");
+        let said = sandbox.json(["init", "--agent", agent, "--user", "--dry-run"]);
+        assert!(!said["notices"].to_string().contains(&instead), "{said}");
+    }
     // What stands against them, each by itself.
     let warned = |message: &str, fix: &str| {
         let found = check(with_tw());

@@ -64,6 +64,12 @@ impl Agent for Gemini {
         Some(words(&["gemini", "--resume", session_id]))
     }
 
+    fn limit_of_project_settings(&self) -> Option<&'static str> {
+        Some(
+            "Gemini CLI reads a project's settings only when it is started in the project's root: for directories below it 'tw init --agent gemini --user' sets it up instead",
+        )
+    }
+
     fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
         // What SessionStart says is lost in its terminal program, where the resumed history takes its place.
         Some(("user-prompt-submit", "BeforeAgent"))

@@ -68,6 +68,12 @@ impl Agent for Qwen {
         Some(words(&["qwen", "--resume", session_id]))
     }
 
+    fn limit_of_project_settings(&self) -> Option<&'static str> {
+        Some(
+            "Qwen Code reads a project's settings only when it is started in the project's root: for directories below it 'tw init --agent qwen --user' sets it up instead",
+        )
+    }
+
     fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
         // What SessionStart says is gone with the process; this stays in the session.
         Some(("user-prompt-submit", "UserPromptSubmit"))
