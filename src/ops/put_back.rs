@@ -196,7 +196,9 @@ fn is_there(ctx: &Context<'_>, store: &Store, stored: &Stored, paths: &[Vec<u8>]
             return Ok(true);
         }
     }
-    Ok(false)
+    let empty_dirs = store.lists(stored)?.empty_dirs;
+    let leads_to_one = |full: &Vec<u8>| empty_dirs.iter().any(|dir| path::is_within(dir, full));
+    Ok(paths.iter().any(leads_to_one))
 }
 
 /// Whether a pattern takes a file of the snapshot, or one that a snapshot taken now would have. What only leaves out needs none.

@@ -134,6 +134,8 @@ impl<'a> Granted<'a> {
 pub struct Applied {
     /// The stamp of every path written, as it was right afterwards.
     pub stamps: Vec<(Vec<u8>, Stamp)>,
+    /// The permission bits that directories of the plan had right afterwards.
+    pub dir_modes: BTreeMap<Vec<u8>, u32>,
     /// Paths that had changed after the backup; their bytes are in it now.
     pub late: Vec<Vec<u8>>,
     /// Paths whose owner, group or attributes could not all be kept.
@@ -211,7 +213,7 @@ impl Apply<'_> {
         opened.close(self.root)?;
         applied.lost.extend(plan.beyond.clone());
         applied.lost.extend(temps.into_lost());
-        self.set_dir_modes(plan, &mut applied.lost)?;
+        self.set_dir_modes(plan, &mut applied)?;
         self.progress.end();
         Ok(applied)
     }

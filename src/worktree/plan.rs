@@ -127,6 +127,11 @@ impl Extras {
         self.modes.get(path).copied().unwrap_or(usual)
     }
 
+    /// Whether an empty directory is at a path or beneath it, so that a directory is there although the tree may not have it.
+    pub fn leads_to_empty_dir(&self, path: &[u8]) -> bool {
+        self.empty_dirs.contains(path) || path::any_within(&self.empty_dirs, path)
+    }
+
     fn side(&self, path: &[u8], node: Option<Node>) -> Option<Side> {
         let node = node.filter(|node| node.mode != GITLINK_MODE)?;
         if self.absent.contains(path) {

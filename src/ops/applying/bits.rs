@@ -121,7 +121,7 @@ impl Sides<'_> {
             return Ok(None);
         };
         let mode = |extras: &Extras, root| -> Result<Option<u32>> {
-            if extras.empty_dirs.contains(full) {
+            if extras.leads_to_empty_dir(full) {
                 return Ok(Some(DIR_MODE));
             }
             Ok(self.node(root, full)?.map(|node| node.mode))
@@ -182,8 +182,7 @@ impl Sides<'_> {
 
     /// Whether a side has a directory, filled or not.
     fn has(&self, extras: &Extras, root: Option<crate::git::Oid>, dir: &[u8]) -> Result<bool> {
-        let mut empty = extras.empty_dirs.iter();
-        Ok(empty.any(|one| path::is_within(one, dir)) || self.node(root, dir)?.is_some())
+        Ok(extras.leads_to_empty_dir(dir) || self.node(root, dir)?.is_some())
     }
 
     /// Whether a directory is there and has no file, and no directory but those that the change made.

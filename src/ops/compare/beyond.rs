@@ -115,10 +115,14 @@ impl Whole {
             .is_some_and(|(path, _)| path.starts_with(&start))
     }
 
+    fn has_dir(&self, dir: &[u8]) -> bool {
+        self.extras.leads_to_empty_dir(dir) || self.has_beneath(dir)
+    }
+
     /// The permission bits of a directory that is there.
     fn dir_bits(&self, dir: &[u8]) -> Option<u32> {
-        let is_there = self.extras.empty_dirs.contains(dir) || self.has_beneath(dir);
-        is_there.then(|| self.extras.permissions(dir, tree::DIR_MODE))
+        self.has_dir(dir)
+            .then(|| self.extras.permissions(dir, tree::DIR_MODE))
     }
 }
 
@@ -151,8 +155,6 @@ fn modes(old: &Whole, new: &Whole) -> Vec<OtherDiff> {
 }
 
 fn empty_dirs(old: &Whole, new: &Whole) -> Vec<OtherDiff> {
-    let there =
-        |side: &Whole, dir: &[u8]| side.extras.empty_dirs.contains(dir) || side.has_beneath(dir);
     let word = |is_there: bool| is_there.then(|| "there".to_owned());
     let all: BTreeSet<&Vec<u8>> = old
         .extras
@@ -160,9 +162,9 @@ fn empty_dirs(old: &Whole, new: &Whole) -> Vec<OtherDiff> {
         .union(&new.extras.empty_dirs)
         .collect();
     all.into_iter()
-        .filter(|dir| there(old, dir) != there(new, dir))
-        .map(|dir| {
-            let (before, after) = (there(old, dir), there(new, dir));
+        .map(|dir| (dir, old.has_dir(dir), new.has_dir(dir)))
+        .filter(|(_, before, after)| before != after)
+        .map(|(dir, before, after)| {
             other(OtherKind::EmptyDirectory, dir, word(before), word(after))
         })
         .collect()

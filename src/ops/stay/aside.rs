@@ -5,8 +5,8 @@
 //! finishes it, and tells of it.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::os::fd::AsFd;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{AtFlags, Mode, RenameFlags};
@@ -250,12 +250,49 @@ fn renameable(error: &Error) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Renames to a name that is free; the directories over it are made as those are that it was in.
+/// Renames to a name that is free; the directories over it are made as those are that it was in. None are made where nothing is renamed.
 fn rename_with_dirs(root: &Root, from: &[u8], to: &[u8]) -> rustix::io::Result<()> {
     let ((from_dir, from_name), (to_dir, to_name)) = (path::split(from), path::split(to));
-    let source = root.open_dir(from_dir)?;
+    let source = match root.open_dir(from_dir) {
+        // It was removed, with the directories over it.
+        Err(Errno::NOTDIR | Errno::LOOP) => return Err(Errno::NOENT),
+        other => other?,
+    };
+    if stamp_at(source.as_fd(), from_name)?.is_none() {
+        return Err(Errno::NOENT);
+    }
     let mut made = Vec::new();
-    for dir in path::with_parents(to_dir).filter(|dir| !dir.is_empty()) {
+    let renamed = make_dirs_over(root, (from, to), &mut made).and_then(|()| {
+        let target = root.open_dir(to_dir)?;
+        rustix::fs::renameat_with(
+            &source,
+            OsStr::from_bytes(from_name),
+            &target,
+            OsStr::from_bytes(to_name),
+            RenameFlags::NOREPLACE,
+        )
+    });
+    for (above, name, mode) in made.iter().rev() {
+        match renamed {
+            // Not before something is in them: their bits may keep that out.
+            Ok(()) => rustix::fs::chmodat(above, name, *mode, AtFlags::empty())?,
+            // One that somebody else has put something in stays.
+            Err(_) => drop(rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR)),
+        }
+    }
+    renamed
+}
+
+/// A directory that was made: the one over it, its name and its final permission bits.
+type MadeDir = (OwnedFd, OsString, Mode);
+
+/// Makes the directories over the new name that are not there, closed to all others.
+fn make_dirs_over(
+    root: &Root,
+    (from, to): (&[u8], &[u8]),
+    made: &mut Vec<MadeDir>,
+) -> rustix::io::Result<()> {
+    for dir in path::with_parents(path::split(to).0).filter(|dir| !dir.is_empty()) {
         if root.stamp(dir)?.is_some() {
             continue;
         }
@@ -270,18 +307,6 @@ fn rename_with_dirs(root: &Root, from: &[u8], to: &[u8]) -> rustix::io::Result<(
         let name = OsStr::from_bytes(name);
         rustix::fs::mkdirat(&above, name, Mode::RWXU)?;
         made.push((above, name.to_owned(), mode));
-    }
-    let target = root.open_dir(to_dir)?;
-    rustix::fs::renameat_with(
-        &source,
-        OsStr::from_bytes(from_name),
-        &target,
-        OsStr::from_bytes(to_name),
-        RenameFlags::NOREPLACE,
-    )?;
-    // Not before something is in them: their bits may keep that out.
-    for (above, name, mode) in made.iter().rev() {
-        rustix::fs::chmodat(above, name, *mode, AtFlags::empty())?;
     }
     Ok(())
 }

@@ -179,9 +179,8 @@ fn made_dirs_unseen(
     }
     let root = Root::open(ctx.repo.worktree_root())?;
     for path in unseen {
-        let is_within = |dir: &Vec<u8>| path::is_within(dir, path);
         let stays = after_node(path)?.is_some_and(Node::is_dir)
-            || aim.extras.empty_dirs.iter().any(is_within)
+            || aim.extras.leads_to_empty_dir(path)
             || own.is_some_and(|own| own.has_dir(path));
         if stays {
             continue;

@@ -13,7 +13,7 @@ use crate::git::Oid;
 use crate::git::fs::{Root, Stamp};
 use crate::git::operation::{self, OperationState};
 use crate::git::path;
-use crate::git::tree;
+use crate::git::tree::{self, Node};
 use crate::ops::Context;
 use crate::ops::capture::{Capture, CaptureOptions, IndexSummary, Storing, capture};
 use crate::ops::unsaved::Unsaved;
@@ -22,7 +22,7 @@ use crate::store::stored::part;
 use crate::store::{Store, names};
 use crate::worktree::apply::Applied;
 use crate::worktree::cache::{self, Meta};
-use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::manifest::{DirFlags, Kind, Manifest};
 use crate::worktree::plan::{Extras, Plan};
 
 /// What has to be there.
@@ -172,6 +172,14 @@ fn differing(
     let extras = captured_extras(ctx, seen)?;
     if extras.modes != claimed.modes || extras.defaults != claimed.defaults {
         differing.extend(other_permissions(&seen.manifest, claimed, applied));
+        let target = claim.aim.stored.tree;
+        let in_tree = |dir: &[u8]| Ok(tree::find(&read, target, dir)?.is_some_and(Node::is_dir));
+        differing.extend(other_dir_permissions(
+            &seen.manifest,
+            claimed,
+            applied,
+            &in_tree,
+        )?);
     }
     let all = || seen.manifest.paths_on_disk();
     let other_access = claimed.access.differing(&extras.access, all).into_iter();
@@ -209,6 +217,28 @@ fn other_permissions(manifest: &Manifest, claimed: &Extras, applied: &Applied) -
         .collect()
 }
 
+/// Directories of the claim whose permission bits are not those that it recorded.
+fn other_dir_permissions(
+    manifest: &Manifest,
+    claimed: &Extras,
+    applied: &Applied,
+    in_tree: &dyn Fn(&[u8]) -> Result<bool>,
+) -> Result<Vec<Vec<u8>>> {
+    let mut other = Vec::new();
+    // The root's bits are recorded nowhere.
+    for dir in manifest.dirs.iter().skip(1) {
+        let path = manifest.dir_path(dir);
+        let perm = claimed.permissions(path, tree::DIR_MODE);
+        let lost = applied.lost.get(path);
+        let perm = lost.map_or(perm, |lost| lost.narrow(perm));
+        let differs = !dir.flags.has(DirFlags::VIRTUAL) && dir.stamp.permissions() != perm;
+        if differs && (claimed.leads_to_empty_dir(path) || in_tree(path)?) {
+            other.push(path.to_vec());
+        }
+    }
+    Ok(other)
+}
+
 /// Whether a directory holds nothing at all.
 fn is_bare(root: &Root, dir: &[u8]) -> Result<bool> {
     let what = || format!("cannot read '{}'", path::display(dir));
@@ -227,10 +257,16 @@ fn was_changed_since(root: &Root, path: &[u8], before: &Manifest, applied: &Appl
     let now = root.stamp(path).ok().flatten();
     let ours = stamp_of_path(applied, path).or_else(|| before.file(path).map(|file| file.stamp));
     match (now, ours) {
+        // What is in a directory changes its stamp, too.
+        (Some(now), None) if now.is_dir() => {
+            let seen = || before.dir_on_disk(path).map(|dir| dir.stamp.permissions());
+            let ours = applied.dir_modes.get(path).copied().or_else(seen);
+            ours.is_some_and(|ours| ours != now.permissions())
+        }
         (Some(now), Some(ours)) => now != ours,
         // Gone, or new, since.
         (None, Some(_)) => true,
-        (Some(now), None) => !now.is_dir() && before.file(path).is_none(),
+        (Some(_), None) => true,
         (None, None) => false,
     }
 }

@@ -4,19 +4,17 @@ use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
 use super::temps::is_dir;
-use super::{Apply, set_permissions};
+use super::{Applied, Apply, set_permissions};
 use crate::error::{Result, ResultExt};
 use crate::git::access::{Access, Lost, may_change};
+use crate::git::fs::stamp_at;
 use crate::git::path;
 use crate::worktree::plan::Plan;
 
 impl Apply<'_> {
     /// Gives directories that stay what they shall have, when all else is done.
-    pub(super) fn set_dir_modes(
-        &self,
-        plan: &Plan,
-        lost: &mut BTreeMap<Vec<u8>, Lost>,
-    ) -> Result<()> {
+    pub(super) fn set_dir_modes(&self, plan: &Plan, applied: &mut Applied) -> Result<()> {
+        let lost = &mut applied.lost;
         // The deepest first: final bits may close a directory to us.
         for dir in plan.dirs.iter().rev() {
             let Some(perm) = dir.after else {
@@ -52,6 +50,12 @@ impl Apply<'_> {
                         self.chmod_narrowly(&dir.path, perm, lost)?;
                     }
                 }
+            }
+            let stamp = stamp_at(parent.as_fd(), name).context(what)?;
+            if let Some(stamp) = stamp {
+                applied
+                    .dir_modes
+                    .insert(dir.path.clone(), stamp.permissions());
             }
         }
         Ok(())

@@ -79,7 +79,7 @@ impl Planning<'_> {
             }
         }
         for (full, before) in closed_parents(&plan.entries, &|full| self.dir_on_disk(full)) {
-            let is_dir_after = (self.after_node)(&full)?.is_some_and(Node::is_dir);
+            let is_dir_after = self.is_recorded_after(&full)?;
             changes.add(&full, Some(before), is_dir_after.then_some(before));
         }
         self.emptied_dirs(plan, &mut changes)?;
@@ -114,14 +114,15 @@ impl Planning<'_> {
     }
 
     fn is_dir_after(&self, full: &[u8]) -> Result<bool> {
-        let inside = path::join(full, b"");
-        let empty_dirs = &self.after.empty_dirs;
-        let holds_empty = empty_dirs.contains(full)
-            || empty_dirs
-                .range(inside.clone()..)
-                .next()
-                .is_some_and(|dir| dir.starts_with(&inside));
-        Ok(holds_empty || self.is_filled_after(full)? || self.is_gitlink_after(full)?)
+        Ok(self.after.leads_to_empty_dir(full)
+            || self.is_filled_after(full)?
+            || self.is_gitlink_after(full)?)
+    }
+
+    /// Whether the later side has a directory here of which it recorded the permission bits.
+    fn is_recorded_after(&self, full: &[u8]) -> Result<bool> {
+        Ok(self.after.leads_to_empty_dir(full)
+            || (self.after_node)(full)?.is_some_and(Node::is_dir))
     }
 
     fn is_gitlink_after(&self, full: &[u8]) -> Result<bool> {
@@ -160,8 +161,7 @@ impl Planning<'_> {
             let Some(before) = self.dir_on_disk(&full) else {
                 continue;
             };
-            let is_dir_after = self.after.empty_dirs.contains(&full)
-                || (self.after_node)(&full)?.is_some_and(Node::is_dir);
+            let is_dir_after = self.is_recorded_after(&full)?;
             let after = self.after.permissions(&full, tree::DIR_MODE);
             if is_dir_after && (before != after || self.gets_other_access(&full)) {
                 changes.set(&full, Some(before), Some(after));
@@ -202,11 +202,7 @@ impl Planning<'_> {
 
     fn dirs_to_remove(&self, plan: &Plan, changes: &mut DirChanges) -> Result<()> {
         for full in &self.before.empty_dirs {
-            let needed = self
-                .after
-                .empty_dirs
-                .iter()
-                .any(|dir| path::is_within(dir, full))
+            let needed = self.after.leads_to_empty_dir(full)
                 || plan
                     .entries
                     .iter()
@@ -237,12 +233,7 @@ impl Planning<'_> {
     }
 
     fn is_kept_dir(&self, full: &[u8]) -> Result<bool> {
-        let holds_empty = self
-            .after
-            .empty_dirs
-            .iter()
-            .any(|dir| path::is_within(dir, full));
-        Ok(holds_empty
+        Ok(self.after.leads_to_empty_dir(full)
             || self.is_filled_after(full)?
             || self.is_gitlink_after(full)?
             || (self.left_out)(full)?
