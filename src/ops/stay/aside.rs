@@ -16,6 +16,7 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{Root, Stamp, rename_to_free, stamp_at};
 use crate::git::path;
+use crate::git::tree::{self, GITLINK_MODE};
 use crate::ops::Context;
 use crate::ops::capture::Storing;
 use crate::ops::outcome::MovedAside;
@@ -23,8 +24,8 @@ use crate::ops::swap::goal::Goal;
 use crate::ops::swap::prepare;
 use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
-use crate::store::id::SnapshotId;
 use crate::store::state::path_from_stored;
+use crate::store::stored::Stored;
 use crate::text::typed_path;
 
 /// No more rounds than this: something that makes files in the way faster than they are renamed would go on for ever.
@@ -37,7 +38,7 @@ type Pair = (Vec<u8>, Vec<u8>);
 pub(super) struct Aside<'a> {
     ctx: &'a Context<'a>,
     store: &'a Store,
-    backup: &'a SnapshotId,
+    backup: &'a Stored,
     root: Root,
     unsaved: Unsaved,
     /// What this return renamed.
@@ -51,7 +52,7 @@ impl<'a> Aside<'a> {
     ///
     /// # Errors
     /// What was noted cannot be read.
-    pub fn of_stay(ctx: &'a Context<'a>, store: &'a Store, backup: &'a SnapshotId) -> Result<Self> {
+    pub fn of_stay(ctx: &'a Context<'a>, store: &'a Store, backup: &'a Stored) -> Result<Self> {
         Ok(Self {
             ctx,
             store,
@@ -93,6 +94,7 @@ impl<'a> Aside<'a> {
             };
             let mut any = false;
             for path in renameable(&error) {
+                let path = with_its_directory(self.store, self.backup, &path)?.to_vec();
                 self.check_open(&path)?;
                 // One that is there again is made anew by somebody, without end.
                 any |= self.renamed.insert(path.clone()) && self.rename(&path)?;
@@ -111,8 +113,10 @@ impl<'a> Aside<'a> {
             return Ok(());
         }
         let fd = self.root.open_dir_for_reading(path);
-        if fd.and_then(|fd| stamp_at(fd.as_fd(), b".")).is_ok() {
-            return Ok(());
+        match fd.and_then(|fd| stamp_at(fd.as_fd(), b".")) {
+            Err(Errno::ACCESS | Errno::PERM) => {}
+            // What is no directory has nothing in it.
+            _ => return Ok(()),
         }
         let message = format!(
             "what the present left out is in '{}', which lets nobody look into it",
@@ -149,7 +153,7 @@ impl<'a> Aside<'a> {
         let what = || format!("cannot rename '{}'", path::display(from));
         let (dir, name) = path::split(from);
         let fd = self.root.open_dir(dir).context(what)?;
-        for new_name in names_aside(name, self.backup.tail()) {
+        for new_name in names_aside(name, self.backup.id.tail()) {
             let to = path::join(dir, &new_name);
             if self.stamp(&to)?.is_some() {
                 continue;
@@ -158,7 +162,7 @@ impl<'a> Aside<'a> {
             self.unsaved.moved_aside.retain(|(_, noted)| *noted != to);
             self.unsaved.moved_aside.push((from.to_vec(), to.clone()));
             self.unsaved
-                .note(&self.store.dir, &self.backup.to_string())?;
+                .note(&self.store.dir, &self.backup.id.to_string())?;
             match rename_to_free(fd.as_fd(), name, &new_name) {
                 Ok(()) => {
                     fail_point("return-moved-aside");
@@ -203,15 +207,20 @@ impl<'a> Aside<'a> {
 /// A directory cannot be looked at.
 pub(super) fn would_move(
     ctx: &Context<'_>,
+    store: &Store,
+    backup: &Stored,
     paths: &[Vec<u8>],
-    tail: &str,
 ) -> Result<Vec<MovedAside>> {
     let root = Root::open(ctx.repo.worktree_root())?;
     let mut moved = Vec::new();
+    let mut whole: BTreeSet<&[u8]> = BTreeSet::new();
     for path in paths {
+        whole.insert(with_its_directory(store, backup, path)?);
+    }
+    for path in whole {
         let (dir, name) = path::split(path);
         let mut free = None;
-        for to in names_aside(name, tail) {
+        for to in names_aside(name, backup.id.tail()) {
             let to = path::join(dir, &to);
             let taken = root
                 .stamp(&to)
@@ -221,9 +230,22 @@ pub(super) fn would_move(
                 break;
             }
         }
-        moved.extend(free.map(|to| MovedAside::from((path.clone(), to))));
+        moved.extend(free.map(|to| MovedAside::from((path.to_vec(), to))));
     }
     Ok(moved)
+}
+
+/// What is renamed for a path: where the present has a file in the place of a directory over it, that directory.
+fn with_its_directory<'p>(store: &Store, backup: &Stored, full: &'p [u8]) -> Result<&'p [u8]> {
+    let read = |oid| store.objects.read_tree(oid);
+    for at in path::with_parents(full) {
+        match tree::find(&read, backup.tree, at)? {
+            Some(node) if node.is_dir() => {}
+            Some(node) if node.mode != GITLINK_MODE => return Ok(at),
+            _ => break,
+        }
+    }
+    Ok(full)
 }
 
 /// The names that are tried one after the other.

@@ -203,7 +203,7 @@ impl<'a> ReturnOperation<'a> {
         let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
         let (commits_made, untold) = self.commits_made();
         let commits_branch = self.branch_of(&commits_made);
-        let earlier = Aside::of_stay(self.ctx, self.store, &self.backup.id)?;
+        let earlier = Aside::of_stay(self.ctx, self.store, &self.backup)?;
         let (mut stayed, gone) = self.changed_left_out(earlier.unsaved())?;
         stayed.extend(self.appeared(earlier.unsaved(), &left_out_now.take())?);
         Ok(Returned {
@@ -225,7 +225,7 @@ impl<'a> ReturnOperation<'a> {
                 stayed: in_order(stayed),
                 moved_aside: {
                     let earlier = earlier.moved()?.into_iter().map(MovedAside::from);
-                    let more = would_move(self.ctx, &aside.take(), self.backup.id.tail())?;
+                    let more = would_move(self.ctx, self.store, &self.backup, &aside.take())?;
                     earlier.chain(more).collect()
                 },
                 discarded: repo_paths(discarded.take()),
@@ -290,7 +290,7 @@ impl<'a> ReturnOperation<'a> {
         };
         let mut goal = self.goal(keep.clone(), raw_head, experiment)?;
         // Before the swap, whose plan has to know the new names.
-        let mut aside = Aside::of_stay(self.ctx, self.store, &self.backup.id)?;
+        let mut aside = Aside::of_stay(self.ctx, self.store, &self.backup)?;
         aside.finish_earlier()?;
         if request.move_aside {
             aside.make_way(&goal)?;

@@ -82,6 +82,51 @@ fn move_aside_renames_what_is_in_the_way() {
 }
 
 #[test]
+fn move_aside_renames_what_stands_where_a_directory_with_left_out_files_was() {
+    let socket = |sandbox: &Sandbox, path: &str| {
+        drop(std::os::unix::net::UnixListener::bind(sandbox.path(path)).unwrap());
+    };
+    let makes: [fn(&Sandbox, &str); 2] = [pipe, socket];
+    for make in makes {
+        let sandbox = Sandbox::new();
+        sandbox.write("s/y.log", "left out\n");
+        sandbox.write("s/k", "kept\n");
+        let id = snapshot(&sandbox);
+        sandbox.json(["travel", &id]);
+        sandbox.remove("s");
+        make(&sandbox, "s");
+        let (error, _) = sandbox.json_error(["return"]);
+        assert_eq!(error["hint"], "tw return --move-aside");
+        let answer = sandbox.json(["return", "--move-aside"]);
+        assert_eq!(answer["verified"], true, "{answer}");
+        let moved = answer["moved_aside"].as_array().unwrap();
+        assert_eq!(moved.len(), 1, "{answer}");
+        assert_eq!(moved[0]["from"], "s");
+        assert!(sandbox.exists(moved[0]["to"].as_str().unwrap()));
+        assert_eq!(sandbox.text("s/k"), "kept\n");
+    }
+}
+
+#[test]
+fn move_aside_takes_a_directory_along_that_has_to_be_a_file() {
+    let sandbox = away();
+    sandbox.mkdir("x/deep");
+    pipe(&sandbox, "x/p");
+    pipe(&sandbox, "x/deep/p");
+    sandbox.write("x/text", "past\n");
+    let foretold = sandbox.json(["return", "--move-aside", "--dry-run"]);
+    let answer = sandbox.json(["return", "--move-aside"]);
+    assert_eq!(answer["verified"], true, "{answer}");
+    let moved = answer["moved_aside"].as_array().unwrap();
+    assert_eq!(moved.len(), 1, "{answer}");
+    assert_eq!(foretold["moved_aside"], answer["moved_aside"]);
+    let to = moved[0]["to"].as_str().unwrap();
+    assert!(sandbox.exists(format!("{to}/deep/p")), "{answer}");
+    assert_eq!(sandbox.text(format!("{to}/text")), "past\n");
+    assert_eq!(sandbox.text("x"), "now\n");
+}
+
+#[test]
 fn keep_carries_named_files_over() {
     let sandbox = away();
     sandbox.write("notes.md", "what I found\n");
