@@ -9,13 +9,14 @@
 //! A return that renames what is in its way notes that here first: whoever dies in between leaves what goes back to its place.
 
 use std::collections::BTreeSet;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{self, Durable, Root, each_name};
+use crate::git::fs::{self, Durable, Root, each_name, stamp_at};
 use crate::git::path;
 use crate::store::id::SnapshotId;
 use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
@@ -107,7 +108,7 @@ impl Unsaved {
             }
         };
         let mut buffer = Vec::new();
-        each_name(std::os::fd::AsFd::as_fd(&fd), &mut buffer, |name, _| {
+        each_name(fd.as_fd(), &mut buffer, |name, _| {
             add(name);
         })
         .context(what)
@@ -178,6 +179,32 @@ impl Unsaved {
         let from = self.left_alone.roots.range(start.clone()..);
         from.map(Vec::as_slice)
             .take_while(move |path| path.starts_with(&start))
+    }
+
+    /// The directories beneath a directory with their permission bits, where nothing else is in it but these names. None where
+    /// anything else is, or nobody may look.
+    pub fn only_dirs_in(&self, root: &Root, dir: &[u8]) -> Option<Vec<(Vec<u8>, u32)>> {
+        let mut dirs = Vec::new();
+        let mut pending = vec![dir.to_vec()];
+        let mut buffer = Vec::new();
+        while let Some(at) = pending.pop() {
+            let fd = root.open_dir_for_reading(&at).ok()?;
+            let mut names = Vec::new();
+            each_name(fd.as_fd(), &mut buffer, |name, _| names.push(name.to_vec())).ok()?;
+            for name in names {
+                let full = path::join(&at, &name);
+                if self.is_one(&full) && !self.left_alone.written.contains(&full) {
+                    continue;
+                }
+                let stamp = stamp_at(fd.as_fd(), &name).ok()??;
+                if !stamp.is_dir() || name == b".git" {
+                    return None;
+                }
+                dirs.push((full.clone(), stamp.permissions()));
+                pending.push(full);
+            }
+        }
+        Some(dirs)
     }
 
     /// Whether a directory that is at this path is one of them, or was there beneath one when a swap wrote into it.

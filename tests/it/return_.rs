@@ -4,6 +4,7 @@ mod dir_modes;
 mod head;
 mod ignored;
 mod operations;
+mod submodules;
 mod unchanged;
 mod unsaved;
 mod ways_home;

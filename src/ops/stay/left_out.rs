@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::git::fs::nanoseconds;
+use crate::git::fs::{Root, nanoseconds};
 use crate::git::path::{self, RepoPath};
 use crate::git::tree;
 use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::text::listed;
+use crate::worktree::manifest::{Kind, Manifest};
 
 /// At most so many entries of one directory are looked at,
 const MOST: usize = 5_000;
@@ -69,25 +70,45 @@ impl LeftOut<'_> {
         Ok(changed.map(RepoPath::new).collect())
     }
 
-    /// Of what is left out now (`seen`), what came since the stay began: the present had nothing there.
+    /// Of what is left out now (`seen`, by this manifest), what came since the stay began: the present had nothing there.
     ///
     /// # Errors
     /// The backup cannot be read.
-    pub fn appeared(&self, root: &Path, seen: &BTreeSet<Vec<u8>>) -> Result<Vec<RepoPath>> {
+    pub fn appeared(
+        &self,
+        root: &Path,
+        (seen, manifest): (&BTreeSet<Vec<u8>>, &Manifest),
+    ) -> Result<Vec<RepoPath>> {
         let moved = &self.unsaved.moved_aside;
         let is_moved = |path: &[u8]| moved.iter().any(|(_, to)| path::is_within(path, to));
         let mut budget = MOST_OF_ALL;
         let mut found = Vec::new();
         for path in seen {
-            if !self.unsaved.has(path)
-                && !is_moved(path)
-                && self.is_left_out(path)?
-                && is_newer(&to_path(root, path), self.since, &mut budget)
-            {
+            if self.unsaved.has(path) || is_moved(path) {
+                continue;
+            }
+            let kind = manifest.file(path).map(|file| file.kind);
+            let appeared = if matches!(kind, Some(Kind::Gitlink | Kind::Nested)) {
+                self.holds_what_stays(root, path)?
+            } else {
+                self.is_left_out(path)? && is_newer(&to_path(root, path), self.since, &mut budget)
+            };
+            if appeared {
                 found.push(RepoPath::new(path.as_slice()));
             }
         }
         Ok(found)
+    }
+
+    /// Whether something is in the directory of a submodule or nested repository that the present had not, be it as old as it will: it
+    /// is in no experiment.
+    fn holds_what_stays(&self, root: &Path, dir: &[u8]) -> Result<bool> {
+        let root = Root::open(root)?;
+        let is_dir = matches!(root.stamp(dir), Ok(Some(stamp)) if stamp.is_dir());
+        let read = |oid| self.store.objects.read_tree(oid);
+        Ok(is_dir
+            && self.unsaved.only_dirs_in(&root, dir).is_none()
+            && tree::find(&read, self.backup.tree, dir)?.is_none())
     }
 
     /// Says what of it is not there any more.

@@ -205,7 +205,8 @@ impl<'a> ReturnOperation<'a> {
         let commits_branch = self.branch_of(&commits_made);
         let earlier = Aside::of_stay(self.ctx, self.store, &self.backup)?;
         let (mut stayed, gone) = self.changed_left_out(earlier.unsaved())?;
-        stayed.extend(self.appeared(earlier.unsaved(), &left_out_now.take())?);
+        let seen = (&left_out_now.take(), &prepared.capture.manifest);
+        stayed.extend(self.appeared(earlier.unsaved(), seen)?);
         Ok(Returned {
             mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
@@ -300,7 +301,8 @@ impl<'a> ReturnOperation<'a> {
         goal.keep(moved_aside.iter().map(|(_, to)| to.clone()));
         let (mut stayed, gone) = self.changed_left_out(aside.unsaved())?;
         let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
-        stayed.extend(self.appeared(aside.unsaved(), &left_out_now.take())?);
+        let seen = (&left_out_now.take(), &swapped.saved.capture.manifest);
+        stayed.extend(self.appeared(aside.unsaved(), seen)?);
         Ok(Returned {
             mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
@@ -429,7 +431,11 @@ impl<'a> ReturnOperation<'a> {
     }
 
     /// Of what a look at the past left out, what was not there when it was entered.
-    fn appeared(&self, unsaved: &Unsaved, seen: &BTreeSet<Vec<u8>>) -> Result<Vec<RepoPath>> {
+    fn appeared(
+        &self,
+        unsaved: &Unsaved,
+        seen: (&BTreeSet<Vec<u8>>, &Manifest),
+    ) -> Result<Vec<RepoPath>> {
         let Some(left_out) = self.left_out(unsaved) else {
             return Ok(Vec::new());
         };

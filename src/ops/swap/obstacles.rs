@@ -7,11 +7,12 @@ use rustix::io::Errno;
 
 use super::present_own::PresentOwn;
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Root, Stamp, each_name, stamp_at, stamp_of};
+use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::index::Index;
 use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::ops::capture::Capture;
+use crate::ops::unsaved::Unsaved;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Plan;
 
@@ -46,6 +47,7 @@ pub(super) fn find_obstacles(
         own,
         shared,
         manifest,
+        present,
         index: capture.parsed_index.as_ref(),
         found: Obstacles::default(),
         clear: BTreeSet::new(),
@@ -90,6 +92,7 @@ struct Finder<'a> {
     /// Nested repositories that the later side was in with files of its own.
     shared: &'a BTreeSet<Vec<u8>>,
     manifest: &'a Manifest,
+    present: Option<&'a PresentOwn<'a>>,
     index: Option<&'a Index>,
     found: Obstacles,
     /// Directories known to be passable.
@@ -173,6 +176,10 @@ impl Finder<'_> {
         }
         if let Some(file) = self.manifest.file(at) {
             let is_shared = file.kind == Kind::Nested && self.shared.contains(at);
+            if file.kind == Kind::Gitlink && self.is_the_present_s(at) {
+                self.clear.insert(at.to_vec());
+                return Ok(true);
+            }
             return Ok(is_shared || self.known(at, file.kind));
         }
         match self.look(at)? {
@@ -228,8 +235,8 @@ impl Finder<'_> {
                     false
                 }
             },
-            // What is empty can be made again.
-            Kind::Gitlink if self.is_empty(at) => true,
+            // Directories can be made again.
+            Kind::Gitlink if Unsaved::default().only_dirs_in(self.root, at).is_some() => true,
             Kind::Nested
             | Kind::StrayGit
             | Kind::Gitlink
@@ -262,12 +269,11 @@ impl Finder<'_> {
         matches!(self.root.stamp(full), Ok(Some(stamp)) if stamp.is_dir())
     }
 
-    fn is_empty(&self, dir: &[u8]) -> bool {
-        let fd = self.root.open_dir_for_reading(dir);
-        let mut any = false;
-        fd.and_then(|fd| each_name(fd.as_fd(), &mut Vec::new(), |_, _| any = true))
-            .is_ok()
-            && !any
+    /// Whether the directory of a submodule holds nothing but what the present left out, where it had a directory of its own: that
+    /// is in nobody's way, and stays.
+    fn is_the_present_s(&self, dir: &[u8]) -> bool {
+        let present = self.present;
+        present.is_some_and(|present| present.only_dirs_in(self.root, dir).is_some())
     }
 
     fn holds_repository(&self, at: &[u8]) -> bool {

@@ -14,13 +14,13 @@ use crate::git::access::may_change;
 use crate::git::access_list::AccessList;
 use crate::git::fs::Root;
 use crate::git::path;
-use crate::git::tree::{self, Node};
+use crate::git::tree::{self, Change, GITLINK_MODE, Node};
 use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::worktree::globs::{Check, Source};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::{
-    DirChange, Extras, Plan, PlanEntry, Planning, Side, closed_parents, plan,
+    DirChange, EmptyDirs, Extras, Plan, PlanEntry, Planning, Side, closed_parents, plan,
 };
 
 /// The plan for what is there now. `forced` is what the capture has whatever the rules say; beneath `hiding` the target has nothing
@@ -155,12 +155,50 @@ fn towards(
     })?;
     // Permissions and access differ where the trees are alike.
     plan.entries.retain(|entry| !is_kept(&entry.path));
-    let hidden = made_dirs_unseen(ctx, aim, (&capture.manifest, own), &after_node)?;
-    if !hidden.is_empty() {
-        plan.dirs.extend(hidden);
+    let mut more = made_dirs_unseen(ctx, aim, (&capture.manifest, own), &after_node)?;
+    more.extend(dirs_in_submodules(ctx, aim, (&changes, own), &after_node)?);
+    if !more.is_empty() {
+        plan.dirs.extend(more);
         plan.dirs.sort_by(|a, b| a.path.cmp(&b.path));
+        plan.dirs.dedup_by(|a, b| a.path == b.path);
     }
+    plan.dirs.retain(|dir| !is_kept(&dir.path));
     Ok(plan)
+}
+
+/// Directories in those of submodules that the target lacks, where there is nothing but directories and what the present left out.
+/// They go, and so does the submodule's: nothing captured says that any of them was there.
+fn dirs_in_submodules(
+    ctx: &Context<'_>,
+    aim: &SnapshotAim<'_>,
+    (changes, own): (&[Change], Option<&PresentOwn<'_>>),
+    after_node: &dyn Fn(&[u8]) -> Result<Option<Node>>,
+) -> Result<Vec<DirChange>> {
+    let mut found = Vec::new();
+    let is = |node: Option<Node>| node.is_some_and(|node| node.mode == GITLINK_MODE);
+    let mut gone = changes
+        .iter()
+        .filter(|change| is(change.old) && !is(change.new))
+        .peekable();
+    let (Some(own), EmptyDirs::Go, Some(_)) = (own, aim.empty_dirs, gone.peek()) else {
+        return Ok(found);
+    };
+    let root = Root::open(ctx.repo.worktree_root())?;
+    for change in gone {
+        let dirs = own.only_dirs_in(&root, &change.path).unwrap_or_default();
+        for (path, bits) in dirs {
+            let is_after = aim.extras.leads_to_empty_dir(&path)
+                || after_node(&path)?.is_some_and(Node::is_dir);
+            if !is_after {
+                found.push(DirChange {
+                    path,
+                    before: Some(bits),
+                    after: None,
+                });
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Directories that the stay made, that the rules hide from a look, and that the target does not have: they go when nothing is left in them.

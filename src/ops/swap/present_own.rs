@@ -13,6 +13,7 @@ use super::made;
 use super::plan::tracks;
 use super::treerules::TreeRules;
 use crate::error::Result;
+use crate::git::fs::Root;
 use crate::git::tree;
 use crate::ops::Context;
 use crate::ops::capture::rule_parts;
@@ -62,6 +63,11 @@ impl<'a> PresentOwn<'a> {
     /// Whether a directory that is at this path was there when the present left it out, also where a swap wrote into it.
     pub fn is_dir(&self, path: &[u8]) -> bool {
         self.unsaved.is_dir(path)
+    }
+
+    /// The directories in a directory that holds nothing but directories and what the present left out; None for any other.
+    pub fn only_dirs_in(&self, root: &Root, dir: &[u8]) -> Option<Vec<(Vec<u8>, u32)>> {
+        self.unsaved.only_dirs_in(root, dir)
     }
 
     /// Whether a directory that is at this path was there, unsaved.

@@ -1,7 +1,8 @@
 //! The proof of a return: everything that was recorded is there again.
 //!
 //! Compared are the captured tree, recorded modes, empty directories, the index's entries with flags and stages, the operation
-//! files and HEAD. A path that somebody else changed after it was put back (its stamp moved since) is told, not held against it.
+//! files and HEAD. A path that somebody else changed after it was put back (its stamp moved since) is told, not held against it. What
+//! stands in the directory of a submodule where the present had nothing is in no experiment: it stays, and is no part of the proof.
 
 use std::collections::BTreeSet;
 
@@ -101,8 +102,15 @@ pub(super) fn prove(
             // Also the directories above: they are there only because of it.
             .any(|except| path::is_within(path, except) || path::is_within(except, path))
     });
+    let mut left: BTreeSet<Vec<u8>> = BTreeSet::new();
+    for path in &differing {
+        if is_left_in_place(store, &claim, (before, &seen), (&root, &unsaved), path)? {
+            left.insert(path.clone());
+        }
+    }
     let (changed_since, wrong): (Vec<_>, Vec<_>) = differing
-        .into_iter()
+        .difference(&left)
+        .cloned()
         .partition(|path| was_changed_since(&root, path, before, applied));
     let mut wrong: Vec<String> = wrong.iter().map(|path| stored_path(path)).collect();
     wrong.extend(git_state(
@@ -117,13 +125,38 @@ pub(super) fn prove(
     }
     // The next snapshot starts from the present as it was, when it is exactly that.
     let stored = claim.aim.stored;
-    if changed_since.is_empty() && claim.except.is_empty() && seen.tree == stored.tree {
+    let is_exact = changed_since.is_empty() && claim.except.is_empty() && left.is_empty();
+    if is_exact && seen.tree == stored.tree {
         let name = names::snapshot_ref(&stored.id);
         let meta: Meta = seen.meta(&name, stored.commit, stored.index_commit);
         let file = store.dir.file("cache");
         cache::save(&file, &seen.manifest, &meta, store.objects.format())?;
     }
     Ok(changed_since)
+}
+
+/// Whether a path is, or lies in, the directory of a submodule where the present had nothing, and in which something is that no
+/// experiment has: the plan leaves all of it in place, and the return names it.
+fn is_left_in_place(
+    store: &Store,
+    claim: &Claim<'_>,
+    (before, seen): (&Manifest, &Capture<'_>),
+    (root, unsaved): (&Root, &Unsaved),
+    path: &[u8],
+) -> Result<bool> {
+    let is_submodule = |manifest: &Manifest, at: &[u8]| {
+        let file = manifest.file(at);
+        file.is_some_and(|file| file.kind == Kind::Gitlink)
+    };
+    let was_in = path::with_parents(path).find(|at| is_submodule(before, at));
+    // One that was none in the past may be one again.
+    let Some(dir) = was_in.or_else(|| is_submodule(&seen.manifest, path).then_some(path)) else {
+        return Ok(false);
+    };
+    let read = |oid| read_tree(store, seen, oid);
+    Ok(!claim.aim.extras.leads_to_empty_dir(dir)
+        && tree::find(&read, claim.aim.stored.tree, dir)?.is_none()
+        && unsaved.only_dirs_in(root, dir).is_none())
 }
 
 /// What is claimed and on disk, and hidden from this look: by rules or settings that the past still has, or had until now.
@@ -154,6 +187,7 @@ fn not_back(wrong: Vec<String>) -> Error {
         format!("the present is not back exactly: {shown}"),
     )
     .hint("both sides are saved; run 'tw recover'")
+    .hint("or 'tw recover --forward', which ends the stay all the same")
     .detail("paths", wrong)
 }
 
