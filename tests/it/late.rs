@@ -73,6 +73,39 @@ fn what_is_written_while_a_failed_swap_is_undone_stays() {
 }
 
 #[test]
+fn what_a_failed_swap_sets_aside_is_told() {
+    for point in ["apply-removing", "apply-prepared"] {
+        let sandbox = Sandbox::new();
+        let past = snapshot(&sandbox);
+        sandbox.write("d", "now\n");
+        sandbox.write("e/x", "now\n");
+        let said = with_stop(&sandbox, &["travel", &past], point, || {
+            sandbox.remove("d");
+            sandbox.write("d/x", "late in d\n");
+            sandbox.remove("e");
+            sandbox.write("e", "late\n");
+        });
+        assert_eq!(said["ok"], false, "{said}");
+        // Before it was taken away it stays, as the file does.
+        let is_taken = point == "apply-removing";
+        let (path, text) = if is_taken { ("d", "now\n") } else { ("d/x", "late in d\n") };
+        assert_eq!(sandbox.text(path), text, "{said}");
+        assert_eq!(sandbox.text("e"), "late\n");
+        let hints = list(&said["error"]["hints"]).join("\n");
+        assert!(hints.contains("'e'") && !hints.contains("'e/x'"), "{said}");
+        let names = std::fs::read_dir(sandbox.repo()).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let kept: Vec<String> = names.filter(|name| name.contains("-kept-")).collect();
+        assert_eq!(kept.len(), usize::from(is_taken), "{said}");
+        for name in kept {
+            assert!(hints.contains(&name), "{name}: {said}");
+            assert_eq!(sandbox.text(format!("{name}/x")), "late in d\n");
+        }
+        assert!(is_taken || hints.contains("'d'"), "{said}");
+    }
+}
+
+#[test]
 fn a_file_where_a_directory_comes_back_gives_way_to_an_undo() {
     for taken in ["e1", "d3"] {
         let sandbox = Sandbox::new();

@@ -1,5 +1,7 @@
 //! A swap from the backup to the end.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::super::Context;
@@ -18,7 +20,7 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::objects::KeptPack;
-use crate::git::operation;
+use crate::git::{operation, path};
 use crate::ops::capture::Capture;
 use crate::ops::outcome::Recovered;
 use crate::ops::stages::Stage;
@@ -67,27 +69,42 @@ fn written(plan: &Plan) -> impl Iterator<Item = &[u8]> {
 const SHOWN: usize = 5;
 
 /// The error of a swap that failed and was undone.
-fn undone(error: Error, journal: &Journal, recovered: &Recovered) -> Error {
-    let differing = recovered.differing.iter();
-    let paths = differing.map(|path| format!("'{}'", path.display()));
-    let mut error = match (recovered.differing.is_empty(), recovered.notices.is_empty()) {
-        (true, true) => error.hint("everything is as it was"),
-        (true, false) => error.hint("all else is as it was"),
-        (false, _) => error.hint(format!(
+fn undone(error: Error, root: &Root, journal: &Journal, recovered: &Recovered) -> Error {
+    let error = if recovered.differing.is_empty() && recovered.notices.is_empty() {
+        error.hint("everything is as it was")
+    } else if recovered.differing.is_empty() {
+        error.hint("all else is as it was")
+    } else {
+        let differing = recovered.differing.iter();
+        let there: BTreeSet<&[u8]> = differing
+            .map(|path| standing(root, path.as_bytes()))
+            .collect();
+        let paths = there
+            .iter()
+            .map(|path| format!("'{}'", path::display(path)));
+        error.hint(format!(
             "all else is as it was, but what somebody wrote meanwhile stays: {}; what was there is in {}",
             listed(paths, SHOWN),
             journal.backup_id
-        )),
+        ))
     };
-    for notice in &recovered.notices {
-        error = error.hint(notice.clone());
-    }
-    match &recovered.rescue_id {
-        Some(rescue) => error.hint(format!(
-            "what stood there when it was undone is in {rescue}: tw show {rescue}"
+    let error = match &recovered.rescue_id {
+        Some(id) => error.hint(format!(
+            "what was there before it was undone is saved as {id}"
         )),
         None => error,
-    }
+    };
+    // What was set aside has a name of ours, under which nobody would look for it.
+    recovered
+        .notices
+        .iter()
+        .fold(error, |error, notice| error.hint(notice.clone()))
+}
+
+/// What keeps a path from being what it was: a file over it, or what is there itself.
+fn standing<'p>(root: &Root, full: &'p [u8]) -> &'p [u8] {
+    let is_file = |at: &&[u8]| matches!(root.stamp(at), Ok(Some(stamp)) if !stamp.is_dir());
+    path::with_parents(full).find(is_file).unwrap_or(full)
 }
 
 /// The swap has ended: what it kept is held by refs.
@@ -170,7 +187,8 @@ impl<'s> SwapRun<'_, '_, 's> {
         match unfinished.roll_back() {
             Ok(recovered) => {
                 release(kept)?;
-                Ok(undone(error, &journal, &recovered))
+                let root = Root::open(self.ctx.repo.worktree_root())?;
+                Ok(undone(error, &root, &journal, &recovered))
             }
             Err(second) => Ok(Error::new(
                 Code::Interrupted,

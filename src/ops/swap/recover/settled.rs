@@ -63,7 +63,7 @@ pub(super) fn repair(ctx: &Context<'_>, store: &Store) -> Result<Option<Recovere
     drop(guard);
     repaired.action = "repaired";
     repaired.differing.clear();
-    repaired.notices = vec![sentence(&repaired)];
+    repaired.notices.insert(0, sentence(&repaired));
     Ok(Some(repaired))
 }
 
