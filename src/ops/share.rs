@@ -102,8 +102,8 @@ pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Named> {
     })
 }
 
-/// Says that fields of our issues which others set, over the remote that was named before, go along with them: an issue says what each field
-/// holds, and not who set it. Runs and comments say so.
+/// Says that fields of our issues which others set, over the remote that was named before, go along with them: an issue says what each
+/// field holds, and not who set it. Runs and comments say so.
 fn set_by_others(ctx: &Context<'_>, store: &Store, remote: &str) -> Result<Option<String>> {
     let Some(depot) = depot(store)? else {
         return Ok(None);

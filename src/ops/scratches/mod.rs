@@ -5,8 +5,8 @@
 //! files of the snapshot are not put in place: they belong to the worktree they were made in.
 //!
 //! Promises: nothing is written, run or removed but in the very directory that was made, whatever a run puts in its place: it is held open,
-//! and known again by its inode number and the time it was made ([`PinnedDir`]). git makes worktrees one at a time; a death in the middle leaves nothing that the next command does not take back
-//! ([`opening`]); nothing of a scratch is removed before what it holds was saved ([`survey`]).
+//! and known again by its inode number and the time it was made ([`PinnedDir`]). git makes worktrees one at a time; a
+//! death in the middle leaves nothing that the next command does not take back ([`opening`]); nothing of a scratch is removed before what it holds was saved ([`survey`]).
 
 pub mod known;
 pub mod layout;
