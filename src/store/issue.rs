@@ -567,6 +567,15 @@ mod tests {
         issue.status = Status::Open;
         issue.set_resolution_aside("2026-03-02T00:00:00Z");
         assert_eq!(issue.resolutions.len(), 1);
+        // Another one of the same second is another.
+        issue.status = Status::Fixed;
+        issue.resolution = Some(Resolution {
+            note: Some("again".to_owned()),
+            ..issue.resolutions[0].resolution.clone()
+        });
+        issue.set_resolution_aside("2026-03-02T00:00:00Z");
+        assert_eq!(issue.resolutions.len(), 2);
+        assert_ne!(issue.resolutions[0].id, issue.resolutions[1].id);
     }
 
     #[test]

@@ -272,7 +272,7 @@ fn a_search_looks_into_comments_and_resolutions_and_finds_nothing_in_what_cannot
 }
 
 #[test]
-fn what_cannot_be_read_is_listed_by_the_time_of_its_id_and_counted() {
+fn what_cannot_be_read_is_listed_by_the_time_of_its_id_and_takes_nobody_s_place() {
     let sandbox = ready();
     let first = id(&report(&sandbox, &[]));
     let tail = |id: &str| id.replace(&id[18..], "zzzzzz");
@@ -285,7 +285,14 @@ fn what_cannot_be_read_is_listed_by_the_time_of_its_id_and_counted() {
     ids.sort();
     assert_eq!(ids, [first, bad]);
     let only = sandbox.json(["issue", "list", "-n", "1"]);
-    assert_eq!((listed(&only), &only["count"]), (vec![second], &json!(1)));
+    assert_eq!(
+        (listed(&only), &only["count"]),
+        (vec![second.clone()], &json!(1))
+    );
+    let newest = tail(&second).replace("i_2026", "i_2027");
+    sandbox.git(["notes", "--ref", &face(&newest), "add", "-m", "{}", "HEAD"]);
+    let only = sandbox.json(["issue", "list", "-n", "1"]);
+    assert_eq!(listed(&only), [newest, second]);
 }
 
 #[test]
@@ -703,6 +710,38 @@ fn a_fetch_that_prunes_notes_loses_no_issue() {
         "{listed}"
     );
     assert!(sandbox.git(["for-each-ref", "refs/notes"]).contains(&id));
+}
+
+/// What one command writes on the desk is no edit to another.
+#[test]
+fn commands_on_one_issue_at_a_time_take_nothing_of_each_other_for_a_person_s() {
+    let sandbox = ready();
+    let issue = id(&report(&sandbox, &[]));
+    std::thread::scope(|scope| {
+        for (command, flag) in [("edit", "--symptom"), ("experiment", "--repro")] {
+            let commands: Vec<_> = (0..20)
+                .map(|round| {
+                    let mut tw = sandbox.tw_command();
+                    tw.args(["issue", command, &issue, flag]);
+                    tw.arg(format!("{command} {round}"));
+                    tw
+                })
+                .collect();
+            scope.spawn(move || {
+                for mut command in commands {
+                    let output = command.output().unwrap();
+                    assert!(output.status.success(), "{output:?}");
+                    let said = [output.stdout, output.stderr].concat();
+                    let said = String::from_utf8_lossy(&said).into_owned();
+                    assert!(!said.contains("desk"), "{said}");
+                }
+            });
+        }
+    });
+    let found = sandbox.json(["issue", "get", &issue])["issue"].clone();
+    assert_eq!(found["symptom"], "edit 19");
+    assert_eq!(found["experiment"]["repro"], "experiment 19");
+    assert_eq!(found["experiment"]["extra"], json!({}), "{found}");
 }
 
 #[test]

@@ -18,25 +18,23 @@ const DAY: i64 = 24 * 3600;
 /// What is left of all issues, as an answer.
 fn answer(all: All, filter: &Filter, text: Option<&str>) -> IssueListing {
     let issues = all.issues.iter();
-    let mut issues: Vec<(Made, Entry)> = issues
-        .map(|issue| (issue.made(), Entry::Issue(issue.into())))
-        .collect();
-    issues.sort_by_key(|(made, _)| Reverse(*made));
-    issues.truncate(filter.limit.unwrap_or(usize::MAX));
-    // What cannot be read hides none that can.
-    let mut invalid: Vec<(Made, Entry)> = all
-        .invalid
-        .iter()
-        .map(|(id, error)| {
-            let entry = InvalidIssue::new(*id, error.message());
-            (Made::of_id(*id), Entry::Invalid(entry))
-        })
-        .collect();
-    invalid.sort_by_key(|(made, _)| Reverse(*made));
-    let issues: Vec<Entry> = issues
+    let issues = issues.map(|issue| (issue.made(), Entry::Issue(issue.into())));
+    let invalid = all.invalid.iter().map(|(id, error)| {
+        let entry = InvalidIssue::new(*id, error.message());
+        (Made::of_id(*id), Entry::Invalid(entry))
+    });
+    let mut listed: Vec<(Made, Entry)> = issues.chain(invalid).collect();
+    listed.sort_by_key(|(made, _)| Reverse(*made));
+    // What cannot be read hides none that can: these alone are counted.
+    let mut left = filter.limit.unwrap_or(usize::MAX);
+    let issues: Vec<Entry> = listed
         .into_iter()
-        .chain(invalid)
         .map(|(_, entry)| entry)
+        .take_while(|entry| {
+            let goes_on = left > 0;
+            left -= usize::from(goes_on && matches!(entry, Entry::Issue(_)));
+            goes_on
+        })
         .collect();
     IssueListing {
         filter: Filtered {

@@ -99,8 +99,16 @@ impl Issue {
         // The same wherever it is set aside: copies of the issue are merged.
         let commit = resolution.commit.as_deref().unwrap_or_default();
         let text = format!("{}\n{}\n{commit}", status.as_str(), resolution.at);
-        let digits = hex(&Sha256::digest(text));
-        let id = format!("e_{}", digits.get(..12).unwrap_or_default());
+        let mut id = id_of(&text);
+        let mut known = self.resolutions.iter();
+        let of_that_second = known.find(|earlier| earlier.id == id);
+        if of_that_second.is_some_and(|earlier| earlier.resolution.note != resolution.note) {
+            // Closed twice in one second.
+            id = id_of(&format!(
+                "{text}\n{}",
+                resolution.note.as_deref().unwrap_or_default()
+            ));
+        }
         if self.resolutions.iter().all(|earlier| earlier.id != id) {
             self.resolutions.push(Earlier {
                 id,
@@ -112,4 +120,9 @@ impl Issue {
             });
         }
     }
+}
+
+fn id_of(text: &str) -> String {
+    let digits = hex(&Sha256::digest(text));
+    format!("e_{}", digits.get(..12).unwrap_or_default())
 }

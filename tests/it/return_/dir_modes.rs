@@ -39,7 +39,8 @@ fn open_all(sandbox: &Sandbox) {
 
 #[test]
 fn bits_come_back_of_directories_with_nothing_but_empty_or_left_out_ones() {
-    let changes: [(&str, fn(&Sandbox)); 5] = [
+    type Change = fn(&Sandbox);
+    let changes: [(&str, Change); 5] = [
         ("opened", open_all),
         ("sticky", |sandbox| sandbox.chmod("x", 0o1777)),
         ("filled", |sandbox| {
@@ -83,8 +84,6 @@ fn travel_undo_redo_and_restore_give_such_directories_their_bits() {
     assert_ne!(returned["experiment_id"], Value::Null, "{returned}");
     home.assert_same(&sandbox.state());
     let experiment = returned["experiment_id"].as_str().unwrap();
-    let shown = sandbox.ok(["diff", &id, experiment]);
-    assert!(shown.contains("x"), "{shown}");
     let differs = sandbox.json(["diff", &id, experiment]);
     let others = differs["others"].as_array().unwrap();
     let is_x = |one: &&Value| one["path"] == "x" && one["old"] == "0700" && one["new"] == "0770";

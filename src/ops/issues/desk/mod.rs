@@ -152,13 +152,15 @@ struct Edited {
 /// Takes in what was edited on an issue's desk since it was written. Gives sentences about what that did.
 pub fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String>> {
     // No desk was ever written here: nothing to lock, nothing to take in.
-    let Some(base) = Base::read(store, id) else {
+    if Base::read(store, id).is_none() {
         return Ok(Vec::new());
-    };
-    let mut edited = {
+    }
+    let (base, mut edited) = {
         let _lock = base::lock(store)?;
+        // Read under the lock: what another command writes meanwhile is nobody's edit.
+        let base = Base::read(store, id).unwrap_or_default();
         match edits(ctx, store, id, &base) {
-            Ok(edited) => edited,
+            Ok(edited) => (base, edited),
             Err(error) => return Ok(vec![format!("issue {id}: {}", error.message())]),
         }
     };
