@@ -88,7 +88,11 @@ fn what_a_failed_swap_sets_aside_is_told() {
         assert_eq!(said["ok"], false, "{said}");
         // Before it was taken away it stays, as the file does.
         let is_taken = point == "apply-removing";
-        let (path, text) = if is_taken { ("d", "now\n") } else { ("d/x", "late in d\n") };
+        let (path, text) = if is_taken {
+            ("d", "now\n")
+        } else {
+            ("d/x", "late in d\n")
+        };
         assert_eq!(sandbox.text(path), text, "{said}");
         assert_eq!(sandbox.text("e"), "late\n");
         let hints = list(&said["error"]["hints"]).join("\n");

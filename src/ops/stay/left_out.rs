@@ -13,6 +13,7 @@ use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::text::listed;
 use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::scan::DESK;
 
 /// At most so many entries of one directory are looked at,
 const MOST: usize = 5_000;
@@ -55,7 +56,8 @@ impl LeftOut<'_> {
         let written = &self.unsaved.left_alone.written;
         let moved = &self.unsaved.moved_aside;
         let is_ours = |path: &[u8]| {
-            written.contains(path) || moved.iter().any(|(from, _)| path::is_within(path, from))
+            let is_moved = moved.iter().any(|(from, _)| path::is_within(path, from));
+            path == DESK || written.contains(path) || is_moved
         };
         let roots = self.unsaved.roots();
         let mut candidates: BTreeSet<&[u8]> = roots.filter(|path| !is_ours(path)).collect();
@@ -84,7 +86,7 @@ impl LeftOut<'_> {
         let mut budget = MOST_OF_ALL;
         let mut found = Vec::new();
         for path in seen {
-            if self.unsaved.has(path) || is_moved(path) {
+            if path == DESK || self.unsaved.has(path) || is_moved(path) {
                 continue;
             }
             let kind = manifest.file(path).map(|file| file.kind);

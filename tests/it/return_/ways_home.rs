@@ -229,6 +229,8 @@ fn directories_that_stayed_and_changed_are_named() {
     sandbox.write(".venv/lib", "1\n");
     sandbox.write("app/__pycache__/x.pyc", "1\n");
     sandbox.write("fresh.log", "1\n");
+    // What is on the desk is no file of the past.
+    sandbox.write(".timewarp/issues/x", "1\n");
     let would = sandbox.json(["return", "--dry-run"]);
     let answer = sandbox.json(["return"]);
     assert_eq!(
