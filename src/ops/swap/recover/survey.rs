@@ -131,8 +131,8 @@ fn is_dir(disk: Disk) -> bool {
 
 /// The paths of a journal.
 fn journalled(journal: &Journal) -> Result<BTreeSet<Vec<u8>>> {
-    let paths = journal.entries.iter().map(|entry| path_of(&entry.path));
-    paths.map(|path| Ok(path?.to_vec())).collect()
+    let entries = journal.entries.iter();
+    entries.map(|entry| path_of(&entry.path)).collect()
 }
 
 /// Whether something is beneath a directory that is neither in the journal nor a temporary file of the swap, beside directories.
