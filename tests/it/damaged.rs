@@ -341,6 +341,9 @@ fn a_damaged_index_that_was_kept_is_made_again() {
             let what = format!("{point} {how:?}");
             trip.bring_back();
             damage(&trip.own("index.before"), how);
+            if how == How::Empty {
+                killed_at(&trip.sandbox, "index-written", &["recover", "-y"]);
+            }
             let recovered = trip.sandbox.json(["recover", "-y"]);
             let notices = recovered["notices"].to_string();
             assert!(

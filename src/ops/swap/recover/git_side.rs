@@ -54,17 +54,15 @@ impl Unfinished<'_> {
         let is_corrupt = |error: Error| error.code() == Code::CorruptRecord;
         let in_place = read_index(&ctx.repo, &store.objects).is_err_and(is_corrupt);
         let in_place = in_place.then(|| ctx.repo.index_path());
-        let is_kept_whole = kept.is_none();
-        let aside = set_aside(kept.into_iter().chain(in_place).collect())?;
-        if aside.is_empty() {
-            return Ok(Vec::new());
-        }
-        if is_kept_whole {
-            index_file::put_back(ctx, store, journal.extra.contains_key(NO_INDEX))?;
-        } else {
+        let mut aside = set_aside(in_place.into_iter().collect())?;
+        if let Some(kept) = kept {
             let stored = &noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
             let lists = &store.lists(stored)?;
             self.install_index(IndexSource::Snapshot { stored, lists })?;
+            // Not before: that it is damaged brings a recovery after this one here again.
+            aside.extend(set_aside(vec![kept])?);
+        } else if !aside.is_empty() {
+            index_file::put_back(ctx, store, journal.extra.contains_key(NO_INDEX))?;
         }
         let told = aside.iter().map(|(from, to)| {
             format!(
