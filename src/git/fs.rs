@@ -223,6 +223,20 @@ impl Root {
         Ok(at)
     }
 
+    /// The names in a directory, sorted.
+    ///
+    /// # Errors
+    /// It cannot be read, or is none.
+    pub fn names(&self, dir: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let what = || format!("cannot read '{}'", super::path::display(dir));
+        let fd = self.open_dir_for_reading(dir).context(what)?;
+        let mut names = Vec::new();
+        let mut buffer = Vec::new();
+        each_name(fd.as_fd(), &mut buffer, |name, _| names.push(name.to_vec())).context(what)?;
+        names.sort();
+        Ok(names)
+    }
+
     /// `lstat` beneath the root; `None` when there is nothing (also when a parent is no directory).
     pub fn stamp(&self, path: &[u8]) -> rustix::io::Result<Option<Stamp>> {
         let (dir, name) = super::path::split(path);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{self, Durable, Root, each_name, stamp_at};
+use crate::git::fs::{self, Durable, Root, each_name};
 use crate::git::path;
 use crate::store::id::SnapshotId;
 use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
@@ -186,17 +186,13 @@ impl Unsaved {
     pub fn only_dirs_in(&self, root: &Root, dir: &[u8]) -> Option<Vec<(Vec<u8>, u32)>> {
         let mut dirs = Vec::new();
         let mut pending = vec![dir.to_vec()];
-        let mut buffer = Vec::new();
         while let Some(at) = pending.pop() {
-            let fd = root.open_dir_for_reading(&at).ok()?;
-            let mut names = Vec::new();
-            each_name(fd.as_fd(), &mut buffer, |name, _| names.push(name.to_vec())).ok()?;
-            for name in names {
+            for name in root.names(&at).ok()? {
                 let full = path::join(&at, &name);
                 if self.is_one(&full) && !self.left_alone.written.contains(&full) {
                     continue;
                 }
-                let stamp = stamp_at(fd.as_fd(), &name).ok()??;
+                let stamp = root.stamp(&full).ok()??;
                 if !stamp.is_dir() || name == b".git" {
                     return None;
                 }

@@ -32,8 +32,6 @@ use crate::worktree::ignore::{Globals, PathRules, PatternFile, Verdict};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::scan::{DESK, read_ignore_file};
 
-use super::survey::names;
-
 /// Names the ignored files that scratches need.
 const INCLUDE: &str = ".worktreeinclude";
 
@@ -231,7 +229,7 @@ impl Present<'_> {
         let mut found = Vec::new();
         let mut pending = vec![Vec::new()];
         while let Some(dir) = pending.pop() {
-            for name in names(&root, &dir)? {
+            for name in root.names(&dir)? {
                 let full = path::join(&dir, &name);
                 if !path::is_safe(&full) || path::is_within(&full, DESK) {
                     continue;

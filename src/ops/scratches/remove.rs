@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::survey::names;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_at, stamp_of};
 use crate::git::path;
@@ -97,7 +96,7 @@ fn whole(root: &Root, full: &[u8]) -> Result<()> {
                 Err(errno) => return Err(errno.into()),
             }
         } else {
-            let names = names(root, &at)?;
+            let names = root.names(&at)?;
             // Asked again, for it may have been made since the survey.
             if names.iter().any(|name| name == b".git") {
                 continue;
@@ -115,7 +114,7 @@ fn empty_dirs(root: &Root, top: &[u8]) -> Result<()> {
     let mut pending = vec![top.to_vec()];
     while let Some(dir) = pending.pop() {
         let fd = root.open_dir(&dir)?;
-        for name in names(root, &dir)? {
+        for name in root.names(&dir)? {
             if stamp_at(fd.as_fd(), &name)?.is_some_and(|stamp| stamp.is_dir()) {
                 let full = path::join(&dir, &name);
                 dirs.push(full.clone());
@@ -141,7 +140,7 @@ fn leaves(root: &Root, top: &[u8], found: &mut Vec<Vec<u8>>) -> Result<()> {
     let mut pending = vec![top.to_vec()];
     while let Some(dir) = pending.pop() {
         let fd = root.open_dir(&dir)?;
-        for name in names(root, &dir)? {
+        for name in root.names(&dir)? {
             let full = path::join(&dir, &name);
             match stamp_at(fd.as_fd(), &name)? {
                 Some(stamp) if stamp.is_dir() => pending.push(full),
@@ -199,7 +198,7 @@ pub fn failed_open(ctx: &Context<'_>, dir: &PinnedDir) {
         return;
     };
     if let Ok(root) = dir.root()
-        && let Ok(names) = names(&root, b"")
+        && let Ok(names) = root.names(b"")
     {
         for name in names.iter().filter(|name| *name != b".git") {
             let _ = whole(&root, name);

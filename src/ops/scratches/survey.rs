@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
-use rustix::fs::Dir;
 use rustix::io::Errno;
 
-use crate::error::{Code, Error, Result, ResultExt};
+use crate::error::{Code, Error, Result};
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;
 use crate::git::path;
@@ -86,22 +85,6 @@ pub fn survey(there: &Context<'_>, store: &Store, root: &Root) -> Result<Survey>
     Ok(found)
 }
 
-/// Names in a directory, sorted.
-pub fn names(root: &Root, dir: &[u8]) -> Result<Vec<Vec<u8>>> {
-    let what = || format!("cannot read '{}'", path::display(dir));
-    let fd = root.open_dir_for_reading(dir).context(what)?;
-    let mut names = Vec::new();
-    for entry in Dir::read_from(&fd).context(what)? {
-        let entry = entry.context(what)?;
-        let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            names.push(name.to_vec());
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
 struct Walk<'a> {
     root: &'a Root,
     own: &'a OwnDirs,
@@ -127,7 +110,7 @@ impl Walk<'_> {
                 self.refuse(&dir, "something else is mounted there");
                 continue;
             }
-            let names = names(self.root, &dir)?;
+            let names = self.root.names(&dir)?;
             let is_repository = names.iter().any(|name| name == b".git");
             if is_repository && !dir.is_empty() {
                 self.refuse(&dir, "nested-repository");
@@ -203,7 +186,7 @@ impl Walk<'_> {
     }
 
     fn is_empty(&self, dir: &[u8]) -> bool {
-        names(self.root, dir).is_ok_and(|names| names.is_empty())
+        self.root.names(dir).is_ok_and(|names| names.is_empty())
     }
 
     fn force(&mut self, full: &[u8], stamp: &Stamp) {

@@ -15,7 +15,6 @@ use std::process::{Command, Stdio};
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::survey::names;
 use crate::env::Env;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_of};
@@ -95,7 +94,7 @@ impl Trash {
         if now.numbers != self.numbers {
             return;
         }
-        for name in names(&root, b"").unwrap_or_default() {
+        for name in root.names(b"").unwrap_or_default() {
             delete(&root, &name);
         }
         // Each only when empty.
@@ -197,7 +196,7 @@ fn delete(root: &Root, name: &[u8]) {
         if perm.is_ok_and(|stamp| stamp.permissions() & 0o700 != 0o700) {
             let _ = set_permissions(root, &full, 0o700);
         }
-        let inside = names(root, &full).unwrap_or_default();
+        let inside = root.names(&full).unwrap_or_default();
         pending.extend(inside.iter().map(|name| path::join(&full, name)));
         dirs.push(full);
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Context;
-use super::super::capture::{Capture, rule_parts};
+use super::super::capture::Capture;
 use super::extras::captured_extras;
 use super::goal::{Aim, Goal, PathChanges, SnapshotAim};
 use super::present_own::PresentOwn;
@@ -71,22 +71,15 @@ struct Others<'a> {
     ends_stay: bool,
 }
 
-/// The rules that left things out of a snapshot when it was taken: what it lacks for one of them was never looked at. Those of the ignore
-/// files in its tree, those that hold now, and the globs of its record. A file over the limit then is no part of them: a past in which
-/// nobody can capture it would be in the way of the return.
-pub(super) fn rules_then<'s>(
-    ctx: &Context<'_>,
-    store: &'s Store,
-    stored: &Stored,
-) -> Result<TreeRules<'s>> {
+/// The globs that left things out of a snapshot when it was taken, and would not now: what it lacks for one of them was never looked at.
+/// Of a file over the limit then nothing like that holds: in a past in which nobody can capture it, it would be in the way of the return.
+pub(super) fn globs_then(ctx: &Context<'_>, stored: &Stored) -> Vec<String> {
     let now: BTreeSet<String> = ctx.settings.exclude_globs().into_iter().collect();
     // A record may come from anywhere: what cannot be read hides nothing.
     let mut check = Check::new(Source::Team);
     let then = stored.record.exclude_globs.iter();
     let then = then.filter(|glob| !now.contains(*glob) && check.problem(glob).is_none());
-    let then: Vec<String> = then.cloned().collect();
-    let (globals, globs, _) = rule_parts(ctx, &[], &then)?;
-    Ok(TreeRules::new(&store.objects, stored.tree, globals, globs))
+    then.cloned().collect()
 }
 
 /// The plan that leads to a snapshot.
@@ -110,12 +103,12 @@ fn towards(
     let mut changes = tree::diff(&read, Some(capture.tree), Some(target))?;
     // Before planning, so that no directory is made or removed for them.
     changes.retain(|change| !is_kept(&change.path));
-    let rules = if *ends_stay {
-        let (globals, globs, _) = rule_parts(ctx, &[], &[])?;
-        TreeRules::new(&store.objects, target, globals, globs)
+    let then = if *ends_stay {
+        Vec::new()
     } else {
-        rules_then(ctx, store, aim.stored)?
+        globs_then(ctx, aim.stored)
     };
+    let rules = TreeRules::of(ctx, &store.objects, target, &then)?;
     let hides =
         |path: &[u8]| rules.leaves_out(path) || hiding.iter().any(|dir| path::is_within(path, dir));
     // What the target's rules leave out was never looked at there: that it lacks such a path says nothing.

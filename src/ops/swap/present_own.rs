@@ -16,7 +16,6 @@ use crate::error::Result;
 use crate::git::fs::Root;
 use crate::git::tree;
 use crate::ops::Context;
-use crate::ops::capture::rule_parts;
 use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::id::SnapshotId;
@@ -48,8 +47,7 @@ impl<'a> PresentOwn<'a> {
         let rules = if goal.ends_stay() {
             None
         } else {
-            let (globals, globs, _) = rule_parts(ctx, &[], &[])?;
-            Some(TreeRules::new(&store.objects, backup.tree, globals, globs))
+            Some(TreeRules::of(ctx, &store.objects, backup.tree, &[])?)
         };
         Ok(Some(Self {
             store,

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::error::Result;
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
 use crate::git::{path, tree};
-use crate::ops::capture::load_ignore_file;
+use crate::ops::Context;
+use crate::ops::capture::{load_ignore_file, rule_parts};
 use crate::worktree::globs::Globs;
 use crate::worktree::ignore::Globals;
 use crate::worktree::rules::{Decision, RulesDir};
@@ -22,13 +24,21 @@ pub struct TreeRules<'a> {
 }
 
 impl<'a> TreeRules<'a> {
-    /// The rules of `tree`.
-    pub fn new(
+    /// The rules of `tree`, with those that hold now and `globs`.
+    ///
+    /// # Errors
+    /// Those that hold now cannot be read.
+    pub fn of(
+        ctx: &Context<'_>,
         objects: &'a ObjectStore,
         tree: Oid,
-        globals: Arc<Globals>,
-        globs: Arc<Globs>,
-    ) -> Self {
+        globs: &[String],
+    ) -> Result<Self> {
+        let (globals, globs, _) = rule_parts(ctx, &[], globs)?;
+        Ok(Self::new(objects, tree, globals, globs))
+    }
+
+    fn new(objects: &'a ObjectStore, tree: Oid, globals: Arc<Globals>, globs: Arc<Globs>) -> Self {
         Self {
             objects,
             tree,

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use super::goal::PastStart;
-use super::plan::rules_then;
+use super::plan::globs_then;
+use super::treerules::TreeRules;
 use crate::env::fail_point;
 use crate::error::Result;
 use crate::git::tree::{self, Node};
@@ -72,7 +73,7 @@ fn has_same_files(
         return Ok(true);
     }
     let read = |oid| store.objects.read_tree(oid);
-    let rules = rules_then(ctx, store, files)?;
+    let rules = TreeRules::of(ctx, &store.objects, files.tree, &globs_then(ctx, files))?;
     for change in tree::diff(&read, Some(files.tree), Some(saved.tree))? {
         let path = &change.path;
         let was_there = tree::find(&read, start.backup.tree, path)? == change.new;

@@ -3,7 +3,7 @@
 use super::super::journal::{path_of, side_of};
 use super::put_back::Unfinished;
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Root, each_name, stamp_at};
+use crate::git::fs::{Root, stamp_at};
 use crate::git::tree::{LINK_MODE, Node};
 use crate::git::{ObjectFormat, Oid, path};
 use crate::store::Store;
@@ -143,24 +143,18 @@ fn has_others(
     known: &BTreeSet<Vec<u8>>,
     temp_prefix: &[u8],
 ) -> Result<bool> {
-    let what = || format!("cannot read '{}'", path::display(dir));
-    if !root
-        .stamp(dir)
-        .context(what)?
-        .is_some_and(|stamp| stamp.is_dir())
-    {
+    let stamp_of = |full: &[u8]| {
+        let stamp = root.stamp(full);
+        stamp.context(|| format!("cannot read '{}'", path::display(full)))
+    };
+    if !stamp_of(dir)?.is_some_and(|stamp| stamp.is_dir()) {
         return Ok(true);
     }
     let mut pending = vec![dir.to_vec()];
-    let mut buffer = Vec::new();
     while let Some(at) = pending.pop() {
-        let what = || format!("cannot read '{}'", path::display(&at));
-        let fd = root.open_dir_for_reading(&at).context(what)?;
-        let mut names = Vec::new();
-        each_name(fd.as_fd(), &mut buffer, |name, _| names.push(name.to_vec())).context(what)?;
-        for name in names {
+        for name in root.names(&at)? {
             let full = path::join(&at, &name);
-            let stamp = root.stamp(&full).context(what)?;
+            let stamp = stamp_of(&full)?;
             if stamp.is_some_and(|stamp| stamp.is_dir()) {
                 pending.push(full);
             } else if stamp.is_some() && !known.contains(&full) && !name.starts_with(temp_prefix) {
