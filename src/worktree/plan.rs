@@ -81,6 +81,13 @@ impl Plan {
         self.entries.is_empty() && self.dirs.is_empty()
     }
 
+    /// What happens at a path.
+    pub fn entry(&self, path: &[u8]) -> Option<&PlanEntry> {
+        let entries = &self.entries;
+        let at = entries.binary_search_by(|entry| entry.path.as_slice().cmp(path));
+        at.ok().map(|at| &entries[at])
+    }
+
     /// All paths in it, of files and directories.
     pub fn paths(&self) -> Vec<Vec<u8>> {
         let files = self.entries.iter().map(|entry| entry.path.clone());

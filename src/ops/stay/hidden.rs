@@ -41,6 +41,16 @@ impl ReturnOperation<'_> {
                 }
             }
         }
+        // The present had deleted these: no rule hides what git tracks there.
+        let tracked = [Some(self.backup.index_commit), self.backup.head];
+        for commit in tracked.into_iter().flatten() {
+            let tracked = self.store.commit(commit)?.tree;
+            for change in tree::diff(&read, Some(tracked), Some(self.backup.tree))? {
+                if change.new.is_none() {
+                    consider(&change.path);
+                }
+            }
+        }
         // An ignore file that ignores itself is in no tree. Those of the present are left alone.
         let unsaved = Unsaved::of_stay(&self.store.dir)?;
         let is_made = |path: &[u8]| !unsaved.has(path);

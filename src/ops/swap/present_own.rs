@@ -93,7 +93,8 @@ impl<'a> PresentOwn<'a> {
         }
         let read = |oid| self.store.objects.read_tree(oid);
         let is_saved = tree::find(&read, self.backup.tree, path)?.is_some();
-        // git's rules leave nothing out that it tracks; the user's own exclude does.
-        Ok(!is_saved && (is_noted || !tracks(self.store, &self.backup, path)?))
+        // git's rules leave nothing out that it tracks; the user's own exclude does. What it tracks beneath a directory that was left out
+        // was not there.
+        Ok(!is_saved && (is_one || !tracks(self.store, &self.backup, path)?))
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use super::extras::captured_extras;
 use super::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
+use super::plan::tracks;
 use super::read_tree;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
@@ -94,7 +95,15 @@ pub(super) fn prove(
     let mut differing = differing(ctx, store, &claim, &seen, applied)?;
     // What the present left out is seen now where what hid it is gone. It is where it was.
     let unsaved = Unsaved::of_stay(&store.dir)?;
-    differing.retain(|path| !unsaved.has(path) || stamp_of_path(applied, path).is_some());
+    let mut was_there = BTreeSet::new();
+    for path in differing.iter().filter(|path| unsaved.has(path)) {
+        // What the present tracked beneath it was not on disk: the backup would have it.
+        let is_its_own = unsaved.is_one(path) || !tracks(store, claim.aim.stored, path)?;
+        if is_its_own && stamp_of_path(applied, path).is_none() {
+            was_there.insert(path.clone());
+        }
+    }
+    differing.retain(|path| !was_there.contains(path));
     differing.retain(|path| {
         !claim
             .except
@@ -175,9 +184,7 @@ fn hidden(
 
 /// The blob that the swap put at a path.
 fn blob_of(plan: &Plan, full: &[u8]) -> Option<Oid> {
-    let entries = &plan.entries;
-    let at = entries.binary_search_by(|entry| entry.path.as_slice().cmp(full));
-    entries.get(at.ok()?)?.after.map(|side| side.node.oid)
+    plan.entry(full)?.after.map(|side| side.node.oid)
 }
 
 fn not_back(wrong: Vec<String>) -> Error {
@@ -204,20 +211,28 @@ fn differing(
     let changes = tree::diff(&read, Some(claim.aim.stored.tree), Some(seen.tree))?;
     let mut differing: BTreeSet<Vec<u8>> = changes.into_iter().map(|change| change.path).collect();
     let extras = captured_extras(ctx, seen)?;
+    let target = claim.aim.stored.tree;
+    let is_recorded_dir = |dir: &[u8]| -> Result<bool> {
+        Ok(claimed.leads_to_empty_dir(dir)
+            || tree::find(&read, target, dir)?.is_some_and(Node::is_dir))
+    };
     if extras.modes != claimed.modes || extras.defaults != claimed.defaults {
         differing.extend(other_permissions(&seen.manifest, claimed, applied));
-        let target = claim.aim.stored.tree;
-        let in_tree = |dir: &[u8]| Ok(tree::find(&read, target, dir)?.is_some_and(Node::is_dir));
         differing.extend(other_dir_permissions(
             &seen.manifest,
             claimed,
             applied,
-            &in_tree,
+            &is_recorded_dir,
         )?);
     }
     let all = || seen.manifest.paths_on_disk();
-    let other_access = claimed.access.differing(&extras.access, all).into_iter();
-    differing.extend(other_access.filter(|path| !applied.lost.contains_key(path)));
+    for path in claimed.access.differing(&extras.access, all) {
+        // A directory that stays because of what rules leave out in it is no part of the claim.
+        let is_claimed = seen.manifest.dir_on_disk(&path).is_none() || is_recorded_dir(&path)?;
+        if is_claimed && !applied.lost.contains_key(&path) {
+            differing.insert(path);
+        }
+    }
     let root = Root::open(ctx.repo.worktree_root())?;
     // One that holds what rules leave out is there; what is captured in it differs by itself.
     let gone = claimed.empty_dirs.difference(&extras.empty_dirs);
@@ -256,7 +271,7 @@ fn other_dir_permissions(
     manifest: &Manifest,
     claimed: &Extras,
     applied: &Applied,
-    in_tree: &dyn Fn(&[u8]) -> Result<bool>,
+    is_recorded: &dyn Fn(&[u8]) -> Result<bool>,
 ) -> Result<Vec<Vec<u8>>> {
     let mut other = Vec::new();
     // The root's bits are recorded nowhere.
@@ -266,7 +281,7 @@ fn other_dir_permissions(
         let lost = applied.lost.get(path);
         let perm = lost.map_or(perm, |lost| lost.narrow(perm));
         let differs = !dir.flags.has(DirFlags::VIRTUAL) && dir.stamp.permissions() != perm;
-        if differs && (claimed.leads_to_empty_dir(path) || in_tree(path)?) {
+        if differs && is_recorded(path)? {
             other.push(path.to_vec());
         }
     }

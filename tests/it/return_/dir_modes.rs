@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::access::set_attribute;
+use crate::sandbox::{Sandbox, skipped};
 use crate::trip::{snapshot, state_json};
 
 fn bits(sandbox: &Sandbox, path: &str) -> u32 {
@@ -124,4 +125,19 @@ fn a_directory_over_what_was_left_out_and_is_gone_has_its_bits() {
         assert_eq!(bits(&sandbox, "s"), mode);
         assert!(sandbox.path("s/e/f").is_dir());
     }
+}
+
+#[test]
+fn a_directory_that_stays_for_what_is_left_out_keeps_its_access() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.ok(["travel", &id]);
+    sandbox.write("made/in/past.log", "left out\n");
+    if !set_attribute(&sandbox.path("made/in"), "user.tw", b"value") {
+        skipped("extended attributes", "none on this file system");
+        return;
+    }
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    assert_eq!(sandbox.read("made/in/past.log"), b"left out\n");
 }

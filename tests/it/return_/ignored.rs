@@ -130,3 +130,60 @@ fn a_restore_in_the_past_over_what_the_present_ignores_is_refused() {
     sandbox.json(["return"]);
     assert_eq!(sandbox.text("own.gen"), "the present's own\n");
 }
+
+/// Tracked though a rule or a default glob matches the directory, and deleted in the present, where the directory is still there.
+#[test]
+fn a_tracked_file_that_the_present_deleted_goes_with_the_past_whatever_its_directory_is() {
+    type Step = fn(&Sandbox);
+    let pasts: [Step; 4] = [
+        |sandbox| {
+            sandbox.git(["checkout", "--", "."]);
+        },
+        |sandbox| {
+            sandbox.write("dist/x", "past\n");
+            sandbox.write("own/y", "past\n");
+        },
+        // Untracked there, and ignored.
+        |sandbox| {
+            sandbox.git(["rm", "-q", "--cached", "dist/x", "own/y", "app.log"]);
+            sandbox.write("dist/x", "past\n");
+            sandbox.write("own/y", "past\n");
+            sandbox.write("app.log", "past\n");
+        },
+        |sandbox| sandbox.write("app.log", "past\n"),
+    ];
+    for staged in [false, true] {
+        for (nth, past) in pasts.into_iter().enumerate() {
+            println!("{nth}, {staged}");
+            let sandbox = Sandbox::new();
+            sandbox.write(".gitignore", "*.log\n");
+            for file in ["dist/x", "own/y", "app.log"] {
+                sandbox.write(file, "tracked\n");
+            }
+            sandbox.git(["add", "-f", "."]);
+            sandbox.git(["commit", "-qm", "tracked"]);
+            sandbox.write(".gitignore", "*.log\nown/\n");
+            for file in ["dist/x", "own/y", "app.log"] {
+                sandbox.remove(file);
+                if staged {
+                    sandbox.git(["rm", "-q", "--cached", file]);
+                }
+            }
+            sandbox.mkdir("dist");
+            sandbox.mkdir("own");
+            sandbox.write("own/left-out", "the present's\n");
+            let id = snapshot(&sandbox);
+            if staged && nth == 2 {
+                continue;
+            }
+            sandbox.assert_round_trip(&id, |sandbox| {
+                if staged {
+                    sandbox.git(["reset", "-q"]);
+                }
+                past(sandbox);
+            });
+            assert!(!sandbox.exists("dist/x") && !sandbox.exists("own/y"));
+            assert_eq!(sandbox.text("own/left-out"), "the present's\n");
+        }
+    }
+}
