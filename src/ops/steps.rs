@@ -22,9 +22,9 @@ use super::request::{DryRun, Return};
 use super::stay::{Crossing, ReturnOperation, not_in_past};
 use super::swap::extras::stored_extras;
 use super::swap::goal::{
-    Aim, GitGoal, GitSide, Goal, PathChanges, PathsAim, Reversal, SnapshotAim,
+    Aim, GitGoal, GitSide, Goal, OperationShare, PathChanges, PathsAim, Reversal, SnapshotAim,
 };
-use super::swap::head::{head_for, past_head};
+use super::swap::head::{head_for, past_head, past_operation};
 use super::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::swap::notices::{renamed_notice, swap_notices};
 use super::swap::taken_back;
@@ -307,15 +307,20 @@ impl<'a> Step<'a> {
         let past = &self.level.state_before;
         // Nothing was made there: the snapshot itself stands for it, and the past is entered as travel does.
         let is_start = self.level.experiment_id.is_none();
-        let raw_head = if is_start {
-            past_head(self.ctx, left)?
+        let (raw_head, operation, takes, empty_dirs) = if is_start {
+            (
+                past_head(self.ctx, left)?,
+                past_operation(self.store, left)?.0,
+                OperationShare::Revivable,
+                EmptyDirs::Stay,
+            )
         } else {
-            head_for(self.ctx, self.store, left)?.0
-        };
-        let empty_dirs = if is_start {
-            EmptyDirs::Stay
-        } else {
-            EmptyDirs::Go
+            (
+                head_for(self.ctx, self.store, left)?.0,
+                self.store.operation(left)?,
+                OperationShare::Whole,
+                EmptyDirs::Go,
+            )
         };
         let aim = SnapshotAim {
             empty_dirs,
@@ -329,7 +334,8 @@ impl<'a> Step<'a> {
                 stored: left,
                 lists,
                 raw_head,
-                operation: self.store.operation(left)?,
+                operation,
+                takes,
             })
         };
         Ok(Goal::new(self.reversal.log.name(), title, Aim::Snapshot(aim)).git(git))

@@ -9,7 +9,7 @@ use crate::ops::issues::run::{Closing, close_run};
 use crate::ops::outcome::{Changes, MemberSwap, Travelled};
 use crate::ops::record::Made;
 use crate::ops::request::{DryRun, Travel};
-use crate::ops::swap::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
+use crate::ops::swap::goal::{Aim, GitGoal, GitSide, Goal, OperationShare, SnapshotAim};
 use crate::ops::swap::head::{past_head, past_operation};
 use crate::ops::swap::notices::swap_notices;
 use crate::ops::swap::{changes, prepare, recover, swap};
@@ -252,6 +252,7 @@ fn git_of<'a>(
         lists,
         raw_head: past_head(ctx, stored)?,
         operation,
+        takes: OperationShare::Revivable,
     }))
 }
 

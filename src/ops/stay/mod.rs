@@ -22,7 +22,7 @@ use super::outcome::{Aftermath, CommitMade, HeadReport, MovedAside, Returned};
 use super::record::Made;
 use super::request::Return;
 use super::swap::goal::{
-    Aim, Experiment, GitGoal, GitSide, Goal, PastStart, Reversal, SnapshotAim,
+    Aim, Experiment, GitGoal, GitSide, Goal, OperationShare, PastStart, Reversal, SnapshotAim,
 };
 use super::swap::head::{head_for, is_past_branch, past_head, past_operation};
 use super::swap::notices::swap_notices;
@@ -146,6 +146,7 @@ impl<'a> ReturnOperation<'a> {
             lists: &self.lists,
             raw_head,
             operation: self.store.operation(&self.backup)?,
+            takes: OperationShare::Whole,
         };
         Ok(Goal::new("return", self.title(), Aim::Snapshot(aim))
             .git(GitGoal::Snapshot(git))

@@ -139,6 +139,17 @@ pub struct GitSide<'a> {
     pub raw_head: String,
     /// The operation files, exactly these.
     pub operation: OperationState,
+    /// Whether they are all that the side has, or what a past that is entered gets of it (`swap::head::past_operation`).
+    pub takes: OperationShare,
+}
+
+/// How much of a side's operation files is put in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperationShare {
+    /// All: the side was there before, and comes back.
+    Whole,
+    /// What can be revived in a past that is entered, and nothing of somebody else's.
+    Revivable,
 }
 
 impl GitGoal<'_> {

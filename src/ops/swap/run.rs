@@ -8,8 +8,9 @@ use super::super::Context;
 use super::super::capture::{CaptureOptions, Storing};
 use super::super::record::{About, Made, record};
 use super::blobs::Blobs;
-use super::goal::{GitGoal, Goal};
-use super::newindex::{IndexSource, converted_paths, new_index};
+use super::goal::{GitGoal, Goal, OperationShare};
+use super::newindex::{IndexSource, clean_by_stat, converted_paths, new_index};
+use super::pathindex::PathEntries;
 use super::place::Placing;
 use super::prove::prove;
 use super::secure::LateChanges;
@@ -41,6 +42,9 @@ pub(super) const NO_INDEX: &str = "no_index";
 const HOP: &str = "hop";
 
 /// Whether a swap led from one past to another, also where it took such a one back.
+/// Among the journal's other fields: of the target's operation files the past gets what can be revived.
+pub(super) const REVIVABLE: &str = "revivable";
+
 pub fn is_hop(journal: &Journal) -> bool {
     journal.extra.get(HOP).is_some_and(|hop| hop == true)
 }
@@ -343,6 +347,11 @@ impl<'s> SwapRun<'_, '_, 's> {
         &self,
         journal: &mut Journal,
         saved: &mut Made<'s>,
+        if let GitGoal::Snapshot(side) = &self.goal.git
+            && side.takes == OperationShare::Revivable
+        {
+            extra.insert(REVIVABLE.into(), true.into());
+        }
         kept: &mut Vec<KeptPack>,
         (plan, blobs): (&Plan, Blobs),
     ) -> Result<(Applied, Vec<Vec<u8>>)> {

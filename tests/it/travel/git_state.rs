@@ -1,5 +1,6 @@
 //! HEAD, index, reflog and operations under way in the past.
 
+use crate::faults::killed_at;
 use crate::sandbox::Sandbox;
 use crate::trip::{commit, everything, list, snapshot};
 
@@ -288,6 +289,20 @@ fn a_rebase_or_bisect_of_the_snapshot_is_named_and_not_revived() {
         }
         assert_eq!(sandbox.git(["for-each-ref", "refs/bisect"]), "");
         sandbox.json(["return"]);
+        // Nothing was made there, so the undo leads to the snapshot itself; also one that dies and is ended by a recovery.
+        for dies in [false, true] {
+            if dies {
+                killed_at(&sandbox, "swap-journal", &["undo", "--into-past"]);
+                sandbox.ok(["recover", "--forward"]);
+            } else {
+                sandbox.ok(["undo", "--into-past"]);
+            }
+            for name in ["rebase-merge", "rebase-apply", "BISECT_LOG", "REBASE_HEAD"] {
+                assert!(!sandbox.exists(format!(".git/{name}")), "{kind}: {name}");
+            }
+            assert_eq!(sandbox.git(["for-each-ref", "refs/bisect"]), "");
+            sandbox.json(["return"]);
+        }
     }
 }
 
@@ -337,8 +352,15 @@ fn a_foreign_snapshot_gives_files_and_index_and_no_operation() {
     for name in ["MERGE_HEAD", "MERGE_MSG", "MERGE_MODE"] {
         assert!(!sandbox.exists(format!(".git/{name}")), "{name}");
     }
-    assert_eq!(sandbox.json(["return"])["verified"], true);
-    before.assert_same(&sandbox.state());
+    for _ in 0..2 {
+        assert_eq!(sandbox.json(["return"])["verified"], true);
+        before.assert_same(&sandbox.state());
+        // Nothing was made there: the snapshot itself is what undo leads to.
+        sandbox.json(["undo", "--into-past"]);
+        for name in ["MERGE_HEAD", "MERGE_MSG", "MERGE_MODE"] {
+            assert!(!sandbox.exists(format!(".git/{name}")), "{name}");
+        }
+    }
 }
 
 #[test]

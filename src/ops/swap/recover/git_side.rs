@@ -5,7 +5,7 @@ use super::super::index_file;
 use super::super::journal::SwapSide;
 use super::super::newindex::{IndexSource, new_index};
 use super::super::pathindex;
-use super::super::run::NO_INDEX;
+use super::super::run::{NO_INDEX, REVIVABLE};
 use super::damaged::set_aside;
 use super::put_back::{Unfinished, noted};
 use crate::error::{Code, Error, Result};
@@ -98,8 +98,9 @@ impl Unfinished<'_> {
             ctx.repo.move_head(None, after, None)?;
         }
         if let (true, Some(target)) = (journal.swaps_operation, &target) {
-            // What the past gets of an operation is not all that the snapshot has.
-            let state = if journal.operation == "travel" {
+            // A journal of a travel from before there was such a field has none.
+            let is_part = journal.operation == "travel" || journal.extra.contains_key(REVIVABLE);
+            let state = if is_part {
                 past_operation(store, target)?.0
             } else {
                 store.operation(target)?
