@@ -9,14 +9,13 @@
 //! A return that renames what is in its way notes that here first: whoever dies in between leaves what goes back to its place.
 
 use std::collections::BTreeSet;
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::env::clock_nanos;
-use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{self, Durable, Root, each_name};
+use crate::error::{Code, Error, Result};
+use crate::git::fs::{self, Durable, Root};
 use crate::git::path;
 use crate::store::id::SnapshotId;
 use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
@@ -73,45 +72,31 @@ impl Unsaved {
             looked_at: Some(clock_nanos()),
             ..Self::default()
         };
-        for dir in &manifest.dirs {
-            let at = manifest.dir_path(dir);
-            for file in manifest.files_of(dir).iter() {
-                if !file.kind.in_tree() && file.kind != Kind::Gone || file.kind == Kind::Gitlink {
-                    found.left_alone.roots.insert(manifest.path_of(dir, &file));
-                }
-            }
-            if dir.ignored.entries > 0 {
-                found.add_unknown(root, manifest, at)?;
-            }
-        }
-        // A rule leaves them out, and they were entered for what git tracks in them and is not there.
-        for dir in manifest.empty_dirs() {
-            if dir.flags.has(DirFlags::INSIDE_IGNORED) {
-                found
-                    .left_alone
-                    .roots
-                    .insert(manifest.dir_path(dir).to_vec());
-            }
-        }
+        found.left_alone.roots = left_out(root, manifest)?;
+        found.look_into_submodules(root, manifest);
         Ok(found)
     }
 
-    /// Names of a directory that its capture does not have.
-    fn add_unknown(&mut self, root: &Root, manifest: &Manifest, dir: &[u8]) -> Result<()> {
-        let what = || format!("cannot read '{}'", path::display(dir));
-        let fd = root.open_dir_for_reading(dir).context(what)?;
-        let mut add = |name: &[u8]| {
-            let full = path::join(dir, name);
-            let is_known = manifest.file(&full).is_some() || manifest.find_dir(&full).is_some();
-            if !is_known && name != b".git" {
-                self.left_alone.roots.insert(full);
-            }
+    /// Of a submodule that was not fetched only what is in its directory is the present's, so that what the past puts beside it is the
+    /// past's. Where nobody may look all may be.
+    fn look_into_submodules(&mut self, root: &Root, manifest: &Manifest) {
+        let is_submodule = |path: &&Vec<u8>| {
+            let file = manifest.file(path);
+            file.is_some_and(|file| file.kind == Kind::Gitlink)
         };
-        let mut buffer = Vec::new();
-        each_name(fd.as_fd(), &mut buffer, |name, _| {
-            add(name);
-        })
-        .context(what)
+        let roots = &mut self.left_alone.roots;
+        let submodules: Vec<Vec<u8>> = roots.iter().filter(is_submodule).cloned().collect();
+        for dir in submodules {
+            let names = match root.stamp(&dir) {
+                Ok(None) => Vec::new(),
+                _ => match root.names(&dir) {
+                    Ok(names) if names.iter().all(|name| name != b".git") => names,
+                    _ => continue,
+                },
+            };
+            roots.extend(names.iter().map(|name| path::join(&dir, name)));
+            roots.remove(&dir);
+        }
     }
 
     /// Of the present that this stay left; nothing in the present.
@@ -261,6 +246,40 @@ impl Unsaved {
         let bytes = serde_json::to_vec(&noted).expect("plain data serialises");
         fs::write_atomic(&file(dir), &bytes, Durable::Yes)
     }
+}
+
+/// The topmost names of what a capture leaves out and is there: what rules leave out, directories of submodules and nested repositories,
+/// files over the limit.
+///
+/// # Errors
+/// A directory cannot be read.
+pub fn left_out(root: &Root, manifest: &Manifest) -> Result<BTreeSet<Vec<u8>>> {
+    let mut found = BTreeSet::new();
+    for dir in &manifest.dirs {
+        for file in manifest.files_of(dir).iter() {
+            if !file.kind.in_tree() && file.kind != Kind::Gone || file.kind == Kind::Gitlink {
+                found.insert(manifest.path_of(dir, &file));
+            }
+        }
+        if dir.ignored.entries > 0 {
+            found.extend(unknown(root, manifest, manifest.dir_path(dir))?);
+        }
+    }
+    // A rule leaves them out, and they were entered for what git tracks in them and is not there.
+    let entered = manifest.empty_dirs();
+    let entered = entered.filter(|dir| dir.flags.has(DirFlags::INSIDE_IGNORED));
+    found.extend(entered.map(|dir| manifest.dir_path(dir).to_vec()));
+    Ok(found)
+}
+
+/// Names of a directory that its capture does not have.
+fn unknown(root: &Root, manifest: &Manifest, dir: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let names = root.names(dir)?.into_iter();
+    let names = names.filter(|name| name != b".git");
+    let paths = names.map(|name| path::join(dir, &name));
+    Ok(paths
+        .filter(|full| manifest.file(full).is_none() && manifest.find_dir(full).is_none())
+        .collect())
 }
 
 /// Whether it can be read.

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::error::Result;
 use crate::git::fs::{Root, nanoseconds};
 use crate::git::path::{self, RepoPath};
-use crate::git::tree;
+use crate::git::tree::{self, GITLINK_MODE};
 use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::stored::Stored;
@@ -90,7 +90,9 @@ impl LeftOut<'_> {
                 continue;
             }
             let kind = manifest.file(path).map(|file| file.kind);
-            let appeared = if matches!(kind, Some(Kind::Gitlink | Kind::Nested)) {
+            let is_repository = matches!(kind, Some(Kind::Gitlink | Kind::Nested))
+                || is_repository(&to_path(root, path));
+            let appeared = if is_repository {
                 self.holds_what_stays(root, path)?
             } else {
                 self.is_left_out(path)? && is_newer(&to_path(root, path), self.since, &mut budget)
@@ -102,15 +104,16 @@ impl LeftOut<'_> {
         Ok(found)
     }
 
-    /// Whether something is in the directory of a submodule or nested repository that the present had not, be it as old as it will: it
-    /// is in no experiment.
+    /// Whether something is in the directory of a submodule or nested repository that the present had not, or had with nothing in it, be
+    /// it as old as it will: it is in no experiment.
     fn holds_what_stays(&self, root: &Path, dir: &[u8]) -> Result<bool> {
         let root = Root::open(root)?;
         let is_dir = matches!(root.stamp(dir), Ok(Some(stamp)) if stamp.is_dir());
         let read = |oid| self.store.objects.read_tree(oid);
+        let node = || tree::find(&read, self.backup.tree, dir);
         Ok(is_dir
             && self.unsaved.only_dirs_in(&root, dir).is_none()
-            && tree::find(&read, self.backup.tree, dir)?.is_none())
+            && node()?.is_none_or(|node| node.mode == GITLINK_MODE))
     }
 
     /// Says what of it is not there any more.
@@ -145,6 +148,10 @@ fn to_path(root: &Path, path: &[u8]) -> std::path::PathBuf {
     root.join(std::ffi::OsStr::from_bytes(path))
 }
 
+fn is_repository(dir: &Path) -> bool {
+    dir.join(".git").symlink_metadata().is_ok()
+}
+
 fn is_newer(dir: &Path, since: i64, budget: &mut usize) -> bool {
     use std::os::unix::fs::MetadataExt;
     let newer = |path: &Path| {
@@ -164,7 +171,7 @@ fn is_newer(dir: &Path, since: i64, budget: &mut usize) -> bool {
         return false;
     };
     // A repository of its own has its own history, and looks of git write into it.
-    if dir.join(".git").symlink_metadata().is_ok() {
+    if is_repository(dir) {
         return false;
     }
     if newer(dir) || !meta.is_dir() {

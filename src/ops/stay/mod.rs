@@ -27,7 +27,7 @@ use super::swap::goal::{
 use super::swap::head::{head_for, is_past_branch, past_head, past_operation};
 use super::swap::notices::swap_notices;
 use super::swap::{changes, made, prepare, swap};
-use super::unsaved::Unsaved;
+use super::unsaved::{self, Unsaved};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
@@ -419,7 +419,7 @@ impl<'a> ReturnOperation<'a> {
     /// What a look at the past leaves out.
     fn left_out_now(&self, seen: &Manifest) -> Result<BTreeSet<Vec<u8>>> {
         let root = Root::open(self.ctx.repo.worktree_root())?;
-        Ok(Unsaved::of_present(&root, seen)?.left_alone.roots)
+        unsaved::left_out(&root, seen)
     }
 
     /// What is left out of snapshots and changed since the past was entered, and what is to be said of what is gone.

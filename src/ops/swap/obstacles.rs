@@ -176,7 +176,7 @@ impl Finder<'_> {
         }
         if let Some(file) = self.manifest.file(at) {
             let is_shared = file.kind == Kind::Nested && self.shared.contains(at);
-            if file.kind == Kind::Gitlink && self.is_the_present_s(at) {
+            if file.kind == Kind::Gitlink && self.may_fill(at) {
                 self.clear.insert(at.to_vec());
                 return Ok(true);
             }
@@ -269,11 +269,14 @@ impl Finder<'_> {
         matches!(self.root.stamp(full), Ok(Some(stamp)) if stamp.is_dir())
     }
 
-    /// Whether the directory of a submodule holds nothing but what the present left out, where it had a directory of its own: that
-    /// is in nobody's way, and stays.
-    fn is_the_present_s(&self, dir: &[u8]) -> bool {
-        let present = self.present;
-        present.is_some_and(|present| present.only_dirs_in(self.root, dir).is_some())
+    /// Whether files may be put into the directory of a submodule. In the past where it holds nothing but what the present left out, where
+    /// it had a directory of its own: that is in nobody's way, and stays. In the present where the submodule was not fetched: what is in
+    /// there is noted, and stays as well.
+    fn may_fill(&self, dir: &[u8]) -> bool {
+        match self.present {
+            Some(present) => present.only_dirs_in(self.root, dir).is_some(),
+            None => self.is_dir(dir) && !self.holds_repository(dir),
+        }
     }
 
     fn holds_repository(&self, at: &[u8]) -> bool {

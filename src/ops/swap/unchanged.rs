@@ -11,7 +11,7 @@ use super::plan::globs_then;
 use super::treerules::TreeRules;
 use crate::env::fail_point;
 use crate::error::Result;
-use crate::git::tree::{self, Node};
+use crate::git::tree::{self, GITLINK_MODE, Node};
 use crate::git::{Oid, path};
 use crate::ops::Context;
 use crate::ops::record::Made;
@@ -107,9 +107,15 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
         .empty_dirs
         .iter()
         .partition(|dir| files.empty_dirs.contains(dir));
-    let dirs = dirs.len() == files.empty_dirs.len()
-        && stayed.iter().all(|dir| backup.empty_dirs.contains(dir));
     let read = |oid| store.objects.read_tree(oid);
+    let mut dirs = dirs.len() == files.empty_dirs.len();
+    for dir in &stayed {
+        // Also that of a submodule that was not fetched, and one that holds what the present left out.
+        let then = tree::find(&read, start.backup.tree, dir)?;
+        dirs &= backup.empty_dirs.contains(dir)
+            || own.beneath(dir).next().is_some()
+            || then.is_some_and(|node| node.mode == GITLINK_MODE);
+    }
     let mut modes = true;
     for path in now.modes.keys().chain(files.modes.keys()) {
         let is_extra = tree::find(&read, start.backup.tree, path)?.is_some();

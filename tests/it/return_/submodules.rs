@@ -201,3 +201,95 @@ fn the_directory_of_a_submodule_without_one_goes_when_nothing_is_in_it() {
     sandbox.assert_round_trip(&id, |sandbox| sandbox.mkdir("s/tmp"));
     assert!(!sandbox.exists("s"));
 }
+
+/// A file, nothing or a directory then; now a submodule at `s` that was not fetched, with `inside` in its directory.
+fn not_fetched_now(then: fn(&Sandbox), inside: &[&str]) -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    then(&sandbox);
+    let id = snapshot(&sandbox);
+    if sandbox.exists("s") {
+        sandbox.remove("s");
+    }
+    link(&sandbox);
+    sandbox.mkdir("s");
+    for path in inside {
+        sandbox.write(path, "the present's\n");
+    }
+    (sandbox, id)
+}
+
+#[test]
+fn what_the_past_makes_where_a_submodule_was_not_fetched_goes_with_it() {
+    type Step = fn(&Sandbox);
+    let pasts: [Step; 3] = [
+        |_| {},
+        |sandbox| sandbox.write("s/then", "then\n"),
+        |sandbox| sandbox.mkdir("s/empty"),
+    ];
+    for (nth, then) in pasts.into_iter().enumerate() {
+        for inside in [&[][..], &["s/own", "s/dir/own"]] {
+            println!("{nth}, {inside:?}");
+            let (sandbox, id) = not_fetched_now(then, inside);
+            sandbox.json(["travel", &id]);
+            let returned = sandbox.json(["return"]);
+            assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+            let fill: Step = |sandbox| {
+                sandbox.write("s/past", "past\n");
+                sandbox.write("s/made/past", "past\n");
+            };
+            sandbox.assert_round_trip(&id, fill);
+            sandbox.ok(["undo", "--into-past"]);
+            assert_eq!(sandbox.text("s/made/past"), "past\n");
+            let returned = sandbox.json(["return"]);
+            assert_eq!(returned["verified"], true, "{returned}");
+            assert!(!sandbox.exists("s/past") && !sandbox.exists("s/made"));
+            for path in inside {
+                assert_eq!(sandbox.text(path), "the present's\n");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_of_the_past_where_a_submodule_was_not_fetched_becomes_a_directory_there_and_goes() {
+    let (sandbox, id) = not_fetched_now(|sandbox| sandbox.write("s", "file\n"), &[]);
+    sandbox.assert_round_trip(&id, |sandbox| {
+        sandbox.remove("s");
+        sandbox.write("s/past", "past\n");
+    });
+}
+
+#[test]
+fn what_stays_where_a_submodule_was_not_fetched_is_named_and_in_no_way() {
+    type Step = fn(&Sandbox);
+    let fills: [(&str, Step); 3] = [
+        ("s/past.log", |sandbox| {
+            sandbox.write("s/past.log", "past\n")
+        }),
+        ("s", |sandbox| {
+            sandbox.git(["init", "-q", "s"]);
+        }),
+        ("s", |sandbox| {
+            sandbox.git(["init", "-q", "s/inner"]);
+        }),
+    ];
+    for (name, fill) in fills {
+        let (sandbox, id) = not_fetched_now(|sandbox| sandbox.write("s/then", "then\n"), &[]);
+        sandbox.json(["travel", &id]);
+        if name == "s" {
+            sandbox.remove("s/then");
+        }
+        fill(&sandbox);
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        let stayed = list(&returned["stayed"]);
+        assert_eq!(stayed.len(), 1, "{returned}");
+        assert!(stayed[0].starts_with('s'), "{returned}");
+        if name == "s/past.log" {
+            sandbox.ok(["undo", "--into-past"]);
+            assert_eq!(sandbox.text("s/then"), "then\n");
+            let returned = sandbox.json(["return"]);
+            assert_eq!(returned["verified"], true, "{returned}");
+        }
+    }
+}
