@@ -1,5 +1,6 @@
 //! `tw restore`: files of a snapshot in the working tree, with mode, HEAD and index as they are.
 
+mod fresh;
 mod lines;
 mod parts;
 mod staged;

@@ -20,6 +20,7 @@ use super::{index_file, journal, pathindex, taken_back, undo_log};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
+use crate::git::index::Entry;
 use crate::git::objects::KeptPack;
 use crate::git::{operation, path};
 use crate::ops::capture::Capture;
@@ -41,10 +42,10 @@ pub(super) const NO_INDEX: &str = "no_index";
 /// Among the journal's other fields: it leads from one past to another.
 const HOP: &str = "hop";
 
-/// Whether a swap led from one past to another, also where it took such a one back.
 /// Among the journal's other fields: of the target's operation files the past gets what can be revived.
 pub(super) const REVIVABLE: &str = "revivable";
 
+/// Whether a swap led from one past to another, also where it took such a one back.
 pub fn is_hop(journal: &Journal) -> bool {
     journal.extra.get(HOP).is_some_and(|hop| hop == true)
 }
@@ -109,6 +110,17 @@ fn undone(error: Error, root: &Root, journal: &Journal, recovered: &Recovered) -
 fn standing<'p>(root: &Root, full: &'p [u8]) -> &'p [u8] {
     let is_file = |at: &&[u8]| matches!(root.stamp(at), Ok(Some(stamp)) if !stamp.is_dir());
     path::with_parents(full).find(is_file).unwrap_or(full)
+}
+
+/// Whether the plan writes any file that the index has with these very bytes.
+fn makes_any_clean(capture: &Capture<'_>, plan: &Plan) -> bool {
+    let Some(index) = &capture.parsed_index else {
+        return false;
+    };
+    plan.entries.iter().any(|entry| {
+        let staged = index.get(&entry.path, 0).map(Entry::node);
+        staged.is_some() && staged == entry.after.map(|side| side.node)
+    })
 }
 
 /// The swap has ended: what it kept is held by refs.
@@ -240,10 +252,13 @@ impl<'s> SwapRun<'_, '_, 's> {
 
     /// Saves what is there now, as a backup or an experiment.
     fn save(&self, capture: Capture<'s>, plan: &Plan) -> Result<Option<Made<'s>>> {
+        let mut converted = converted_paths(self.store, &capture)?;
+        converted.extend(clean_by_stat(self.ctx, self.store, &capture, plan)?);
+        converted.sort();
         let about = About {
             title: self.goal.title.clone(),
             trigger: self.goal.operation.to_owned(),
-            converted: converted_paths(self.store, &capture)?,
+            converted,
             touched: plan.paths(),
             target_id: self.goal.aim.target().map(|stored| stored.id.to_string()),
             extra: self.record_fields(),
@@ -332,6 +347,11 @@ impl<'s> SwapRun<'_, '_, 's> {
         if let Some(reversal) = reversal {
             extra.insert("pops".into(), reversal.level.clone().into());
         }
+        if let GitGoal::Snapshot(side) = &self.goal.git
+            && side.takes == OperationShare::Revivable
+        {
+            extra.insert(REVIVABLE.into(), true.into());
+        }
         if self.goal.is_hop() {
             extra.insert(HOP.into(), true.into());
         }
@@ -347,11 +367,6 @@ impl<'s> SwapRun<'_, '_, 's> {
         &self,
         journal: &mut Journal,
         saved: &mut Made<'s>,
-        if let GitGoal::Snapshot(side) = &self.goal.git
-            && side.takes == OperationShare::Revivable
-        {
-            extra.insert(REVIVABLE.into(), true.into());
-        }
         kept: &mut Vec<KeptPack>,
         (plan, blobs): (&Plan, Blobs),
     ) -> Result<(Applied, Vec<Vec<u8>>)> {
@@ -393,17 +408,19 @@ impl<'s> SwapRun<'_, '_, 's> {
     }
 
     fn put_index(&self, capture: &Capture<'_>, applied: &Applied, plan: &Plan) -> Result<()> {
-        let entries;
+        let entries = match &self.goal.git {
+            GitGoal::Entries(changed) => changed.borrow().clone(),
+            GitGoal::Stay | GitGoal::Snapshot(_) => PathEntries::new(),
+        };
         let source = match &self.goal.git {
             GitGoal::Snapshot(side) => IndexSource::Snapshot {
                 stored: side.stored,
                 lists: side.lists,
             },
-            GitGoal::Entries(changed) if !changed.borrow().is_empty() => {
-                entries = changed.borrow();
-                IndexSource::Entries(&entries)
-            }
-            GitGoal::Entries(_) | GitGoal::Stay => return Ok(()),
+            // No entry changes. git's plumbing and `git merge --abort` take a file for modified by its stat data alone: they are renewed
+            // where files became what the index has, as `git restore` does.
+            _ if entries.is_empty() && !makes_any_clean(capture, plan) => return Ok(()),
+            _ => IndexSource::Entries(&entries),
         };
         let index = new_index(self.ctx, self.store, capture, source, applied, plan)?;
         index_file::install(self.ctx, self.store, &index)

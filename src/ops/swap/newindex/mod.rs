@@ -9,10 +9,13 @@ mod stat;
 
 pub use snapshot::stages;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use super::pathindex::PathEntries;
 use super::read_tree;
+use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp};
@@ -73,6 +76,39 @@ pub(super) fn converted_paths(store: &Store, capture: &Capture<'_>) -> Result<Ve
         .collect())
 }
 
+/// Of the paths that a plan touches, those that git holds for clean by their stat data alone: their bytes are the entry's, and git would add
+/// them as others, as under a `text` attribute that came after a file with carriage returns.
+pub(super) fn clean_by_stat(
+    ctx: &Context<'_>,
+    store: &Store,
+    capture: &Capture<'_>,
+    plan: &Plan,
+) -> Result<Vec<Vec<u8>>> {
+    let Some(index) = &capture.parsed_index else {
+        return Ok(Vec::new());
+    };
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let attributes = GitView::new(
+        &ctx.repo,
+        &store.objects,
+        &root,
+        None,
+        gitview::Known::default(),
+    )?;
+    let is_one = |path: &[u8], node: Node| {
+        let file = capture.manifest.file(path)?;
+        let entry = index.get(path, 0).filter(|entry| entry.node() == node)?;
+        let is_clean = file.kind == Kind::File && is_stat_clean(entry, index, &file.stamp);
+        Some(is_clean && !stat::is_kept_by_git(&attributes, store, path, node))
+    };
+    let touched = plan.entries.iter();
+    let touched = touched.filter_map(|entry| Some((&entry.path, entry.before?.node)));
+    Ok(touched
+        .filter(|(path, node)| is_one(path, *node) == Some(true))
+        .map(|(path, _)| path.clone())
+        .collect())
+}
+
 /// Makes the index.
 pub(super) fn new_index(
     ctx: &Context<'_>,
@@ -86,10 +122,18 @@ pub(super) fn new_index(
         .parsed_index
         .as_ref()
         .ok_or_else(|| Error::new(Code::Io, "the index was not read"))?;
-    let none = Lists::default();
+    let of_single_paths;
     let lists = match source {
         IndexSource::Snapshot { lists, .. } => lists,
-        IndexSource::Entries(_) => &none,
+        IndexSource::Entries(_) => {
+            let mut converted = converted_paths(store, capture)?;
+            converted.retain(|path| plan.entry(path).is_none());
+            of_single_paths = Lists {
+                converted,
+                ..Lists::default()
+            };
+            &of_single_paths
+        }
     };
     let root = Root::open(ctx.repo.worktree_root())?;
     let device = rustix::fs::fstat(root.fd())?.st_dev;
@@ -115,6 +159,7 @@ pub(super) fn new_index(
             .map(|entry| entry.path.as_slice())
             .collect(),
         converted: lists.converted.iter().map(Vec::as_slice).collect(),
+        by_stat_alone: Cell::new(false),
         stamps: applied
             .stamps
             .iter()
@@ -126,7 +171,24 @@ pub(super) fn new_index(
         IndexSource::Entries(entries) => builder.with_entries(entries)?,
     };
     builder.fold(&mut index, source)?;
+    if builder.by_stat_alone.get() {
+        let stamps = applied.stamps.iter();
+        wait_until_older(stamps.map(|(_, stamp)| stamp.mtime).max());
+    }
     Ok(index)
+}
+
+/// Waits until the second of a time, in nanoseconds since the epoch, is over: git looks at the bytes of a file that is as new as its index,
+/// by whole seconds, and would find one modified that is clean for its stat data alone.
+fn wait_until_older(time: Option<i64>) {
+    const SECOND: i64 = 1_000_000_000;
+    let over = time.map_or(0, |time| (time.div_euclid(SECOND) + 1) * SECOND);
+    let left = over - clock_nanos();
+    // A clock that was set back is not waited for.
+    if (0..=SECOND).contains(&left) {
+        // The clock of the files is some milliseconds behind.
+        std::thread::sleep(Duration::from_nanos(left.unsigned_abs()) + Duration::from_millis(10));
+    }
 }
 
 struct IndexBuilder<'a> {
@@ -144,6 +206,8 @@ struct IndexBuilder<'a> {
     written: BTreeMap<&'a [u8], Node>,
     removed: BTreeSet<&'a [u8]>,
     converted: BTreeSet<&'a [u8]>,
+    /// Whether any entry is clean to git for its stat data alone.
+    by_stat_alone: Cell<bool>,
     /// What the swap wrote, as it was right afterwards.
     stamps: BTreeMap<&'a [u8], &'a Stamp>,
 }

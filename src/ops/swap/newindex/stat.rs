@@ -9,6 +9,8 @@ use super::IndexBuilder;
 use crate::git::fs::nanoseconds;
 use crate::git::index::{Entry, Index, Stat};
 use crate::git::tree::{self, Node};
+use crate::ops::gitview::GitView;
+use crate::store::Store;
 
 impl IndexBuilder<'_> {
     /// The index is written anew: what was racy against the old file, or was written by the swap, must not come out looking
@@ -80,11 +82,16 @@ impl IndexBuilder<'_> {
                 oid: file.oid,
             }),
         };
+        let is_converted = self.converted.contains(path);
         let clean = match on_disk {
-            Some(found) => {
-                (found == node && self.is_kept_by_git(path, node))
-                    || (self.converted.contains(path) && found.mode == node.mode)
+            Some(found) if found == node => {
+                let is_kept = is_kept_by_git(&self.attributes, self.store, path, node);
+                if !is_kept && is_converted {
+                    self.by_stat_alone.set(true);
+                }
+                is_kept || is_converted
             }
+            Some(found) => is_converted && found.mode == node.mode,
             None => node.mode == tree::GITLINK_MODE,
         };
         // Zeros match no file: git reads it, and decides for itself.
@@ -106,26 +113,6 @@ impl IndexBuilder<'_> {
         }
     }
 
-    /// Whether git would add a file with the bytes of this blob as this very blob, as far as that can be told without running a
-    /// filter. Else status shows it as modified, and only git's own look tells.
-    fn is_kept_by_git(&self, path: &[u8], node: Node) -> bool {
-        let conversion = self.attributes.conversion(path);
-        let Some(conversion) = conversion.filter(|_| node.mode != tree::LINK_MODE) else {
-            return node.mode == tree::LINK_MODE;
-        };
-        if conversion.filter.is_some() || conversion.encoding {
-            return false;
-        }
-        if !conversion.eol_or_ident {
-            return true;
-        }
-        let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
-        self.store.objects.read(node.oid).is_ok_and(|(_, bytes)| {
-            // `ident` shortens `$Id: …$` when a file is added, and a normalized file loses its carriage returns.
-            !(has(&bytes, b"$Id") || conversion.normalizes && has(&bytes, b"\r\n"))
-        })
-    }
-
     /// Whether the file is still the one whose bytes are known: what somebody changed since must not come out looking clean.
     fn is_as_seen(&self, path: &[u8], meta: &Metadata) -> bool {
         let written = self.written.contains_key(path);
@@ -139,4 +126,29 @@ impl IndexBuilder<'_> {
                     && seen.size == meta.size()
         })
     }
+}
+
+/// Whether git would add a file with the bytes of this blob as this very blob, as far as that can be told without running a
+/// filter. Else status shows it as modified, and only git's own look tells.
+pub(super) fn is_kept_by_git(
+    attributes: &GitView<'_>,
+    store: &Store,
+    path: &[u8],
+    node: Node,
+) -> bool {
+    let conversion = attributes.conversion(path);
+    let Some(conversion) = conversion.filter(|_| node.mode != tree::LINK_MODE) else {
+        return node.mode == tree::LINK_MODE;
+    };
+    if conversion.filter.is_some() || conversion.encoding {
+        return false;
+    }
+    if !conversion.eol_or_ident {
+        return true;
+    }
+    let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+    store.objects.read(node.oid).is_ok_and(|(_, bytes)| {
+        // `ident` shortens `$Id: …$` when a file is added, and a normalized file loses its carriage returns.
+        !(has(&bytes, b"$Id") || conversion.normalizes && has(&bytes, b"\r\n"))
+    })
 }

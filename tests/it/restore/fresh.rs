@@ -1,0 +1,114 @@
+//! The index's stat data after a restore and its undo: what has the index's bytes again is clean to git's plumbing, which never looks.
+
+use crate::sandbox::Sandbox;
+use crate::trip::snapshot;
+
+fn changed_by_plumbing(sandbox: &Sandbox) -> String {
+    sandbox.git(["diff-files", "--name-only"])
+}
+
+/// A merge that stopped at `b`, with `a` merged, and a snapshot from before it.
+fn in_a_merge() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one\n");
+    sandbox.write("b", "one\n");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-qm", "one"]);
+    let id = snapshot(&sandbox);
+    sandbox.git(["checkout", "-qb", "other"]);
+    sandbox.write("a", "merged\n");
+    sandbox.write("b", "theirs\n");
+    sandbox.git(["commit", "-qam", "other"]);
+    sandbox.git(["checkout", "-q", "-"]);
+    sandbox.write("b", "ours\n");
+    sandbox.git(["commit", "-qam", "ours"]);
+    assert_eq!(sandbox.try_git(["merge", "-q", "other"]).code, 1);
+    (sandbox, id)
+}
+
+/// Makes a file so old that its stat data is not racy.
+fn age(sandbox: &Sandbox, file: &str) {
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
+    let opened = std::fs::File::options()
+        .write(true)
+        .open(sandbox.path(file));
+    opened.unwrap().set_modified(long_ago).unwrap();
+}
+
+#[test]
+fn a_merge_can_be_aborted_after_a_restore_and_its_undo() {
+    let (sandbox, id) = in_a_merge();
+    let before = changed_by_plumbing(&sandbox);
+    let entries = sandbox.git(["ls-files", "-s", "-v"]);
+    sandbox.ok(["restore", &id, "a"]);
+    assert_eq!(changed_by_plumbing(&sandbox), format!("a\n{before}"));
+    sandbox.ok(["undo"]);
+    assert_eq!(changed_by_plumbing(&sandbox), before);
+    assert_eq!(sandbox.git(["ls-files", "-s", "-v"]), entries);
+    sandbox.git(["merge", "--abort"]);
+    assert_eq!(sandbox.text("b"), "ours\n");
+}
+
+#[test]
+fn what_a_restore_makes_clean_is_clean_and_what_it_changes_is_not() {
+    let sandbox = Sandbox::new();
+    sandbox.write("staged", "staged\n");
+    sandbox.write("crlf", "one\n");
+    sandbox.write("dirty", "one\n");
+    sandbox.write(".gitattributes", "crlf text eol=crlf\n");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-qm", "one"]);
+    // As git lays it out.
+    sandbox.remove("crlf");
+    sandbox.git(["checkout", "--", "crlf"]);
+    assert_eq!(sandbox.read("crlf"), b"one\r\n");
+    age(&sandbox, "crlf");
+    sandbox.git(["update-index", "--refresh"]);
+    sandbox.write("dirty", "then\n");
+    let id = snapshot(&sandbox);
+    for file in ["staged", "dirty"] {
+        sandbox.write(file, "now\n");
+    }
+    let entries = sandbox.git(["ls-files", "-s", "-v"]);
+    sandbox.ok(["restore", &id]);
+    assert_eq!(changed_by_plumbing(&sandbox), "dirty\n");
+    assert_eq!(sandbox.git(["ls-files", "-s", "-v"]), entries);
+    sandbox.ok(["undo"]);
+    assert_eq!(changed_by_plumbing(&sandbox), "dirty\nstaged\n");
+}
+
+/// A file with carriage returns that was committed before it was called text: git would add it as another one, and holds it for clean by its
+/// stat data, until somebody touches it.
+#[test]
+fn a_file_that_is_clean_by_its_stat_data_alone_is_clean_after_a_trip() {
+    let sandbox = Sandbox::new();
+    sandbox.write("c", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("c", "one\r\n");
+    age(&sandbox, "c");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-qm", "one"]);
+    sandbox.write(".gitattributes", "* text\n");
+    sandbox.git(["add", ".gitattributes"]);
+    sandbox.git(["commit", "-qm", "text"]);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    sandbox.assert_round_trip(&id, |_| {});
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    // One that git calls modified stays so.
+    sandbox.write("c", "one\r\n");
+    assert_eq!(sandbox.git(["status", "--porcelain"]), " M c\n");
+    sandbox.assert_round_trip(&id, |_| {});
+    assert_eq!(sandbox.git(["status", "--porcelain"]), " M c\n");
+}
+
+#[test]
+fn a_restore_of_what_the_index_has_not_leaves_the_index_file_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "now\n");
+    let index = sandbox.read(".git/index");
+    sandbox.ok(["restore", &id]);
+    sandbox.ok(["undo"]);
+    assert_eq!(sandbox.read(".git/index"), index);
+}
