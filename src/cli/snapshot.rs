@@ -4,7 +4,7 @@ use crate::cli::human::snapshot::{
     headline, headline_with_age, ignored, stats, uncaptured, uncaptured_count,
 };
 use crate::cli::prelude::*;
-use crate::ops::outcome::Taken;
+use crate::ops::outcome::{SnapshotView, Taken};
 
 /// Take a snapshot of everything in the working tree
 ///
@@ -63,7 +63,8 @@ pub struct Args {
 
     /// Answer with the newest snapshot when nothing changed since
     ///
-    /// Nothing means files, index and HEAD of this worktree. Without this flag, every call makes a new snapshot.
+    /// Nothing means files, index and HEAD of this worktree. A label that is given goes to that snapshot. Without this flag, every call
+    /// makes a new snapshot.
     #[arg(long)]
     pub if_changed: bool,
 
@@ -118,6 +119,7 @@ impl Human for Taken {
                 "nothing changed since {}",
                 headline_with_age(view, &page.options)
             ));
+            labels(view, page);
             page.notices(&self.notices);
             return;
         }
@@ -125,9 +127,7 @@ impl Human for Taken {
         if let Some(stats) = stats(&view.json) {
             page.line(format!("  {stats}"));
         }
-        if !view.labels.is_empty() {
-            page.line(format!("  label: {}", clean(&view.labels.join(", "))));
-        }
+        labels(view, page);
         if page.options.verbose {
             page.line(format!("  commit: {}", view.commit));
             if let Some(ignored) = ignored(&view.json) {
@@ -158,5 +158,11 @@ impl Human for Taken {
 
     fn brief(&self) -> Option<Vec<String>> {
         Some(vec![self.snapshot.id.clone()])
+    }
+}
+
+fn labels(view: &SnapshotView, page: &mut Page) {
+    if !view.labels.is_empty() {
+        page.line(format!("  label: {}", clean(&view.labels.join(", "))));
     }
 }

@@ -6,18 +6,13 @@ use serde::Serialize;
 use super::Context;
 use super::address;
 use super::outcome::{Labelled, SnapshotView};
-use super::redaction;
-use super::snapshots::view;
+use super::snapshots::{check_label, give_label, view};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::refs::Reason;
 use crate::json;
 use crate::store::Store;
-use crate::store::address::valid_label_among;
 use crate::store::id::IdKind;
 use crate::store::names;
-use crate::store::stored::not_found;
-use crate::text::typed;
 
 /// Label a snapshot.
 #[derive(Debug, Clone, Default)]
@@ -96,37 +91,15 @@ pub fn label(ctx: &Context<'_>, request: &Label) -> Result<Labelled> {
 }
 
 fn add(ctx: &Context<'_>, store: &Store, address: &str, name: &str) -> Result<Labelled> {
-    let mut ids = Vec::new();
-    for kind in IdKind::ALL {
-        ids.extend(store.ids(kind)?.iter().map(ToString::to_string));
-    }
-    valid_label_among(name, ids.iter().map(String::as_str))?;
-    redaction::check_name(ctx, name)?;
+    check_label(ctx, store, name)?;
     let stored = address::resolve(ctx, store, address)?;
-    let place = names::snapshot_ref(&stored.id);
-    let mut edit = store.refs.transaction();
-    // A prune at the same time sees the label, or this sees that the snapshot is gone.
-    edit.verify(&place, stored.commit);
-    edit.create(&names::label_ref(name), stored.commit);
-    if let Err(error) = edit.commit() {
-        match error.reason {
-            Reason::Exists { found } if found == Some(stored.commit) => {}
-            Reason::Exists { .. } => return Err(taken(name)),
-            Reason::Changed { .. } if error.name == place => return Err(not_found(address)),
-            _ => return Err(error.into()),
-        }
-    }
+    give_label(store, &stored, name, address)?;
     Ok(Labelled {
         snapshot_id: stored.id.to_string(),
         snapshot: view(store, &stored)?,
         label: name.to_owned(),
         removed: false,
     })
-}
-
-fn taken(name: &str) -> Error {
-    Error::new(Code::InvalidLabel, format!("label '{name}' is taken"))
-        .hint(format!("run 'tw label --remove {}' first", typed(name)))
 }
 
 fn remove(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Labelled> {

@@ -504,15 +504,17 @@ fn create_refs(
         Err(error) => match (&error.reason, &capture.anchor) {
             (Reason::Changed { .. }, Some((anchor, _))) if error.name == *anchor => Ok(false),
             (Reason::Exists { .. }, _) if Some(error.name.as_str()) == label => {
-                let name = names::label_of(&error.name);
-                Err(
-                    Error::new(Code::InvalidLabel, format!("label '{name}' is taken"))
-                        .hint(format!("run 'tw label --remove {}' first", typed(name))),
-                )
+                Err(label_taken(names::label_of(&error.name)))
             }
             _ => Err(error.into()),
         },
     }
+}
+
+/// The error of a label that another snapshot has.
+pub fn label_taken(name: &str) -> Error {
+    Error::new(Code::InvalidLabel, format!("label '{name}' is taken"))
+        .hint(format!("run 'tw label --remove {}' first", typed(name)))
 }
 
 fn new_record(

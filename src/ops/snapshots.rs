@@ -1,6 +1,9 @@
 //! Snapshots taken: whether a new one is needed at all, what is said about it, and a stored one as readers see it.
 
 mod covered;
+mod labels;
+
+pub use labels::{check_label, give_label};
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -18,7 +21,6 @@ use crate::error::Result;
 use crate::git::fs;
 use crate::git::objects::ObjectKind;
 use crate::store::Store;
-use crate::store::address::valid_label_among;
 use crate::store::id::IdKind;
 use crate::store::snapshot::HeadRecord;
 use crate::store::state::stored_path;
@@ -35,8 +37,7 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
     ctx.check_workspace(request.force)?;
     let store = ctx.store()?;
     if let Some(label) = &request.label {
-        check_label(store, label)?;
-        redaction::check_name(ctx, label)?;
+        check_label(ctx, store, label)?;
     }
     let wait = ctx.settings.lock_timeout;
     let (lock, mut notices) = recover::lock_recovered(ctx, store, "snapshot", wait)?;
@@ -44,15 +45,6 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
         notices.extend(recover::clear_workspace(ctx, store)?);
     }
     take_locked(ctx, store, request, &mut notices, false)
-}
-
-/// A label may be no part of any id there is.
-fn check_label(store: &Store, label: &str) -> Result<()> {
-    let mut ids: Vec<String> = Vec::new();
-    for kind in IdKind::ALL {
-        ids.extend(store.ids(kind)?.iter().map(ToString::to_string));
-    }
-    valid_label_among(label, ids.iter().map(String::as_str))
 }
 
 /// Takes a snapshot under a lock that the caller holds.
@@ -102,6 +94,9 @@ pub fn take_locked(
         ControlFlow::Continue(made) => made,
         ControlFlow::Break((current, capture)) => {
             keep_known(store, &wanted, &capture, &current);
+            if let Some(label) = &request.label {
+                give_label(store, &current, label, &current.id.to_string())?;
+            }
             return Ok(Taken {
                 snapshot: view(store, &current)?,
                 fresh: false,

@@ -228,6 +228,37 @@ fn if_changed_writes_nothing_when_nothing_changed() {
 }
 
 #[test]
+fn if_changed_gives_the_label_to_the_snapshot_that_it_answers_with() {
+    let sandbox = Sandbox::new();
+    sandbox.snap_with(["--label", "start"]);
+    sandbox.write("a.txt", "two\n");
+    let newest = sandbox.snap();
+    for _ in 0..2 {
+        let again = sandbox.json(["snapshot", "--if-changed", "--label", "before-x"]);
+        assert_eq!(again["fresh"], false);
+        assert_eq!(again["snapshot"]["labels"], json!(["before-x"]));
+    }
+    assert_eq!(
+        id(&sandbox.json(["show", "before-x"])["snapshot"]),
+        id(&newest)
+    );
+    for label in ["start", "latest"] {
+        let (error, code) = sandbox.json_error(["snapshot", "--if-changed", "--label", label]);
+        assert_eq!(
+            (&error["code"], code),
+            (&json!("INVALID_LABEL"), 3),
+            "{error}"
+        );
+    }
+    let ran = sandbox.tw(["snapshot", "--if-changed"]);
+    assert!(
+        ran.out().ends_with("\n  label: before-x\n"),
+        "{}",
+        ran.out()
+    );
+}
+
+#[test]
 fn if_changed_sees_files_index_head_modes_and_empty_directories() {
     let sandbox = Sandbox::new();
     sandbox.snap();

@@ -17,7 +17,7 @@ pub struct Snapshot {
     /// Leave out what these globs match.
     #[serde(default)]
     exclude: Vec<String>,
-    /// Answer with the newest snapshot when nothing has changed since.
+    /// Answer with the newest snapshot when nothing has changed since; it gets the label.
     #[serde(default)]
     if_changed: bool,
 }
