@@ -121,6 +121,15 @@ fn at(path: &RepoPath, lines: &[Lines]) -> String {
     }
 }
 
+impl Reverted {
+    /// Whether all that there is to take back may be another session's, and stays: something differs all the same.
+    fn leaves_all(&self) -> bool {
+        let changes = &self.changes;
+        let is_empty = changes.written.is_empty() && changes.removed.is_empty();
+        is_empty && !self.included_shared && !self.unattributed.is_empty()
+    }
+}
+
 impl Human for Reverted {
     fn print(&self, page: &mut Page) {
         let verb = match &self.backup_id {
@@ -141,7 +150,9 @@ impl Human for Reverted {
             page.line(format!("and {} more", self.reverted.len() - shown));
         }
         saved(page, "the present", self.backup_id.as_deref());
-        changes(page, &self.changes, self.dry_run);
+        if !self.leaves_all() {
+            changes(page, &self.changes, self.dry_run);
+        }
         remark(page, "merged with later changes", &self.merged);
         if self.backup_id.is_some() || self.dry_run {
             remark(page, "reverted before", &self.already_reverted);

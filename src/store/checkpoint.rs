@@ -231,6 +231,11 @@ fn encode(entry: &impl Serialize) -> Value {
 }
 
 impl Checkpoint {
+    /// Whether it is a mark that somebody made by hand, in a session of no agent: no turn of an agent begins there.
+    pub fn is_mark(&self) -> bool {
+        self.kind == Kind::Manual && self.agent.is_none()
+    }
+
     /// Reads an entry. `session_id` is the note's, for an entry that names none.
     fn from_stored(stored: &Value, session_id: &str) -> std::result::Result<Self, Unreadable> {
         let what = match stored.get("checkpoint_id").and_then(Value::as_u64) {
@@ -313,6 +318,16 @@ impl SessionNotes {
         self.checkpoints
             .iter()
             .find(|checkpoint| checkpoint.checkpoint_id == id)
+    }
+
+    /// What was asked, each the beginning of a turn; in a session whose agent tells of no prompts, the checkpoints that somebody made.
+    pub fn prompts(&self) -> Vec<&Checkpoint> {
+        let of = |kind| self.checkpoints.iter().filter(move |one| one.kind == kind);
+        if of(Kind::Prompt).next().is_some() {
+            of(Kind::Prompt).collect()
+        } else {
+            of(Kind::Manual).collect()
+        }
     }
 
     fn take_note(&mut self, json: &Json) {

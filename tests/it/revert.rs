@@ -542,10 +542,63 @@ fn a_turn_of_another_session_that_goes_on_shares_what_is_changed() {
     let reverted = revert(&sandbox, &[&word]);
     assert_eq!(reverted["unattributed"][0]["path"], "whose.txt");
     assert!(sandbox.exists("whose.txt"));
+    let said = sandbox.tw(["revert", &word]);
+    assert_eq!(
+        sandbox.show(&said),
+        "exit 0\n--- stdout\n\
+         nothing to revert of checkpoint 0 of session 22222222-2222-4333-8444-555555555555: two\n\
+         \x20 may be another session's, left alone: whose.txt\n\
+         --- stderr\n\
+         note: nothing to revert but what may be another session's\n\
+         hint: '--include-shared' takes that back, too\n"
+    );
     // A day without a sign of life: it ended, and nobody said so.
     sandbox.wait(2 * 24 * 3600);
     let reverted = revert(&sandbox, &[&word]);
     assert_eq!(list(&reverted["changes"]["removed"]), ["whose.txt"]);
+}
+
+#[test]
+fn what_came_since_the_last_snapshot_beside_an_open_turn_of_another_session_stays_and_is_said() {
+    let sandbox = Sandbox::new();
+    let one = talk(&sandbox);
+    let two = Talk::with_id(
+        &sandbox,
+        Kind::Claude,
+        "22222222-2222-4333-8444-555555555555",
+    );
+    two.hook("SessionStart", &json!({}));
+    one.submits("goes on");
+    two.submits("this, too");
+    sandbox.write("whose.txt", "?\n");
+    let word = format!("{}:0", two.id);
+    let said = revert(&sandbox, &[&word])["notices"].to_string();
+    assert!(said.contains("'--include-shared'"), "{said}");
+    assert!(!said.contains("has none of it"), "{said}");
+    assert!(sandbox.exists("whose.txt"));
+    let reverted = revert(&sandbox, &[&word, "--include-shared"]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["whose.txt"]);
+}
+
+#[test]
+fn a_mark_made_by_hand_takes_no_turn_of_an_agent() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["checkpoint", "-m", "before the agent"]);
+    let talk = talk(&sandbox);
+    turn(&talk, "one", |sandbox| sandbox.write("one.txt", "1\n"));
+    let hit = &sandbox.json(["search", "-F", "1", "--", "one.txt"])["hits"][0];
+    assert_eq!(
+        (&hit["checkpoint"], &hit["session_id"]),
+        (&json!(0), &json!(talk.id))
+    );
+    let line = &sandbox.json(["blame", "one.txt"])["lines"][0]["origin"];
+    assert_eq!(
+        (&line["kind"], &line["session_id"]),
+        (&json!("prompt"), &json!(talk.id))
+    );
+    let reverted = revert(&sandbox, &[&format!("{}:0", talk.id)]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["one.txt"]);
+    assert_eq!(reverted["unattributed"], json!([]));
 }
 
 #[test]

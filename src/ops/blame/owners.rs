@@ -2,7 +2,8 @@
 //!
 //! A turn begins with the snapshot of its prompt. Where its end was noted, all up to there is the turn's, and what comes after is
 //! somebody's between turns. Where it was not, the turn goes on for certain only as long as a tool's checkpoint shows it to, and
-//! what came after, up to the next prompt, may be either's. Changes in turns that overlap may be of each of them.
+//! what came after, up to the next prompt, may be either's. Changes in turns that overlap may be of each of them; a mark that somebody
+//! made by hand gives way to an agent's turn.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -62,7 +63,7 @@ impl TurnSpans {
             let record = record.and_then(|one| talks.record(&one.session_id));
             let is_live = record.as_ref().is_some_and(|record| record.is_live(now));
             let ended_at = record.and_then(|record| record.ended_at);
-            let prompts = prompts(notes);
+            let prompts = notes.prompts();
             for (nth, prompt) in prompts.iter().enumerate() {
                 let Some((chain, start)) = place(&prompt.snapshot_id) else {
                     continue;
@@ -141,31 +142,22 @@ impl TurnSpans {
         self.spans(chain).iter().filter(covers)
     }
 
-    fn owners(covering: Vec<&Span>, at: usize) -> Owners {
+    fn owners(mut covering: Vec<&Span>, at: usize) -> Owners {
         let latest = covering.iter().map(|span| span.start).max();
+        // A turn that nobody ended gives way to a later one.
+        covering.retain(|span| !span.is_abandoned || Some(span.start) == latest);
+        if covering.iter().any(|span| !span.turn.prompt.is_mark()) {
+            covering.retain(|span| !span.turn.prompt.is_mark());
+        }
         let mut owners = Owners {
             or_between: true,
             ..Owners::default()
         };
         for span in covering {
-            // A turn that nobody ended gives way to a later one.
-            if span.is_abandoned && Some(span.start) != latest {
-                continue;
-            }
             owners.or_between &= at > span.certain;
             owners.turns.push(Rc::clone(&span.turn));
         }
         owners
-    }
-}
-
-/// What was asked; in a session whose agent tells of no prompts, the checkpoints that somebody made.
-fn prompts(notes: &SessionNotes) -> Vec<&Checkpoint> {
-    let of = |kind| notes.checkpoints.iter().filter(move |one| one.kind == kind);
-    if of(Kind::Prompt).next().is_some() {
-        of(Kind::Prompt).collect()
-    } else {
-        of(Kind::Manual).collect()
     }
 }
 

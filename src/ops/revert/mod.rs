@@ -124,12 +124,7 @@ impl Reverting<'_> {
         loop {
             let plan = planner.plan(&chosen.turns, &chosen.snapshots)?;
             let (stretches, changes) = changes(&planner, &plan)?;
-            let nothing = if plan.already.is_empty() {
-                "nothing to revert: the present has none of it"
-            } else {
-                "already reverted: what came later stays, also where it looks the same"
-            };
-            let applying = self.applying(&chosen, (changes, nothing))?;
+            let applying = self.applying(&chosen, (changes, self.nothing(&plan)))?;
             let error = match applying.run(self.request.dry_run == DryRun::Yes) {
                 Ok(put) => return self.answer(&chosen, plan, &stretches, (&applying, put)),
                 Err(error) => error,
@@ -151,6 +146,18 @@ impl Reverting<'_> {
                 return Err(conflict(&conflicts));
             }
             chosen.turns.extend(dependents);
+        }
+    }
+
+    /// What is said where there is nothing to do.
+    fn nothing(&self, plan: &Plan) -> &'static str {
+        let is_left = plan.leaves_latest || !plan.unattributed.is_empty();
+        if is_left && self.request.shared == Shared::Leave {
+            "nothing to revert but what may be another session's"
+        } else if plan.already.is_empty() {
+            "nothing to revert: the present has none of it"
+        } else {
+            "already reverted: what came later stays, also where it looks the same"
         }
     }
 
@@ -314,6 +321,10 @@ impl Reverting<'_> {
         let unattributed = plan.unattributed.into_iter();
         let mut notices: Vec<String> = put.notices;
         notices.extend(self.unnoted(&chosen.turns));
+        if plan.leaves_latest {
+            let said = "what came after the last snapshot may be another session's and stays; '--include-shared' takes it back, too";
+            notices.push(said.to_owned());
+        }
         notices.extend(self.turns.unreadable.iter().cloned());
         Ok(Reverted {
             dry_run: put.dry_run,

@@ -58,6 +58,8 @@ pub struct Plan {
     pub unattributed: BTreeMap<Vec<u8>, BTreeSet<String>>,
     /// Paths in which it is taken back already.
     pub already: BTreeSet<Vec<u8>>,
+    /// What came after the last state was left alone, since it may be another's.
+    pub leaves_latest: bool,
 }
 
 /// Plans.
@@ -199,8 +201,9 @@ impl<'a> Planner<'a> {
     ) -> Result<()> {
         // What is there now was not looked at: all that came after the last state.
         let Some(changed) = self.changed(&stretch)? else {
-            if self.shared == Shared::Include {
-                plan.add(stretch);
+            match self.shared {
+                Shared::Include => plan.add(stretch),
+                Shared::Leave => plan.leaves_latest = true,
             }
             return Ok(());
         };

@@ -83,7 +83,7 @@ impl Turns {
         let places = places(&states);
         let mut turns = BTreeMap::new();
         for notes in &talks.sessions {
-            for checkpoint in prompts(notes) {
+            for checkpoint in notes.prompts() {
                 if let Some(turn) = turn(&states, &places, &sessions, (notes, checkpoint)) {
                     turns.insert(turn.name(), turn);
                 }
@@ -118,12 +118,15 @@ impl Turns {
     }
 
     /// Those who may have made a change between the state before a place and the one there. A turn that was abandoned gives way to a
-    /// later one.
+    /// later one, and a mark made by hand to an agent's.
     pub fn at(&self, chain: usize, at: usize) -> Vec<&Turn> {
         let turns = self.all.values();
         let mut there: Vec<&Turn> = turns.filter(|turn| turn.covers(chain, at)).collect();
         let latest = there.iter().map(|turn| turn.start).max();
         there.retain(|turn| !turn.is_abandoned || Some(turn.start) == latest);
+        if there.iter().any(|turn| !turn.checkpoint.is_mark()) {
+            there.retain(|turn| !turn.checkpoint.is_mark());
+        }
         there
     }
 
@@ -145,16 +148,6 @@ fn places(states: &States) -> Places {
         .collect()
 }
 
-/// What was asked; in a session whose agent tells of no prompts, the checkpoints that somebody made.
-fn prompts(notes: &SessionNotes) -> Vec<&Checkpoint> {
-    let of = |kind| notes.checkpoints.iter().filter(move |one| one.kind == kind);
-    if of(Kind::Prompt).next().is_some() {
-        of(Kind::Prompt).collect()
-    } else {
-        of(Kind::Manual).collect()
-    }
-}
-
 fn turn(
     states: &States,
     places: &Places,
@@ -173,7 +166,7 @@ fn turn(
     let of = if is_prompt {
         Some(id)
     } else {
-        let earlier = prompts(notes).into_iter().map(|one| one.checkpoint_id);
+        let earlier = notes.prompts().into_iter().map(|one| one.checkpoint_id);
         earlier.filter(|one| *one <= id).max()
     };
     let ended = ends

@@ -2,7 +2,7 @@
 //!
 //! A prompt's snapshot is taken before it is answered, and the turn lasts until its end was noted, the session was asked again, or
 //! it ended. A change that only one turn can have made is that turn's. Of turns that overlap none is named, but that one whose
-//! end nobody noted gives way to a later one. What lies between turns is nobody's.
+//! end nobody noted gives way to a later one, and a mark made by hand to an agent's. What lies between turns is nobody's.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::of_head::Head;
 use crate::error::Result;
 use crate::ops::Context;
 use crate::store::Store;
-use crate::store::checkpoint::{self, Checkpoint, Kind, SessionNotes};
+use crate::store::checkpoint::{self, Checkpoint, SessionNotes};
 use crate::store::names::{Record, RecordKind};
 use crate::store::session::{SessionRecord, Sessions};
 
@@ -126,6 +126,7 @@ pub struct Turns {
 struct Turn {
     start: usize,
     end: Option<usize>,
+    is_mark: bool,
     prompt: Arc<Prompt>,
 }
 
@@ -136,7 +137,7 @@ impl Turns {
         let place = |id: &str| places.get(id).map(|at| states.all[*at].place);
         let mut turns: Vec<Vec<Turn>> = states.chains.iter().map(|_| Vec::new()).collect();
         for (notes, is_of_head) in talks.by_repository() {
-            let prompts = prompts(notes);
+            let prompts = notes.prompts();
             for (nth, one) in prompts.iter().enumerate() {
                 let Some((chain, start)) = place(&one.snapshot_id) else {
                     continue;
@@ -152,6 +153,7 @@ impl Turns {
                 turns[chain].push(Turn {
                     start,
                     end,
+                    is_mark: one.is_mark(),
                     prompt: Arc::new(Prompt {
                         session_id: one.session_id.clone(),
                         checkpoint_id: id,
@@ -171,16 +173,6 @@ impl Turns {
     /// Whose turn it was between the state before this place and the one there.
     pub fn before(&self, (chain, at): (usize, usize)) -> Option<&Prompt> {
         self.chains.get(chain)?.get(at)?.as_deref()
-    }
-}
-
-/// What was asked; in a session whose agent tells of no prompts, the checkpoints that somebody made.
-fn prompts(notes: &SessionNotes) -> Vec<&Checkpoint> {
-    let of = |kind| notes.checkpoints.iter().filter(move |one| one.kind == kind);
-    if of(Kind::Prompt).next().is_some() {
-        of(Kind::Prompt).collect()
-    } else {
-        of(Kind::Manual).collect()
     }
 }
 
@@ -205,12 +197,17 @@ fn spread(mut turns: Vec<Turn>, length: usize) -> Vec<Option<Arc<Prompt>>> {
             open.extend(starting.remove(&at).unwrap_or_default());
             open.retain(|turn| turn.end.is_none_or(|end| at <= end));
             let latest = open.iter().map(|turn| turn.start).max();
-            let mut candidates = open
+            let mut candidates: Vec<&Turn> = open
                 .iter()
-                .filter(|turn| turn.end.is_some() || Some(turn.start) == latest);
-            let one = candidates.next()?;
-            let alone = candidates.next().is_none();
-            alone.then(|| Arc::clone(&one.prompt))
+                .filter(|turn| turn.end.is_some() || Some(turn.start) == latest)
+                .collect();
+            if candidates.iter().any(|turn| !turn.is_mark) {
+                candidates.retain(|turn| !turn.is_mark);
+            }
+            match candidates.as_slice() {
+                [one] => Some(Arc::clone(&one.prompt)),
+                _ => None,
+            }
         })
         .collect()
 }
@@ -223,6 +220,7 @@ mod tests {
         let turns = turns.iter().zip(0..).map(|((start, end), n)| Turn {
             start: *start,
             end: *end,
+            is_mark: false,
             prompt: Arc::new(Prompt {
                 session_id: String::new(),
                 checkpoint_id: n,
