@@ -4,7 +4,7 @@ mod model;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{STEP, Sandbox};
 use crate::transcripts::{Kind, Talk};
 use crate::trip::list;
 
@@ -619,6 +619,23 @@ fn a_turn_without_an_end_lasts_until_the_next_prompt_or_now_and_says_so() {
     let reverted = revert(&sandbox, &["1"]);
     assert_eq!(list(&reverted["changes"]["removed"]), ["two.txt"]);
     assert_eq!(reverted["reverted"][0]["end_snapshot_id"], Value::Null);
+}
+
+#[test]
+fn a_turn_that_the_end_of_its_session_cut_within_a_second_is_its() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    talk.submits("one");
+    sandbox.write("one.txt", "1\n");
+    sandbox.wait(-STEP);
+    talk.hook("SessionEnd", &json!({}));
+    sandbox.json(["snapshot"]);
+    let hit = &sandbox.json(["search", "-F", "1", "--", "one.txt"])["hits"][0];
+    assert_eq!(hit["checkpoint"], 0, "{hit}");
+    let line = &sandbox.json(["blame", "one.txt"])["lines"][0]["origin"];
+    assert_eq!(line["kind"], "ambiguous", "{line}");
+    let reverted = revert(&sandbox, &["--session", &talk.id]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["one.txt"]);
 }
 
 #[test]

@@ -82,7 +82,8 @@ impl TurnSpans {
                 let next = prompts.get(nth + 1).copied();
                 let end = end(notes, prompt);
                 let noted = end.and_then(|end| here(&end.snapshot_id, &end.created_at));
-                let stopped = ended_at.as_deref().map(taken_by);
+                // Times are kept in seconds: the prompt's own was taken before the end, whatever they say.
+                let stopped = ended_at.as_deref().map(|at| taken_by(at).max(start + 1));
                 let may_end = next.and_then(of).or(stopped);
                 let last_step = last_step(notes, prompt, next).and_then(of);
                 chains[chain].push(Span {

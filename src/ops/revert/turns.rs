@@ -213,7 +213,8 @@ fn end_of_session(
         let state = states.all.get(*at);
         state.is_some_and(|state| state.created_at < ended_at)
     };
-    let at = taken.partition_point(before).max(start);
+    // Times are kept in seconds: the prompt's own was taken before the end, whatever they say.
+    let at = taken.partition_point(before).max(start + 1);
     (at < taken.len()).then_some(at)
 }
 

@@ -149,7 +149,7 @@ impl Turns {
                 let next = prompts.get(nth + 1).map(|next| next.snapshot_id.as_str());
                 let in_chain = |id: &str| place(id).filter(|(other, _)| *other == chain);
                 let end = ended.or(next).and_then(in_chain).map(|(_, at)| at);
-                let end = end.or_else(|| end_of_session(talks, one, states, chain));
+                let end = end.or_else(|| end_of_session(talks, one, states, (chain, start)));
                 turns[chain].push(Turn {
                     start,
                     end,
@@ -177,11 +177,18 @@ impl Turns {
 }
 
 /// The first state taken when the session had ended, in which its last work is.
-fn end_of_session(talks: &Talks, of: &Checkpoint, states: &States, chain: usize) -> Option<usize> {
+fn end_of_session(
+    talks: &Talks,
+    of: &Checkpoint,
+    states: &States,
+    (chain, start): (usize, usize),
+) -> Option<usize> {
     let record = talks.record(&of.session_id)?;
     let ended_at = record.ended_at?;
     let taken = &states.chains[chain].states;
-    Some(taken.partition_point(|at| states.all[*at].created_at < ended_at))
+    let at = taken.partition_point(|at| states.all[*at].created_at < ended_at);
+    // Times are kept in seconds: the prompt's own was taken before the end, whatever they say.
+    Some(at.max(start + 1))
 }
 
 /// For each place of a chain the one turn that it lies in.
