@@ -261,6 +261,18 @@ fn back_and_forth_is_told_with_every_edge_that_was_seen() {
 }
 
 #[test]
+fn what_was_seen_before_the_good_end_that_was_sought_is_told() {
+    let (sandbox, ids) = line("ggbbbbbgb");
+    let found = sandbox.json(["bisect", "run", "-j", "3", "--", "sh", "-c", JUDGE]);
+    assert_eq!(found["result"], "not-monotonic");
+    assert_eq!(id(&found["first_bad"]), ids[8]);
+    assert_eq!(id(&found["last_good"]), ids[7]);
+    let candidates = found["candidates"].as_array().unwrap().iter();
+    let candidates: Vec<&str> = candidates.map(id).collect();
+    assert_eq!(candidates, [&ids[2], &ids[8]]);
+}
+
+#[test]
 fn a_command_that_says_now_this_now_that_blames_nothing() {
     let (sandbox, _) = line("gggbbb");
     let counter = sandbox.root().join("counter");

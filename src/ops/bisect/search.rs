@@ -97,7 +97,8 @@ impl Search<'_> {
         self.known.get(tree).copied()
     }
 
-    /// The older end, once both ends are as they are to be.
+    /// The older end, once both ends are as they are to be. What is known to be otherwise before it is no end: the history goes back
+    /// and forth, and one before that is sought. Where there is none, all that was judged counts.
     fn ends(&self, newest: usize) -> Result<usize, Next> {
         let steps = self.steps_back(newest);
         match self.seen(newest) {
@@ -108,14 +109,19 @@ impl Search<'_> {
                 return Err(Next::Probe(self.unseen(both, self.line.parallel.max(1))));
             }
         }
-        if let Some(at) = steps.iter().find(|at| self.seen(**at) == Some(Seen::Old)) {
+        let is_old = |at: &&usize| self.seen(**at) == Some(Seen::Old);
+        let first_new = (0..=newest).find(|at| self.seen(*at) == Some(Seen::New));
+        let before_new = |at: &&usize| first_new.is_none_or(|new| **at < new);
+        if let Some(at) = steps.iter().filter(is_old).find(before_new) {
             return Ok(*at);
         }
+        let has_old = steps.iter().any(|at| is_old(&at));
         let unseen = self.unseen(steps, self.line.parallel.max(1));
-        if unseen.is_empty() {
-            return Err(Next::Done(Found::OldEnd));
+        match (unseen.is_empty(), has_old) {
+            (false, _) => Err(Next::Probe(unseen)),
+            (true, true) => Ok(0),
+            (true, false) => Err(Next::Done(Found::OldEnd)),
         }
-        Err(Next::Probe(unseen))
     }
 
     /// Where the older end may be, in the order in which it is sought.
@@ -285,6 +291,18 @@ mod tests {
             edge(4, 5, Seen::New),
         ];
         assert_eq!(found("onnoon", true, 6), Found::Edges(all));
+    }
+
+    #[test]
+    fn what_is_known_before_the_older_end_counts() {
+        let last = edge(7, 8, Seen::New);
+        // One by one the first end is the answer; what was looked at beside it tells of more.
+        assert_eq!(found("oonnnnnon", false, 1), Found::Edges(vec![last]));
+        let all = vec![edge(1, 2, Seen::New), edge(6, 7, Seen::Old), last];
+        assert_eq!(found("oonnnnnon", false, 3), Found::Edges(all));
+        // Nothing older is as it was: what was seen is the answer.
+        let back = vec![edge(2, 3, Seen::Old), edge(3, 4, Seen::New)];
+        assert_eq!(found("nnnon", false, 3), Found::Edges(back));
     }
 
     #[test]
