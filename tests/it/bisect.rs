@@ -166,6 +166,51 @@ fn the_prompt_in_whose_turn_it_broke_is_named() {
 }
 
 #[test]
+fn where_two_turns_went_on_both_are_named() {
+    let (sandbox, _) = line("g");
+    let sessions = ["11111111-2222", "99999999-2222"];
+    let hook = |session: &str, event: &str| {
+        let payload = json!({
+            "session_id": session, "cwd": sandbox.repo(), "hook_event_name": event, "prompt": format!("of {session}"),
+        });
+        let mut command = sandbox.tw_command();
+        let command = command.args(["hook", "claude", event]);
+        let ran = command.write_stdin(payload.to_string()).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+    };
+    for session in sessions {
+        hook(session, "SessionStart");
+        hook(session, "UserPromptSubmit");
+    }
+    sandbox.write("state", "b\n");
+    for session in sessions {
+        hook(session, "Stop");
+    }
+    let found = answer(
+        &sandbox,
+        ["bisect", "run", "--json", "--", "sh", "-c", JUDGE],
+        0,
+    );
+    let bad = &found["first_bad"];
+    assert_eq!(
+        (&bad["origin"], &bad["session_id"]),
+        (&json!("ambiguous"), &Value::Null)
+    );
+    let candidates = bad["candidates"].as_array().unwrap().iter();
+    let candidates: Vec<&str> = candidates
+        .map(|one| one["session_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(candidates, sessions);
+    let said = sandbox.ok(["bisect", "run", "--", "sh", "-c", JUDGE]);
+    assert!(
+        said.contains(
+            "in the turn of one of these prompts\n  claude 11111111-2222:0\n  'of 11111111-2222'\n"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_one_that_mended_it_is_found_too() {
     let (sandbox, ids) = line("bbbbbgg");
     let found = sandbox.json([

@@ -166,14 +166,30 @@ fn point_lines(page: &mut Page, point: &Point, word: &str) {
         page.options.ago(&point.at)
     );
     page.line(line);
-    let (Some(session), Some(checkpoint)) = (&point.session_id, point.checkpoint_id) else {
+    if let (Some(session), Some(checkpoint)) = (&point.session_id, point.checkpoint_id) {
+        let (agent, prompt) = (point.agent.as_deref(), point.prompt.as_deref());
+        turn_lines(
+            page,
+            agent,
+            &format!("{}:{checkpoint}", short_session(session)),
+            prompt,
+        );
+    } else if point.candidates.is_empty() {
         page.line("  changed between two prompts");
-        return;
-    };
-    let agent = point.agent.as_deref().map(clean).unwrap_or_default();
-    page.line(format!("  {agent} {}:{checkpoint}", short_session(session)).replace("   ", "  "));
-    let prompt = point.prompt.as_deref().unwrap_or_default();
-    if let Some(first) = prompt.lines().map(str::trim).find(|line| !line.is_empty()) {
+    } else {
+        page.line("  changed in the turn of one of these prompts");
+        for one in &point.candidates {
+            let name = format!("{}:{}", short_session(&one.session_id), one.checkpoint_id);
+            turn_lines(page, one.agent.as_deref(), &name, one.prompt.as_deref());
+        }
+    }
+}
+
+fn turn_lines(page: &mut Page, agent: Option<&str>, name: &str, prompt: Option<&str>) {
+    let agent = agent.map(clean).unwrap_or_default();
+    page.line(format!("  {agent} {name}").replace("   ", "  "));
+    let mut lines = prompt.unwrap_or_default().lines().map(str::trim);
+    if let Some(first) = lines.find(|line| !line.is_empty()) {
         page.line(format!("  '{}'", clean(first)));
     }
 }

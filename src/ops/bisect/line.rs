@@ -1,8 +1,8 @@
 //! The snapshots that are searched, from old to new, and whose change each one is.
 
-use super::{Bisect, Origin, Point};
+use super::{Bisect, Origin, Point, PointPrompt};
 use crate::error::{Code, Error, Result};
-use crate::ops::versions::{Scope, States, Talks, Turns};
+use crate::ops::versions::{Prompt, Scope, States, Talks, Turns};
 use crate::ops::{Context, address, checkpoints, request, snapshots};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
@@ -67,24 +67,34 @@ impl Snapshots {
     /// A place of the line as readers see it.
     pub fn point(&self, at: usize) -> Point {
         let state = &self.states.all[self.line[at]];
-        let turn = self.turns.before(state.place);
-        let session = turn.map(|turn| turn.session_id.clone());
-        let record = session
-            .as_deref()
-            .and_then(|session| self.talks.record(session));
+        let turns = self.turns.candidates(state.place);
+        let mut prompts: Vec<PointPrompt> = turns.iter().map(|turn| self.prompt(turn)).collect();
+        let (origin, one) = match turns {
+            [] => (Origin::Between, None),
+            [_] => (Origin::Prompt, prompts.pop()),
+            _ => (Origin::Ambiguous, None),
+        };
+        let one = one.as_ref();
         Point {
             snapshot_id: state.id.to_string(),
             at: state.created_at.clone(),
-            origin: if turn.is_some() {
-                Origin::Prompt
-            } else {
-                Origin::Between
-            },
+            origin,
+            agent: one.and_then(|one| one.agent.clone()),
+            session_id: one.map(|one| one.session_id.clone()),
+            checkpoint_id: one.map(|one| one.checkpoint_id),
+            prompt: one.and_then(|one| one.prompt.clone()),
+            candidates: prompts,
+            is_of_head: turns.iter().any(|turn| turn.is_of_head),
+        }
+    }
+
+    fn prompt(&self, turn: &Prompt) -> PointPrompt {
+        let record = self.talks.record(&turn.session_id);
+        PointPrompt {
+            session_id: turn.session_id.clone(),
             agent: record.and_then(|record| record.agent),
-            session_id: session,
-            checkpoint_id: turn.map(|turn| turn.checkpoint_id),
-            prompt: turn.and_then(|turn| turn.text.clone()),
-            is_of_head: turn.is_some_and(|turn| turn.is_of_head),
+            checkpoint_id: turn.checkpoint_id,
+            prompt: turn.text.clone(),
         }
     }
 

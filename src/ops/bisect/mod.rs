@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-pub use self::outcome::{Answer, Bisected, Origin, Point, ProbeView, Verdict};
+pub use self::outcome::{Answer, Bisected, Origin, Point, PointPrompt, ProbeView, Verdict};
 
 use self::line::Snapshots;
 use self::probe::{Probed, Question};

@@ -57,11 +57,14 @@ pub enum Origin {
     Prompt,
     /// Somebody between two turns, or it is not known who.
     Between,
+    /// One of several agents whose turns went on at the time.
+    Ambiguous,
 }
 
 json::words!(Origin {
     Prompt = "prompt",
     Between = "between",
+    Ambiguous = "ambiguous",
 });
 
 json::fields! {
@@ -88,9 +91,26 @@ pub struct Point {
     pub checkpoint_id: Option<u64>,
     /// What was asked there, redacted.
     pub prompt: Option<String>,
+    /// Where it is ambiguous: the prompts of all these turns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<PointPrompt>,
     /// The session is one of the workspace's head, and cannot be named here.
     #[serde(skip)]
     pub is_of_head: bool,
+}
+
+/// A prompt in whose turn a change may have been made.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct PointPrompt {
+    /// The session.
+    pub session_id: String,
+    /// Its agent.
+    pub agent: Option<String>,
+    /// The checkpoint where the turn begins.
+    pub checkpoint_id: u64,
+    /// What was asked there, redacted.
+    pub prompt: Option<String>,
 }
 
 /// A run of the command.

@@ -118,8 +118,8 @@ pub struct Prompt {
 /// Turns by the states between which they lie.
 #[derive(Debug, Default)]
 pub struct Turns {
-    /// Of each chain, by the place of the later of two states.
-    chains: Vec<Vec<Option<Arc<Prompt>>>>,
+    /// Of each chain, by the place of the later of two states: those that a change there may be of.
+    chains: Vec<Vec<Vec<Arc<Prompt>>>>,
 }
 
 /// A turn in a chain: what changed after `start`, up to `end`.
@@ -170,9 +170,18 @@ impl Turns {
         }
     }
 
-    /// Whose turn it was between the state before this place and the one there.
-    pub fn before(&self, (chain, at): (usize, usize)) -> Option<&Prompt> {
-        self.chains.get(chain)?.get(at)?.as_deref()
+    /// Whose turn it was between the state before this place and the one there; None also where it may be more than one's.
+    pub fn before(&self, place: (usize, usize)) -> Option<&Prompt> {
+        match self.candidates(place) {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+
+    /// All whose turn it may have been there.
+    pub fn candidates(&self, (chain, at): (usize, usize)) -> &[Arc<Prompt>] {
+        let there = self.chains.get(chain).and_then(|chain| chain.get(at));
+        there.map_or(&[], Vec::as_slice)
     }
 }
 
@@ -191,8 +200,8 @@ fn end_of_session(
     Some(at.max(start + 1))
 }
 
-/// For each place of a chain the one turn that it lies in.
-fn spread(mut turns: Vec<Turn>, length: usize) -> Vec<Option<Arc<Prompt>>> {
+/// For each place of a chain the turns that it may lie in.
+fn spread(mut turns: Vec<Turn>, length: usize) -> Vec<Vec<Arc<Prompt>>> {
     turns.sort_by_key(|turn| turn.start);
     let mut starting: HashMap<usize, Vec<Turn>> = HashMap::new();
     for turn in turns {
@@ -211,10 +220,8 @@ fn spread(mut turns: Vec<Turn>, length: usize) -> Vec<Option<Arc<Prompt>>> {
             if candidates.iter().any(|turn| !turn.is_mark) {
                 candidates.retain(|turn| !turn.is_mark);
             }
-            match candidates.as_slice() {
-                [one] => Some(Arc::clone(&one.prompt)),
-                _ => None,
-            }
+            let prompts = candidates.into_iter();
+            prompts.map(|turn| Arc::clone(&turn.prompt)).collect()
         })
         .collect()
 }
@@ -236,9 +243,10 @@ mod tests {
             }),
         });
         let spread = spread(turns.collect(), length);
-        let letter = |one: &Option<Arc<Prompt>>| {
-            one.as_ref()
-                .map_or("-".to_owned(), |one| one.checkpoint_id.to_string())
+        let letter = |there: &Vec<Arc<Prompt>>| match there.as_slice() {
+            [] => "-".to_owned(),
+            [one] => one.checkpoint_id.to_string(),
+            _ => "?".to_owned(),
         };
         spread.iter().map(letter).collect()
     }
@@ -251,7 +259,7 @@ mod tests {
 
     #[test]
     fn of_turns_that_overlap_none_is_named_unless_one_was_left_open() {
-        assert_eq!(said(&[(0, Some(3)), (1, Some(4))], 6), "-0--1-");
+        assert_eq!(said(&[(0, Some(3)), (1, Some(4))], 6), "-0??1-");
         assert_eq!(
             said(&[(0, None), (2, Some(4))], 7),
             "-00".to_owned() + "1100"
