@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::Store;
 use super::names::Record;
-use super::records::{Draft, Json, VERSION, null_as_default};
+use super::records::{Draft, Held, Json, VERSION, null_as_default};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -382,6 +382,21 @@ impl SessionNotes {
     }
 }
 
+impl From<Held> for SessionNotes {
+    fn from(held: Held) -> Self {
+        let mut notes = Self::default();
+        for note in &held.notes {
+            notes.take_note(&note.json);
+        }
+        for (_, error) in &held.invalid {
+            notes.pass_over((error.code(), error.message().to_owned()));
+        }
+        notes.notices = held.notices;
+        notes.sort();
+        notes
+    }
+}
+
 const CHECKPOINTS: &str = "checkpoints";
 const TURN_ENDS: &str = "turn_ends";
 const REWINDS: &str = "rewinds";
@@ -399,19 +414,8 @@ fn list<'a>(json: &'a Json, name: &str) -> impl Iterator<Item = &'a Value> {
 /// # Errors
 /// `CORRUPT_RECORD` when the record itself cannot be read.
 pub fn read(store: &Store, session_id: &str) -> Result<SessionNotes> {
-    let mut notes = SessionNotes::default();
-    let Some(held) = store.record(&Record::session(session_id))? else {
-        return Ok(notes);
-    };
-    for note in &held.notes {
-        notes.take_note(&note.json);
-    }
-    for (_, error) in &held.invalid {
-        notes.pass_over((error.code(), error.message().to_owned()));
-    }
-    notes.notices = held.notices;
-    notes.sort();
-    Ok(notes)
+    let held = store.record(&Record::session(session_id))?;
+    Ok(held.map(SessionNotes::from).unwrap_or_default())
 }
 
 /// Adds a checkpoint to the note on `commit`, under the next free id: `make` gets the id and what there is, or answers

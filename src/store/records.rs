@@ -243,7 +243,15 @@ impl Store {
 
     /// The note of a record as an older commit of it had it: what a desk file was written from.
     pub fn record_in_history(&self, name: &Record, commit: Oid) -> Result<Note> {
-        self.held(name, commit, Vec::new())?.into_only(name)
+        self.record_at_commit(name, commit)?.into_only(name)
+    }
+
+    /// A record as a commit of it has it. Neither ref is looked at.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` when it is no notes commit, or cannot be read.
+    pub fn record_at_commit(&self, name: &Record, commit: Oid) -> Result<Held> {
+        self.held(name, commit, Vec::new())
     }
 
     /// Makes the first commit of a new record and adds the making of its refs to a transaction, backing ref first. The transaction is to
@@ -580,11 +588,12 @@ fn left_alone((code, message): &(Code, String)) -> Error {
 }
 
 fn corrupt(name: &Record, what: &str) -> Error {
+    let history = name.note_ref().unwrap_or_else(|| name.record_ref());
     Error::new(
         Code::CorruptRecord,
         format!("{name} cannot be read: {what}"),
     )
-    .hint("'git log -p' on its notes ref shows its history")
+    .hint(format!("'git log -p {history}' shows its history"))
 }
 
 #[cfg(test)]

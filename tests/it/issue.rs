@@ -330,6 +330,63 @@ fn a_record_that_cannot_be_read_is_listed_as_invalid_and_hides_nothing() {
 }
 
 #[test]
+fn a_record_that_plain_git_spoilt_is_named_with_the_command_that_mends_it() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let face = format!("refs/notes/timewarp/issues/{id}");
+    let records = || {
+        let ran = sandbox.tw(["doctor", "--json"]);
+        let document: Value = serde_json::from_str(&ran.out()).unwrap();
+        let checks = document["checks"].clone();
+        let mut checks = checks.as_array().unwrap().iter();
+        checks
+            .find(|check| check["name"] == "records")
+            .unwrap()
+            .clone()
+    };
+    assert_eq!(records()["status"], "ok");
+    let listed = sandbox.git(["notes", "--ref", &face, "list"]);
+    let annotated = listed.split_whitespace().nth(1).unwrap().to_owned();
+    let spoil =
+        |text: &str| sandbox.git(["notes", "--ref", &face, "add", "-f", "-m", text, &annotated]);
+    spoil("not json");
+    // Not taken in yet: what is read next is this all the same.
+    assert_eq!(records()["status"], "error");
+    for text in ["{\"version\": 1}", "again"] {
+        spoil(text);
+        sandbox.json_error(["issue", "get", &id]);
+    }
+    // An older commit would lose what came later: it is put right, which is said.
+    sandbox.git(["update-ref", &face, &format!("{face}~3")]);
+    let (error, _) = sandbox.json_error(["issue", "get", &id]);
+    assert_eq!(error["code"], "CORRUPT_RECORD");
+    let hints = error["hints"].to_string();
+    assert!(hints.contains("was set back and is put right"), "{hints}");
+    assert!(hints.contains(&format!("'git log -p {face}'")), "{hints}");
+    let check = records();
+    assert_eq!(check["status"], "error", "{check}");
+    let fix = check["fix"].as_str().unwrap();
+    let names_fix = |hint: &Value| hint.as_str().unwrap().ends_with(fix);
+    assert!(
+        error["hints"].as_array().unwrap().iter().any(names_fix),
+        "{hints} {fix}"
+    );
+    let mut shell = sandbox.command("sh");
+    for who in ["AUTHOR", "COMMITTER"] {
+        shell
+            .env(format!("GIT_{who}_NAME"), "A")
+            .env(format!("GIT_{who}_EMAIL"), "a@example.com");
+    }
+    let ran = shell.args(["-c", fix]).output().unwrap();
+    assert!(ran.status.success(), "{fix}: {ran:?}");
+    assert_eq!(
+        sandbox.json(["issue", "get", &id])["issue"]["status"],
+        "open"
+    );
+    assert_eq!(records()["status"], "ok");
+}
+
+#[test]
 fn duplicates_count_as_occurrences() {
     let sandbox = ready();
     let first = id(&report(&sandbox, &[]));

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::{Finding, broken, listed, ok, tell, warning};
 use crate::error::{Code, Result};
 use crate::git::Oid;
-use crate::git::notes::notes_at;
 use crate::ops::Context;
+use crate::ops::issues::mend;
 use crate::ops::outcome::Check;
 use crate::ops::whole::Whole;
 use crate::ops::workspaces::{head_of_member, membership};
@@ -111,9 +111,10 @@ pub fn labels(store: &Store) -> Result<Finding> {
     })
 }
 
-/// Whether every record has its notes ref and its backing ref at one commit, and can be read.
+/// Whether every record has its notes ref and its backing ref at one commit, and says what can be read as what it is.
 pub fn records(store: &Store) -> Result<Finding> {
-    let (mut total, mut apart, mut unreadable) = (0, Vec::new(), Vec::new());
+    let (mut total, mut apart, mut newer) = (0, Vec::new(), Vec::new());
+    let (mut unreadable, mut fix) = (Vec::new(), None);
     for (record, tips) in crate::ops::holders::record_tips(store)? {
         total += 1;
         let notes_ref = record.note_ref().map(|name| store.refs.read(&name));
@@ -121,15 +122,24 @@ pub fn records(store: &Store) -> Result<Finding> {
         if notes_ref != store.refs.read(&record.record_ref())? {
             apart.push(record.to_string());
         }
-        if tips
-            .iter()
-            .any(|tip| notes_at(&store.objects, *tip).is_err())
-        {
-            unreadable.push(record.to_string());
+        for tip in tips {
+            let held = store.record_at_commit(&record, tip);
+            match held.and_then(|held| mend::check(&record, held)) {
+                Ok(()) => continue,
+                Err(error) if error.code() == Code::NewerRecord => newer.push(record.to_string()),
+                Err(error) => {
+                    let history = error.hints().first().cloned();
+                    fix = fix.or(mend::command(store, &record, tip)).or(history);
+                    unreadable.push(record.to_string());
+                }
+            }
+            break;
         }
     }
     Ok(if !unreadable.is_empty() {
-        broken(format!("not readable: {}", listed(&unreadable)), None)
+        broken(format!("not readable: {}", listed(&unreadable)), fix)
+    } else if !newer.is_empty() {
+        warning(format!("of a newer tw: {}", listed(&newer)), "upgrade tw")
     } else if !apart.is_empty() {
         let message = format!(
             "notes ref and backing ref differ: {}; the next command that looks at it puts that right",

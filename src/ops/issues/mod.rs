@@ -3,6 +3,7 @@
 //! Every change is read, modify, compare and swap on the issue's record, so that none is lost. What the commands do is in `issue`.
 
 pub mod desk;
+pub mod mend;
 pub mod run;
 
 use std::cmp::Reverse;
@@ -159,14 +160,22 @@ pub fn load(store: &Store, id: IssueId) -> Result<Loaded> {
         .record(&name)?
         .ok_or_else(|| not_found(&id.to_string()))?;
     let (tip, notices) = (held.tip, held.notices.clone());
-    let Note { annotated, json } = held.into_only(&name)?;
-    let issue = typed(id, &json)?;
-    Ok(Loaded {
-        issue,
-        annotated,
-        tip,
-        notices,
-    })
+    let read = held.into_only(&name).and_then(|note| {
+        let Note { annotated, json } = note;
+        Ok((typed(id, &json)?, annotated))
+    });
+    match read {
+        Ok((issue, annotated)) => Ok(Loaded {
+            issue,
+            annotated,
+            tip,
+            notices,
+        }),
+        Err(error) => {
+            let error = notices.into_iter().fold(error, Error::hint);
+            Err(mend::with_way_back(store, (&name, tip), error))
+        }
+    }
 }
 
 /// The snapshot that an issue was met at.

@@ -1,0 +1,75 @@
+//! Records that cannot be read: whether one can, and the command of plain git that brings an older version back.
+//!
+//! `tw` itself takes in only what descends from the record as it stands: an older commit that is put back on the notes ref would lose
+//! what came later. So the way back is a new commit with the older one's notes.
+
+use super::typed;
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::store::Store;
+use crate::store::chat::Chat;
+use crate::store::checkpoint::SessionNotes;
+use crate::store::names::Record;
+use crate::store::records::Held;
+use crate::text::typed_path;
+
+/// How far back a readable version is looked for.
+const VERSIONS: usize = 1000;
+
+/// So many digits of a commit's id are shown.
+const SHOWN: usize = 12;
+
+/// Whether all that a record says can be read as what it is.
+///
+/// # Errors
+/// `ISSUE_INVALID`, `CORRUPT_RECORD`, `NEWER_RECORD`.
+pub fn check(record: &Record, held: Held) -> Result<()> {
+    match record {
+        Record::Issue(id) => {
+            let note = held.into_only(record)?;
+            typed(*id, &note.json).map(drop)
+        }
+        Record::Chat(_) => Chat::from_json(&held.into_only(record)?.json).map(drop),
+        Record::Session(_) => SessionNotes::from(held).refusal().map_or(Ok(()), Err),
+        Record::Label(_) => Ok(()),
+    }
+}
+
+/// The command that brings the last version back that can be read; None where there is none.
+pub fn command(store: &Store, record: &Record, tip: Oid) -> Option<String> {
+    let name = record.note_ref()?;
+    let readable = last_readable(store, record, tip)?.to_string();
+    let version = readable.get(..SHOWN).unwrap_or(&readable);
+    let git = if store.repo.is_private() {
+        // git does not find it by itself.
+        format!("git --git-dir={}", typed_path(store.repo.git_dir()))
+    } else {
+        "git".to_owned()
+    };
+    Some(format!(
+        "{git} update-ref {name} \"$({git} commit-tree -m mended -p {name} '{version}^{{tree}}')\""
+    ))
+}
+
+/// The error of a record that cannot be read, with the way back.
+pub fn with_way_back(store: &Store, (record, tip): (&Record, Oid), error: Error) -> Error {
+    if !matches!(error.code(), Code::CorruptRecord | Code::IssueInvalid) {
+        return error;
+    }
+    match command(store, record, tip) {
+        Some(command) => error.hint(format!("this brings the version before back: {command}")),
+        None => error,
+    }
+}
+
+fn last_readable(store: &Store, record: &Record, tip: Oid) -> Option<Oid> {
+    let mut at = tip;
+    for _ in 0..VERSIONS {
+        at = *store.objects.commit(at).ok()?.parents.first()?;
+        let held = store.record_at_commit(record, at);
+        if held.and_then(|held| check(record, held)).is_ok() {
+            return Some(at);
+        }
+    }
+    None
+}
