@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::cli::human::again::{Again, command, flag};
-use crate::cli::human::swap::{changes, members, remark, saved};
+use crate::cli::human::swap::{changes, commits, members, remark, saved};
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{Aftermath, CommitMade, HeadReport, MovedAside, Returned};
@@ -116,14 +116,7 @@ impl Human for Returned {
             }
         }
         head(page, &self.aftermath.head);
-        for CommitMade { oid, title } in &self.aftermath.commits_made {
-            let oid = oid.to_string();
-            page.line(format!(
-                "  committed in the past: {} {}",
-                short(&oid),
-                clean(title)
-            ));
-        }
+        commits(page, &self.aftermath.commits_made);
         let is_on_branch = self.aftermath.commits_branch.is_some();
         if let Some(CommitMade { oid, .. }) = self.aftermath.commits_made.first()
             && !is_on_branch

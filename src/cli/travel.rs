@@ -2,7 +2,7 @@
 
 use crate::cli::human::again::{Again, command, flag};
 use crate::cli::human::snapshot::headline_with_age;
-use crate::cli::human::swap::{RETURN_HINT, changes, members, saved};
+use crate::cli::human::swap::{RETURN_HINT, changes, commits, members, saved};
 use crate::cli::prelude::*;
 use crate::ops::outcome::Travelled;
 
@@ -100,6 +100,7 @@ impl Human for Travelled {
         saved(page, "what was made there", self.experiment_id.as_deref());
         saved(page, "the present", self.backup_id.as_deref());
         changes(page, &self.changes, self.dry_run);
+        commits(page, &self.commits_made);
         members(page, &self.members, self.dry_run);
         if self.files_only {
             page.line("  HEAD and index stay as they are");

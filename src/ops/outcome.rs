@@ -188,6 +188,8 @@ pub struct Travelled {
     pub backup_id: Option<String>,
     /// For a hop: what was made in the past that was left; null when nothing was.
     pub experiment_id: Option<String>,
+    /// For a hop: the commits made on the detached HEAD of the past that was left, newest first.
+    pub commits_made: Vec<CommitMade>,
     /// Nothing was written.
     pub dry_run: bool,
     /// HEAD and index were left alone.

@@ -94,6 +94,7 @@ fn travelled() -> Travelled {
         snapshot: snapshot(),
         backup_id: Some("b_20260228_160000_000001".to_owned()),
         experiment_id: None,
+        commits_made: Vec::new(),
         dry_run: false,
         changes: changes(),
         guard_token: Some("token".to_owned()),

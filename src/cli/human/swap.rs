@@ -1,9 +1,9 @@
 //! What the output of several commands says of a change of the working tree.
 
 use super::Page;
-use super::text::{clean, count, quoted};
+use super::text::{clean, count, quoted, short};
 use crate::git::path::RepoPath;
-use crate::ops::outcome::{Changes, MemberSwap};
+use crate::ops::outcome::{Changes, CommitMade, MemberSwap};
 
 /// So many paths stand in one remark.
 const PATHS_IN_REMARK: usize = 10;
@@ -38,6 +38,18 @@ pub fn changes(page: &mut Page, changes: &Changes, dry_run: bool) {
                 quoted(path)
             ));
         }
+    }
+}
+
+/// The commits that were made in the past.
+pub fn commits(page: &mut Page, made: &[CommitMade]) {
+    for CommitMade { oid, title } in made {
+        let oid = oid.to_string();
+        page.line(format!(
+            "  committed in the past: {} {}",
+            short(&oid),
+            clean(title)
+        ));
     }
 }
 

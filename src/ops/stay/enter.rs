@@ -163,6 +163,7 @@ fn travel_to(
         snapshot: snapshots::view(store, stored)?,
         backup_id: stay.as_ref().map(ReturnOperation::backup_id),
         experiment_id: None,
+        commits_made: Vec::new(),
         dry_run: request.dry_run == DryRun::Yes,
         changes: Changes::default(),
         guard_token: None,
@@ -218,6 +219,10 @@ fn hop(
         files_only: request.files_only,
         ..before.clone()
     };
+    // Before HEAD moves away from them.
+    let commits = stay.commits_here();
+    travelled.notices.extend(commits.notices());
+    travelled.commits_made = commits.listed();
     let swapped = match stay.cross(goal, &state_after, request.dry_run)? {
         Crossing::Looked(changes) => {
             travelled.changes = changes;

@@ -4,6 +4,7 @@
 //! For the verbs that begin or end one: `travel`, `issue start`, `return`, and `undo` and `redo` of a swap that began one.
 
 mod aside;
+mod commits;
 pub mod enter;
 pub mod guard;
 mod hidden;
@@ -18,19 +19,18 @@ use std::collections::BTreeSet;
 use super::Context;
 use super::capture::{Capture, Storing};
 use super::here::{before_git, stranded};
-use super::outcome::{Aftermath, CommitMade, HeadReport, MovedAside, Returned};
+use super::outcome::{Aftermath, HeadReport, MovedAside, Returned};
 use super::record::Made;
 use super::request::Return;
 use super::swap::goal::{
     Aim, Experiment, GitGoal, GitSide, Goal, OperationShare, PastStart, Reversal, SnapshotAim,
 };
-use super::swap::head::{head_for, is_past_branch, past_head, past_operation};
+use super::swap::head::{head_for, past_head, past_operation};
 use super::swap::notices::swap_notices;
 use super::swap::{changes, made, prepare, swap};
 use super::unsaved::{self, Unsaved};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::Oid;
 use crate::git::fs::{Root, nanoseconds};
 use crate::git::path::{self, RepoPath};
 use crate::store::Store;
@@ -41,6 +41,8 @@ use crate::store::stored::Stored;
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::EmptyDirs;
 use aside::{Aside, would_move};
+use commits::CommitsOfStay;
+pub use commits::untold_commits;
 pub use hop::Crossing;
 use left_out::LeftOut;
 use limit::Limit;
@@ -202,8 +204,7 @@ impl<'a> ReturnOperation<'a> {
             goal = goal.looking_past(&aside);
         }
         let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
-        let (commits_made, untold) = self.commits_made();
-        let commits_branch = self.branch_of(&commits_made);
+        let commits = self.commits();
         let earlier = Aside::of_stay(self.ctx, self.store, &self.backup)?;
         let (mut stayed, gone) = self.changed_left_out(earlier.unsaved())?;
         let seen = (&left_out_now.take(), &prepared.capture.manifest);
@@ -215,15 +216,12 @@ impl<'a> ReturnOperation<'a> {
             dry_run: true,
             verified: false,
             changes: changes(&prepared.plan),
-            notices: {
-                let made = (commits_made.as_slice(), commits_branch.as_deref());
-                stay_notices(&head, made, untold, gone)
-            },
+            notices: stay_notices(&head, &commits, gone),
             aftermath: Aftermath {
                 changed_since: Vec::new(),
                 head,
-                commits_made: listed(commits_made),
-                commits_branch,
+                commits_branch: commits.branch.clone(),
+                commits_made: commits.listed(),
                 stayed: in_order(stayed),
                 moved_aside: {
                     let earlier = earlier.moved()?.into_iter().map(MovedAside::from);
@@ -269,8 +267,7 @@ impl<'a> ReturnOperation<'a> {
         let keep = self.keep(request)?;
         let (raw_head, head) = head_for(self.ctx, self.store, &self.backup)?;
         // Before HEAD moves away from them.
-        let (commits_made, untold) = self.commits_made();
-        let commits_branch = self.branch_of(&commits_made);
+        let commits = self.commits();
         let hidden = |seen: &Capture<'_>| self.hidden(seen);
         let written = self.written_by_travel()?;
         let likely = |full: &[u8]| written.blob(full);
@@ -313,16 +310,15 @@ impl<'a> ReturnOperation<'a> {
             changes: swapped.changes(),
             notices: {
                 let mut notices = swap_notices(&swapped.applied);
-                let made = (commits_made.as_slice(), commits_branch.as_deref());
-                notices.extend(stay_notices(&head, made, untold, gone));
+                notices.extend(stay_notices(&head, &commits, gone));
                 notices.extend(self.untold.iter().cloned());
                 notices
             },
             aftermath: Aftermath {
                 changed_since: repo_paths(swapped.changed_since),
                 head,
-                commits_made: listed(commits_made),
-                commits_branch,
+                commits_branch: commits.branch.clone(),
+                commits_made: commits.listed(),
                 stayed: in_order(stayed),
                 moved_aside: moved_aside.into_iter().map(MovedAside::from).collect(),
                 discarded: repo_paths(discarded.take()),
@@ -357,43 +353,6 @@ impl<'a> ReturnOperation<'a> {
             raw_head,
             operation,
         }))
-    }
-
-    /// The commits that were made in the past, and what to say instead where history cannot be read: nothing that is only told keeps
-    /// anybody from coming home. The experiment holds them all.
-    fn commits_made(&self) -> (Vec<(Oid, String)>, Option<String>) {
-        let base = self.start.as_ref().and_then(|start| start.head);
-        let Ok(head) = self.ctx.repo.head(&self.store.objects) else {
-            return (Vec::new(), None);
-        };
-        let ours = head.reference.as_deref();
-        // A branch of the user's own keeps its commits; only ours goes away with the past.
-        let ours = ours.filter(|branch| is_past_branch(branch));
-        let tip = head.oid;
-        let Some(tip) = tip.filter(|tip| Some(*tip) != base && Some(*tip) != self.backup.head)
-        else {
-            return (Vec::new(), None);
-        };
-        let objects = &self.store.objects;
-        let made = self
-            .ctx
-            .repo
-            .commits_on_head_alone(objects, tip, base, ours);
-        match made {
-            Ok(made) => (made, None),
-            Err(error) => (Vec::new(), Some(untold_commits(tip, &error))),
-        }
-    }
-
-    /// The branch of ours that the commits made in the past are on.
-    fn branch_of(&self, made: &[(Oid, String)]) -> Option<String> {
-        let branch = self
-            .ctx
-            .repo
-            .head(&self.store.objects)
-            .ok()
-            .and_then(|head| head.reference);
-        branch.filter(|name| !made.is_empty() && is_past_branch(name))
     }
 
     /// Untracked files made in the past over the limit: refused, or with `--discard` left out and left in place.
@@ -494,42 +453,14 @@ fn repo_paths(paths: Vec<Vec<u8>>) -> Vec<RepoPath> {
     paths.into_iter().map(RepoPath::new).collect()
 }
 
-/// What is said of commits of which only the last is known.
-pub fn untold_commits(tip: Oid, error: &Error) -> String {
-    format!(
-        "HEAD was at {tip}, and which commits lead there cannot be told: {}; to keep them on a branch: git branch NAME {tip}",
-        error.message()
-    )
-}
-
-fn listed(made: Vec<(Oid, String)>) -> Vec<CommitMade> {
-    let listed = made.into_iter();
-    listed
-        .map(|(oid, title)| CommitMade { oid, title })
-        .collect()
-}
-
 /// What is said of a stay that ends.
-fn stay_notices(
-    head: &HeadReport,
-    (commits_made, branch): (&[(Oid, String)], Option<&str>),
-    untold: Option<String>,
-    gone: Option<String>,
-) -> Vec<String> {
-    let mut notices: Vec<String> = untold.into_iter().collect();
-    if let Some(reason) = &head.reason {
-        notices.push(head_notice(reason, head));
-    }
-    if let (Some(_), Some(branch)) = (commits_made.first(), branch) {
-        let branch = branch.strip_prefix("refs/heads/").unwrap_or(branch);
-        notices.push(format!(
-            "commits were made in the past, and are on branch '{branch}'; to call it otherwise: git branch -m {branch} NAME"
-        ));
-    } else if let Some((oid, _)) = commits_made.first() {
-        notices.push(format!(
-            "commits were made in the past; to keep them on a branch: git branch NAME {oid}"
-        ));
-    }
+fn stay_notices(head: &HeadReport, commits: &CommitsOfStay, gone: Option<String>) -> Vec<String> {
+    let reason = head.reason.as_deref();
+    let mut notices: Vec<String> = reason
+        .map(|reason| head_notice(reason, head))
+        .into_iter()
+        .collect();
+    notices.extend(commits.notices());
     notices.extend(gone);
     notices
 }

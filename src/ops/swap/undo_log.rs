@@ -131,13 +131,22 @@ fn files_in(dir: &Path) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// `CORRUPT_RECORD` or `NEWER_RECORD` when one cannot be read.
 pub fn levels(dir: &StateDir, log: Log) -> Result<Vec<Level>> {
-    let mut found = Vec::new();
-    for path in files(dir, log)?.into_iter().rev() {
-        if let Some(journal) = read_json(&path)? {
-            found.push(Level { path, journal });
-        }
-    }
-    Ok(found)
+    read_one_by_one(dir, log)?.collect()
+}
+
+/// The levels of a log, newest first, each read when it is asked for.
+///
+/// # Errors
+/// As [`levels`]; the directory cannot be listed.
+pub fn read_one_by_one(
+    dir: &StateDir,
+    log: Log,
+) -> Result<impl Iterator<Item = Result<Level>> + use<>> {
+    let newest_first = files(dir, log)?.into_iter().rev();
+    Ok(newest_first.filter_map(|path| match read_json(&path) {
+        Ok(journal) => journal.map(|journal| Ok(Level { path, journal })),
+        Err(error) => Some(Err(error)),
+    }))
 }
 
 /// The levels that are beyond both bounds of the log: more than so many, and older than so long.

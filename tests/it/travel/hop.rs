@@ -69,6 +69,40 @@ fn a_hop_saves_the_past_it_leaves_and_keeps_the_way_home() {
 }
 
 #[test]
+fn commits_of_a_past_that_a_hop_leaves_are_told_there_and_at_the_end() {
+    let (sandbox, [one, two, three]) = three();
+    let commit_there = |text: &str| {
+        sandbox.write("a.txt", text);
+        commit(&sandbox, text);
+        sandbox.git(["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    let titles = |answer: &Value| -> Vec<String> {
+        let made = answer["commits_made"].as_array().unwrap().iter();
+        made.map(|one| one["title"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert!(titles(&sandbox.json(["travel", &one])).is_empty());
+    commit_there("first");
+    let first = commit_there("second");
+    let looked = sandbox.json(["travel", "--hop", &two, "--dry-run"]);
+    assert_eq!(titles(&looked), ["second", "first"]);
+    let hopped = sandbox.json(["travel", "--hop", &two]);
+    assert_eq!(hopped["commits_made"], looked["commits_made"]);
+    let keep = format!("git branch NAME {first}");
+    assert!(hopped["notices"].to_string().contains(&keep), "{hopped}");
+    let kept = commit_there("kept");
+    assert_eq!(titles(&sandbox.json(["travel", "--hop", &three])), ["kept"]);
+    sandbox.git(["branch", "kept", &kept]);
+    commit_there("last");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(titles(&returned), ["last", "second", "first"]);
+    assert!(
+        returned["notices"].to_string().contains(&keep),
+        "{returned}"
+    );
+}
+
+#[test]
 fn a_hop_leads_where_a_travel_would() {
     let (sandbox, [one, two, three]) = three();
     for to in [&one, &two, &three] {
