@@ -9,7 +9,7 @@ use crate::error::Result;
 /// Forgets what nothing holds and no keep rule covers.
 ///
 /// # Errors
-/// `ALREADY_IN_PAST` in the past; `CORRUPT_RECORD` or `NEWER_RECORD` when something that may hold cannot be read: then
+/// `CORRUPT_RECORD` or `NEWER_RECORD` when something that may hold cannot be read: then
 /// nothing is forgotten.
 pub fn prune(ctx: &Context<'_>, request: &Prune) -> Result<Pruned> {
     let store = ctx.store()?;

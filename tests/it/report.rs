@@ -361,3 +361,26 @@ fn the_strict_rule_keeps_what_issues_name_and_this_session_s() {
         (&json!([]), &Value::Null)
     );
 }
+
+#[test]
+fn prune_in_the_past_keeps_it_and_the_way_home() {
+    let sandbox = Sandbox::new();
+    let take = |text: &str| {
+        sandbox.write("a.txt", text);
+        sandbox.json(["snapshot"])["snapshot"]["snapshot_id"].clone()
+    };
+    let [past, other] = ["1", "2"].map(take);
+    sandbox.write("a.txt", "work");
+    let home = sandbox.state();
+    let entered = sandbox.json(["travel", past.as_str().unwrap()]);
+    let pruned = sandbox.json(["prune", "--keep-days", "0", "--keep-last", "0"]);
+    let forgotten = pruned["forgotten"].as_array().unwrap().iter();
+    let forgotten: Vec<_> = forgotten.map(|one| &one["id"]).collect();
+    assert_eq!(forgotten, [&other]);
+    sandbox.json(["show", entered["backup_id"].as_str().unwrap()]);
+    sandbox.git(["gc", "-q", "--prune=now"]);
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    home.assert_same(&sandbox.state());
+    sandbox.json(["undo", "--into-past"]);
+    assert_eq!(sandbox.text("a.txt"), "1");
+}

@@ -46,18 +46,13 @@ pub struct Candidate {
     pub forgotten: Forgotten,
 }
 
-/// Forgets what nothing holds and no keep rule covers, under a lock that the caller holds.
+/// Forgets what nothing holds and no keep rule covers, under a lock that the caller holds. In the past every undo level stays: one of them
+/// began the stay.
 ///
 /// # Errors
-/// `ALREADY_IN_PAST` in the past; `CORRUPT_RECORD` or `NEWER_RECORD` when something that may hold cannot be read: then
+/// `CORRUPT_RECORD` or `NEWER_RECORD` when something that may hold cannot be read: then
 /// nothing is forgotten.
 pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result<Pruned> {
-    if store.dir.state()?.mode == Mode::Past {
-        return Err(
-            Error::new(Code::AlreadyInPast, "nothing is forgotten in the past")
-                .hint("run 'tw return' first"),
-        );
-    }
     let settings = &ctx.settings;
     let keep = Keep {
         days: request.keep_days.unwrap_or(settings.keep_days),
@@ -74,7 +69,10 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result
         ctx,
         store,
         reach,
-        gone: undo_log::outlived(&store.dir, reach.now)?,
+        gone: match store.dir.state()?.mode {
+            Mode::Present => undo_log::outlived(&store.dir, reach.now)?,
+            Mode::Past => Vec::new(),
+        },
     };
     // Reads everything that may hold: when that fails, the undo log stays as it is, too.
     plan.holders()?;
