@@ -237,7 +237,7 @@ impl Run for Args {
             return reply(ops::search::collect(&context, &request).map(Answer));
         }
         let heading = (options.terminal || self.heading) && !self.no_heading;
-        let mut printer = Printer::new(options, &request.wanted, heading)?;
+        let mut printer = Printer::new(options, (&request.wanted, request.shape), heading)?;
         let mut failed = None;
         let mut found = false;
         let ended = ops::search::search(&context, &request, &mut |hits| {

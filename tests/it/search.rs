@@ -469,6 +469,9 @@ fn staged_ignored_and_odd_contents_are_found() {
         "{printed}"
     );
     assert!(printed.contains(":\"odd\\377\":1:needle odd"), "{printed}");
+    let names = sandbox.tw(["search", "-l", "needle"]).stdout;
+    let names = String::from_utf8_lossy(&names);
+    assert!(names.lines().any(|line| line == "binary"), "{names}");
 }
 
 fn odd_name() -> std::ffi::OsString {

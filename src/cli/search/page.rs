@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::cli::human::RenderOptions;
 use crate::cli::human::text::{clean, quoted, short_session};
 use crate::error::Result;
-use crate::ops::search::{Change, Hit, Neighbour, Pattern, Place, Wanted};
+use crate::ops::search::{Change, Hit, Neighbour, Pattern, Place, Shape, Wanted};
 
 /// So much of a prompt stands in a heading.
 const PROMPT: usize = 60;
@@ -14,6 +14,7 @@ const PROMPT: usize = 60;
 pub struct Printer<'a> {
     options: &'a RenderOptions,
     pattern: Pattern,
+    shape: Shape,
     headings: bool,
     /// The heading that stands last, and the last line beneath it.
     under: Option<(String, u64)>,
@@ -21,10 +22,15 @@ pub struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     /// One that marks what is wanted.
-    pub fn new(options: &'a RenderOptions, wanted: &Wanted, headings: bool) -> Result<Self> {
+    pub fn new(
+        options: &'a RenderOptions,
+        (wanted, shape): (&Wanted, Shape),
+        headings: bool,
+    ) -> Result<Self> {
         Ok(Self {
             options,
             pattern: Pattern::new(wanted)?,
+            shape,
             headings,
             under: None,
         })
@@ -52,7 +58,7 @@ impl<'a> Printer<'a> {
         let name = self.options.style.bold(&name(hit));
         let line = match hit.count {
             Some(count) => format!("{name}:{count}"),
-            None if hit.binary && hit.count.is_none() && hit.path.is_some() => {
+            None if hit.binary && hit.path.is_some() && self.shape != Shape::Files => {
                 format!("{}:{name}: binary file matches", snapshot(hit))
             }
             None => name,
@@ -288,7 +294,8 @@ mod tests {
             patterns: vec!["x".to_owned()],
             ..Wanted::default()
         };
-        let mut printer = Printer::new(&options, &wanted, terminal).expect("a pattern");
+        let mut printer = Printer::new(&options, (&wanted, Shape::Lines { context: 0 }), terminal)
+            .expect("a pattern");
         printer.print(&[hit(text)])
     }
 
