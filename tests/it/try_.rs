@@ -491,6 +491,26 @@ fn what_a_run_does_outside_is_named() {
     }
 }
 
+#[test]
+fn snapshots_and_labels_that_a_run_deletes_or_moves_are_named() {
+    let sandbox = checked();
+    let taken = sandbox.json(["snapshot", "--label", "keep"])["snapshot"].clone();
+    let name = format!(
+        "refs/timewarp/snapshots/{}",
+        taken["snapshot_id"].as_str().unwrap()
+    );
+    let script = format!(
+        "git update-ref -d {name}; git update-ref refs/timewarp/records/labels/keep HEAD; {} snapshot -q",
+        env!("CARGO_BIN_EXE_tw")
+    );
+    let (document, _) = tried(&sandbox, &["try", "-n", "1", "--", &script]);
+    let run = &document["runs"][0];
+    assert_eq!(
+        run["refs_made"],
+        json!(["refs/timewarp/records/labels/keep", name])
+    );
+}
+
 /// A check executes what the run wrote, as tests do; and a daemon of the setup is one, too.
 #[test]
 fn what_setup_and_check_do_outside_is_named() {

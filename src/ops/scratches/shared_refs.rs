@@ -7,9 +7,21 @@ use crate::git::command::Git;
 use crate::git::repo::Repo;
 use crate::store::names;
 
-/// Each ref with what it points to, but those of `tw` itself.
+/// Each ref with what it points to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SharedRefs(BTreeMap<String, String>);
+pub struct SharedRefs {
+    others: BTreeMap<String, String>,
+    /// Those of `tw` that no command moves: snapshots, backups, experiments, labels. Records change all the time.
+    own: BTreeMap<String, String>,
+}
+
+/// Where those stand.
+const OWN: [&str; 4] = [
+    names::SNAPSHOTS,
+    names::BACKUPS,
+    names::EXPERIMENTS,
+    names::LABELS,
+];
 
 impl SharedRefs {
     /// As they are now.
@@ -17,39 +29,42 @@ impl SharedRefs {
     /// # Errors
     /// git fails, or a ref cannot be read.
     pub fn look(repo: &Repo) -> Result<Self> {
+        let mut found = Self::default();
         if repo.is_private() {
-            return Self::read(repo);
+            // Without git: a private repository has its refs as files.
+            for (name, oid) in repo.refs().read_all("refs/")? {
+                found.add(name, || oid.map(|oid| oid.to_string()))?;
+            }
+            return Ok(found);
         }
         let format = "--format=%(refname) %(objectname)%(symref)";
         let bytes = Git::new(repo).args(["for-each-ref", format]).run()?;
         let text = String::from_utf8_lossy(&bytes);
-        let each = text.lines().filter_map(|line| line.split_once(' '));
-        let others = each
-            .filter(|(name, _)| !name.starts_with(names::ROOT) && !name.starts_with(names::NOTES));
-        Ok(Self(
-            others
-                .map(|(name, oid)| (name.to_owned(), oid.to_owned()))
-                .collect(),
-        ))
-    }
-
-    /// Without git: a private repository has its refs as files.
-    fn read(repo: &Repo) -> Result<Self> {
-        let mut found = BTreeMap::new();
-        for (name, oid) in repo.refs().read_all("refs/")? {
-            if !(name.starts_with(names::ROOT) || name.starts_with(names::NOTES)) {
-                found.insert(name, oid?.to_string());
-            }
+        for (name, oid) in text.lines().filter_map(|line| line.split_once(' ')) {
+            found.add(name.to_owned(), || Ok(oid.to_owned()))?;
         }
-        Ok(Self(found))
+        Ok(found)
     }
 
-    /// The names of those that were made, changed or deleted since.
+    fn add(&mut self, name: String, points_to: impl FnOnce() -> Result<String>) -> Result<()> {
+        if OWN.iter().any(|own| name.starts_with(own)) {
+            // One that cannot be read is nobody's to judge here.
+            self.own.extend(points_to().ok().map(|to| (name, to)));
+        } else if !(name.starts_with(names::ROOT) || name.starts_with(names::NOTES)) {
+            self.others.insert(name, points_to()?);
+        }
+        Ok(())
+    }
+
+    /// The names of those that were made, changed or deleted since; of `tw`'s own, which commands make all the time, changed or deleted.
     pub fn changed(&self, now: &Self) -> Vec<String> {
-        let mut names: Vec<&String> = self.0.keys().chain(now.0.keys()).collect();
+        let all = self.others.keys().chain(now.others.keys());
+        let others = all.filter(|name| self.others.get(*name) != now.others.get(*name));
+        let own = self.own.keys();
+        let own = own.filter(|name| self.own.get(*name) != now.own.get(*name));
+        let mut names: Vec<String> = others.chain(own).cloned().collect();
         names.sort();
         names.dedup();
-        names.retain(|name| self.0.get(*name) != now.0.get(*name));
-        names.into_iter().cloned().collect()
+        names
     }
 }
