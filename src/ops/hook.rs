@@ -161,6 +161,10 @@ fn budget(event: &str) -> Duration {
 
 fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {
     match event.event.as_str() {
+        // Older agents do not say which sub-agent it is: its root goes on.
+        "subagent-start" | "subagent-stop" if is_of_root(ctx, event)? => {
+            note_life(ctx, event, hooked)?;
+        }
         "session-start" | "subagent-start" => {
             let started = sessions::start(ctx, &sessions::start_of_event(event, BUDGET / 4))?;
             note_start(ctx, hooked, &started);
@@ -207,6 +211,19 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
         _ => note_life(ctx, event, hooked)?,
     }
     Ok(())
+}
+
+/// Whether the session of an event is known, and is no sub-agent's.
+fn is_of_root(ctx: &Context<'_>, event: &HookEvent) -> Result<bool> {
+    let Some(id) = event
+        .session_id
+        .as_deref()
+        .filter(|_| event.parent.is_none())
+    else {
+        return Ok(false);
+    };
+    let record = ctx.sessions().get(id)?;
+    Ok(record.is_some_and(|record| record.parent.is_none()))
 }
 
 /// What a rewind left for this session, as its agent takes it, at the event that tells the model.

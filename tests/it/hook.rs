@@ -331,6 +331,19 @@ fn a_sub_agent_s_events_leave_the_root_alone() {
         sandbox.json(["session", "show", "ses_2"])["session"]["live"],
         false
     );
+    // Older versions name the root alone.
+    for event in ["SubagentStart", "SubagentStop"] {
+        silent(
+            &sandbox,
+            &["claude", event],
+            &json!({"session_id": "ses_1"}),
+        );
+    }
+    assert_eq!(
+        sandbox.json(["session", "show", "ses_1"])["session"]["live"],
+        true
+    );
+    assert_eq!(total(&sandbox), 1);
 }
 
 #[test]
