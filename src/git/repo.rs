@@ -13,6 +13,21 @@ mod head;
 mod settings;
 #[cfg(test)]
 pub(in crate::git) mod testing;
+
+/// The rest of an absolute path beneath a directory, which is resolved itself: also where the path comes to it by a symlink. What lies
+/// beneath is not resolved. None for any other path.
+pub fn beneath<'p>(dir: &Path, path: &'p Path) -> Option<&'p Path> {
+    if let Ok(rest) = path.strip_prefix(dir) {
+        return Some(rest);
+    }
+    let mut above: Vec<&Path> = path.ancestors().collect();
+    above.reverse();
+    let there = above
+        .into_iter()
+        .find(|at| at.canonicalize().is_ok_and(|resolved| resolved == dir))?;
+    path.strip_prefix(there).ok()
+}
+
 #[cfg(test)]
 mod tests;
 mod trust;

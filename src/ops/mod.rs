@@ -105,7 +105,7 @@ use std::sync::OnceLock;
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::path;
-use crate::git::repo::Repo;
+use crate::git::repo::{Repo, beneath};
 use crate::progress::Progress;
 use crate::redact::Redactor;
 use crate::store::Store;
@@ -262,12 +262,10 @@ impl<'a> Context<'a> {
             }
         }
         let full = [b"/".as_slice(), &parts.join(&b'/')].concat();
-        let root = self.repo.worktree_root().as_os_str().as_bytes();
-        let root = root.strip_suffix(b"/").unwrap_or(root);
-        match full.strip_prefix(root) {
-            Some([b'/', rest @ ..]) => Ok(rest.to_vec()),
-            Some([]) => Ok(Vec::new()),
-            _ => Err(Error::new(
+        let full = Path::new(std::ffi::OsStr::from_bytes(&full));
+        match beneath(self.repo.worktree_root(), full) {
+            Some(rest) => Ok(rest.as_os_str().as_bytes().to_vec()),
+            None => Err(Error::new(
                 Code::Usage,
                 format!(
                     "'{}' lies outside the working tree",

@@ -131,3 +131,20 @@ fn pathspecs_choose_and_what_no_snapshot_has_is_not_found() {
     assert_eq!(paths(&["find", "--all-worktrees", "src/a.rs"]).len(), 1);
     assert_eq!(paths(&["find", "src/a.rs"]).len(), 1);
 }
+
+#[test]
+fn an_absolute_path_may_come_by_a_symlink_to_the_working_tree() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/file", "1\n");
+    sandbox.symlink("dir", "inside");
+    sandbox.json(["snapshot"]);
+    let link = sandbox.root().join("link");
+    std::os::unix::fs::symlink(sandbox.repo(), &link).unwrap();
+    for path in ["dir/file", "inside"] {
+        let found = sandbox.json(["find", link.join(path).to_str().unwrap()]);
+        assert_eq!(found["versions"][0]["path"], path);
+    }
+    let beside = sandbox.root().join("other");
+    let (error, _) = sandbox.json_error(["find", beside.to_str().unwrap()]);
+    assert_eq!(error["code"], "USAGE");
+}

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::may_write;
 use super::resolve::{Spot, conversation_in, spot};
 use crate::agents::transcript::{Detail, Transcript};
+use crate::git::repo::beneath;
 use crate::ops::Context;
 use crate::store::checkpoint::Checkpoint;
 
@@ -98,8 +99,7 @@ fn in_worktree(root: &Path, base: &Path, word: &str) -> Option<Vec<u8>> {
             other => plain.push(other),
         }
     }
-    let beneath = plain.strip_prefix(root).ok()?;
-    let path = beneath.as_os_str().as_bytes();
+    let path = beneath(root, &plain)?.as_os_str().as_bytes();
     (!path.is_empty()).then(|| path.to_vec())
 }
 
