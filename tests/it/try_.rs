@@ -299,6 +299,53 @@ fn a_run_cannot_pass_by_changing_what_it_is_compared_with() {
     }
 }
 
+/// A runner of tests is given the directory of them, or the name of a module. What they test is what the run has to mend.
+#[test]
+fn a_run_cannot_pass_by_changing_the_tests_that_a_runner_is_given() {
+    let sandbox = Sandbox::new();
+    let all = "for t in $(find $* -name '*.sh'); do sh $t || exit 1; done\n";
+    sandbox.write("bin/pytest", all);
+    sandbox.write(
+        "bin/unittest",
+        "sh $(echo $1 | cut -d. -f1,2 | tr . /).py\n",
+    );
+    sandbox.write("tests/deep/a.sh", "test -f done\n");
+    sandbox.write("tests/test_a.py", "test -f done\n");
+    sandbox.write("src/b.sh", "test -f done\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-q", "-m", "check"]);
+    let spoil = "for f in tests/deep/a.sh tests/test_a.py src/b.sh; do echo exit 0 >$f; done";
+    for (check, code, named) in [
+        ("sh bin/pytest tests", 1, "tests/deep/a.sh"),
+        ("sh bin/pytest -L ./tests/deep", 1, "tests/deep/a.sh"),
+        ("cd tests && sh ../bin/pytest .", 1, "tests/deep/a.sh"),
+        ("sh bin/unittest tests.test_a.Case", 1, "tests/test_a.py"),
+        // They may be what is to be mended.
+        ("sh bin/pytest src", 0, ""),
+        ("sh bin/pytest .", 0, ""),
+    ] {
+        let words = ["try", "-n", "1", "--verify", check, "--", spoil];
+        let (document, exit) = tried(&sandbox, &words);
+        assert_eq!(exit, code, "{check}: {document}");
+        let protected = document["runs"][0]["protected"].to_string();
+        assert!(protected.contains(named), "{check}: {document}");
+        assert_eq!(protected == "[]", code == 0, "{check}: {document}");
+    }
+    let (document, exit) = tried(
+        &sandbox,
+        &[
+            "try",
+            "-n",
+            "1",
+            "--verify",
+            "sh bin/pytest tests",
+            "--",
+            "touch done",
+        ],
+    );
+    assert_eq!(exit, 0, "{document}");
+}
+
 /// What is compared with it is the run's own.
 #[test]
 fn a_run_passes_by_making_what_is_compared() {

@@ -6,8 +6,9 @@
 //! shell. A pattern over sources (`cc src/*.c`) names what is judged; one over scripts that a shell runs, or over tests, names the check. A
 //! program that only reads is known by its name, and what of its arguments is no input by what it is known to do with them. Of two files
 //! that are compared one is what is expected: the one that a name says so of, or the one that the snapshot has when the run has yet to
-//! make the other. Where nothing tells them apart both are as the run left them. Left out on purpose: what a program opens without being
-//! told to, and files that the run adds.
+//! make the other. Where nothing tells them apart both are as the run left them. Of a directory that a program which runs tests is given, all
+//! files are the check where its name says that it holds tests: any other may hold the sources. Left out on purpose: what a program opens
+//! without being told to, and files that the run adds.
 
 use std::collections::BTreeMap;
 
@@ -78,6 +79,26 @@ const INTERPRETERS: &[&str] = &[
 /// What the name of a file, or of its directory, has in it that is there to check something.
 const CHECKS: &[&str] = &["check", "spec", "test", "verif"];
 
+/// Programs and modules that run the tests in the directories and files that they are given.
+const RUNNERS: &[&str] = &[
+    "ava",
+    "bats",
+    "jest",
+    "mocha",
+    "nose2",
+    "phpunit",
+    "prove",
+    "py.test",
+    "pytest",
+    "rspec",
+    "shellspec",
+    "tap",
+    "unittest",
+    "vitest",
+];
+/// The names of directories that hold tests, and nothing that they test.
+const TEST_DIRS: &[&str] = &["__tests__", "spec", "specs", "t", "test", "tests"];
+
 /// A file that a check names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
@@ -132,7 +153,15 @@ fn of_part(files: &mut Files<'_>, words: &[&str]) -> Result<Vec<(Vec<u8>, Node, 
     };
     let mut found = Vec::new();
     let mut is_program = false;
+    let mut runner = None;
     for (at, word) in words.iter().enumerate() {
+        if let Some(runner) = runner {
+            found.extend(with(files.tests_in(word)?, true));
+            if runner == "unittest" {
+                found.extend(with(files.module(word)?, true));
+            }
+        }
+        runner = runner.or_else(|| runner_of(word));
         let is_run = at == 1 && INTERPRETERS.contains(&program);
         let is_named = !is_pattern(word) || is_run || says(word, CHECKS);
         let is_of_check = !is_read && is_named || has_sums || is_program || expected == Some(at);
@@ -155,6 +184,12 @@ fn with(
 ) -> impl Iterator<Item = (Vec<u8>, Node, bool)> {
     let files = files.into_iter();
     files.map(move |(full, node)| (full, node, is_of_check))
+}
+
+/// The runner of tests that a word names, by whatever path.
+fn runner_of(word: &str) -> Option<&'static str> {
+    let name = word.rsplit('/').next();
+    RUNNERS.iter().copied().find(|one| Some(*one) == name)
 }
 
 /// What stands behind `-f` in one word, alone or last of several letters; nothing when the file is the next word. None: another word.
@@ -244,6 +279,39 @@ impl Files<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// The files beneath a directory of tests that a word names.
+    fn tests_in(&mut self, word: &str) -> Result<Vec<(Vec<u8>, Node)>> {
+        let mut found = Vec::new();
+        for dir in self.dirs.clone() {
+            let Some(full) = below(&dir, word) else {
+                continue;
+            };
+            let mut parts = full.split(|&byte| byte == b'/');
+            let is_of_tests = parts.any(|part| TEST_DIRS.iter().any(|one| one.as_bytes() == part));
+            if !is_of_tests || !path::is_safe(&full) {
+                continue;
+            }
+            let node = tree::find(self.read, self.tree, &full)?;
+            if let Some(node) = node.filter(|node| node.is_dir()) {
+                let beneath = tree::flatten(self.read, node.oid)?.into_iter();
+                found.extend(beneath.map(|(rest, node)| (path::join(&full, &rest), node)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The file of a module of Python's, `tests.test_a.Case.test_one`.
+    fn module(&mut self, word: &str) -> Result<Vec<(Vec<u8>, Node)>> {
+        let mut name = word;
+        loop {
+            let found = self.named(&format!("{}.py", name.replace('.', "/")))?;
+            match name.rsplit_once('.') {
+                Some((shorter, _)) if found.is_empty() => name = shorter,
+                _ => return Ok(found),
+            }
+        }
     }
 
     fn all(&mut self) -> Result<&[(Vec<u8>, Node)]> {
