@@ -260,7 +260,11 @@ pub fn dirs(path: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-/// Makes a private directory (0700) and its missing parents.
+/// What we keep in a git directory.
+const OURS: &str = "timewarp";
+
+/// Makes a private directory (0700) and its missing parents, but never the git directory that it is in: one that is gone was moved or
+/// removed meanwhile.
 ///
 /// # Errors
 /// As [`dirs`].
@@ -268,7 +272,16 @@ pub fn private_dir(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    dirs(path, 0o700).context(|| format!("cannot create '{}'", path.display()))
+    let ours = path
+        .ancestors()
+        .find(|at| at.file_name() == Some(OsStr::new(OURS)));
+    let made = match ours.and_then(Path::parent) {
+        Some(over) if !over.as_os_str().is_empty() && !over.is_dir() => {
+            Err(io::Error::from(ErrorKind::NotFound))
+        }
+        _ => dirs(path, 0o700),
+    };
+    made.context(|| format!("cannot create '{}'", path.display()))
 }
 
 /// What a git directory is made of, itself first.
@@ -366,6 +379,18 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use super::*;
+
+    #[test]
+    fn a_git_directory_that_is_gone_does_not_come_back() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let git_dir = dir.path().join("timewarp/moved/.git");
+        let kept = git_dir.join("timewarp/contexts");
+        assert!(private_dir(&kept).is_err());
+        assert!(!dir.path().join("timewarp").exists());
+        std::fs::create_dir_all(&git_dir).expect("made");
+        private_dir(&kept).expect("made");
+        assert!(kept.is_dir());
+    }
 
     #[test]
     fn bits_are_those_that_git_gives() {

@@ -236,7 +236,7 @@ impl Registry {
             self.root.join(DIRECTORIES),
             self.root.join(PATHS),
         ] {
-            create::private_dir(&dir)?;
+            create::dirs(&dir, 0o700).context(|| format!("cannot create '{}'", dir.display()))?;
         }
         Ok(())
     }
