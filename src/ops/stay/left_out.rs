@@ -104,6 +104,34 @@ impl LeftOut<'_> {
         Ok(found)
     }
 
+    /// Of what the return leaves in place since the present's rules leave it out (`left`), what the present had not: the file, or the
+    /// highest directory that came with it.
+    ///
+    /// # Errors
+    /// The backup cannot be read.
+    pub fn came(&self, left: &[Vec<u8>]) -> Result<Vec<RepoPath>> {
+        let read = |oid| self.store.objects.read_tree(oid);
+        let moved = &self.unsaved.moved_aside;
+        let is_moved = |path: &[u8]| moved.iter().any(|(_, to)| path::is_within(path, to));
+        let mut found: BTreeSet<&[u8]> = BTreeSet::new();
+        for full in left {
+            let is_known = path::with_parents(full).any(|at| found.contains(at));
+            if is_known || self.unsaved.has(full) || is_moved(full) {
+                continue;
+            }
+            let mut highest = full.as_slice();
+            for at in path::with_parents(full) {
+                let holds_others = self.unsaved.beneath(at).next().is_some();
+                if !holds_others && tree::find(&read, self.backup.tree, at)?.is_none() {
+                    highest = at;
+                    break;
+                }
+            }
+            found.insert(highest);
+        }
+        Ok(found.into_iter().map(RepoPath::new).collect())
+    }
+
     /// Whether something is in the directory of a submodule or nested repository that the present had not, or had with nothing in it, be
     /// it as old as it will: it is in no experiment.
     fn holds_what_stays(&self, root: &Path, dir: &[u8]) -> Result<bool> {

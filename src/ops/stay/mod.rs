@@ -208,7 +208,7 @@ impl<'a> ReturnOperation<'a> {
         let earlier = Aside::of_stay(self.ctx, self.store, &self.backup)?;
         let (mut stayed, gone) = self.changed_left_out(earlier.unsaved())?;
         let seen = (&left_out_now.take(), &prepared.capture.manifest);
-        stayed.extend(self.appeared(earlier.unsaved(), seen)?);
+        stayed.extend(self.appeared(earlier.unsaved(), seen, &prepared.plan.left)?);
         Ok(Returned {
             mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
@@ -300,7 +300,7 @@ impl<'a> ReturnOperation<'a> {
         let (mut stayed, gone) = self.changed_left_out(aside.unsaved())?;
         let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
         let seen = (&left_out_now.take(), &swapped.saved.capture.manifest);
-        stayed.extend(self.appeared(aside.unsaved(), seen)?);
+        stayed.extend(self.appeared(aside.unsaved(), seen, &swapped.plan.left)?);
         Ok(Returned {
             mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
@@ -390,16 +390,19 @@ impl<'a> ReturnOperation<'a> {
         Ok((left_out.changed(root)?, left_out.gone(root)))
     }
 
-    /// Of what a look at the past left out, what was not there when it was entered.
+    /// Of what a look at the past left out, or the present's rules leave in place (`left`), what was not there when it was entered.
     fn appeared(
         &self,
         unsaved: &Unsaved,
         seen: (&BTreeSet<Vec<u8>>, &Manifest),
+        left: &[Vec<u8>],
     ) -> Result<Vec<RepoPath>> {
         let Some(left_out) = self.left_out(unsaved) else {
             return Ok(Vec::new());
         };
-        left_out.appeared(self.ctx.repo.worktree_root(), seen)
+        let mut appeared = left_out.appeared(self.ctx.repo.worktree_root(), seen)?;
+        appeared.extend(left_out.came(left)?);
+        Ok(appeared)
     }
 
     /// None where nobody knows when the past was entered.

@@ -187,3 +187,22 @@ fn a_tracked_file_that_the_present_deleted_goes_with_the_past_whatever_its_direc
         }
     }
 }
+
+/// The present's rules leave it in place, and it is said.
+#[test]
+fn what_was_made_by_hand_and_the_present_ignores_stays_and_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("src/a", "1\n");
+    let past = snapshot(&sandbox);
+    sandbox.write(".gitignore", "*.gen\nout/\n");
+    sandbox.write("own.gen", "the present's own\n");
+    sandbox.json(["travel", &past]);
+    for path in ["by-hand.gen", "out/a", "out/deep/b", "src/c.gen", "plain"] {
+        sandbox.write(path, "made in the past\n");
+    }
+    let looked = sandbox.json(["return", "--dry-run"]);
+    let returned = sandbox.json(["return"]);
+    let stayed = serde_json::json!(["by-hand.gen", "out", "src/c.gen"]);
+    assert_eq!((&returned["stayed"], &looked["stayed"]), (&stayed, &stayed));
+    assert!(sandbox.exists("out/deep/b") && !sandbox.exists("plain"));
+}
