@@ -127,12 +127,26 @@ impl ContextLog {
         if self.session_id.is_some() {
             store::make_directory(self.file.path())?;
         }
-        self.file.hold()
+        let held = self.file.hold()?;
+        if !is_log(&held.beginning()?) {
+            let message = format!("'{}' is no conversation log", self.file.path().display());
+            return Err(Error::new(Code::Usage, message).hint(
+                "not one record is at its beginning; name another file: one that is not there is made",
+            ));
+        }
+        Ok(held)
     }
 
     fn path(&self) -> PathBuf {
         self.file.path().to_owned()
     }
+}
+
+/// Whether a file that begins so may be a log: an empty one is, and one whose first line is longer, or was torn.
+fn is_log(beginning: &[u8]) -> bool {
+    let last = beginning.rsplit(|byte| *byte == b'\n').next();
+    let is_unended = last.is_some_and(|line| line.starts_with(b"{"));
+    beginning.trim_ascii().is_empty() || is_unended || !Log::read(beginning).entries.is_empty()
 }
 
 /// What to add.

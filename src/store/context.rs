@@ -151,6 +151,9 @@ pub fn make_directory(path: &Path) -> Result<()> {
     }
 }
 
+/// So many bytes tell what a file is.
+const BEGINNING: usize = 64 * 1024;
+
 /// A log that nobody else may change now.
 #[derive(Debug)]
 #[must_use]
@@ -163,6 +166,20 @@ impl HeldContext {
     /// Its bytes.
     pub fn read(&self) -> Result<Vec<u8>> {
         read_all(&self.file).context(|| format!("cannot read '{}'", self.path.display()))
+    }
+
+    /// Its first bytes, as many as tell whether it is a log.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn beginning(&self) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; BEGINNING];
+        let length = self
+            .file
+            .read_at(&mut bytes, 0)
+            .context(|| format!("cannot read '{}'", self.path.display()))?;
+        bytes.truncate(length);
+        Ok(bytes)
     }
 
     /// Adds lines, whole or not at all. Each must end with a newline.

@@ -475,6 +475,37 @@ fn a_file_may_be_named_also_outside_of_a_repository() {
 }
 
 #[test]
+fn a_file_that_is_no_log_is_left_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes.txt", "mine\n");
+    sandbox.write("package.json", "{\n  \"name\": \"x\"\n}\n");
+    for file in ["notes.txt", "package.json", ".git/index"] {
+        let before = sandbox.read(file);
+        let words = ["context", "append", "--role", "user", "x", "--file", file];
+        let (error, code) = sandbox.json_error(words);
+        assert_eq!(
+            (&error["code"], code),
+            (&json!("USAGE"), 2),
+            "{file}: {error}"
+        );
+        assert_eq!(sandbox.read(file), before, "{file}");
+    }
+    // A crash tore its only line; or nothing was written yet.
+    for text in ["{\"role\": \"us", ""] {
+        sandbox.write("log.jsonl", text);
+        sandbox.json([
+            "context",
+            "append",
+            "--role",
+            "user",
+            "x",
+            "--file",
+            "log.jsonl",
+        ]);
+    }
+}
+
+#[test]
 fn each_session_has_its_own_log() {
     let sandbox = sandbox();
     for session in ["work", "work_1", "../up"] {
