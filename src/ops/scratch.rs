@@ -86,6 +86,9 @@ pub struct KeptScratch {
     pub dir: PathBuf,
     /// Why.
     pub reason: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<String>,
 }
 
 /// Takes those away whose makers are dead. What is in them is saved first.
@@ -112,6 +115,7 @@ pub fn gc(ctx: &Context<'_>) -> Result<Collected> {
             Err(error) => collected.kept.push(KeptScratch {
                 dir,
                 reason: error.message().to_owned(),
+                hints: error.hints().to_vec(),
             }),
         }
     }

@@ -558,6 +558,24 @@ fn snapshots_and_labels_that_a_run_deletes_or_moves_are_named() {
     );
 }
 
+#[test]
+fn a_scratch_that_a_run_left_in_the_past_is_named_with_the_way_out() {
+    let sandbox = checked();
+    let tw = env!("CARGO_BIN_EXE_tw");
+    let script = format!("echo x >x; {tw} -q snapshot; {tw} travel latest; echo more >x");
+    let (document, _) = tried(&sandbox, &["try", "-n", "1", "--", &script]);
+    assert_eq!(document["runs"][0]["status"], "error", "{document}");
+    let kept = sandbox.json(["scratch", "gc"])["kept"][0].clone();
+    let dir = kept["dir"].as_str().unwrap();
+    assert_eq!(
+        kept["hints"],
+        json!([format!("run 'tw -C {dir} return' first")])
+    );
+    sandbox.ok(["-C", dir, "return"]);
+    assert_eq!(sandbox.json(["scratch", "gc"])["kept"], json!([]));
+    swept(&sandbox);
+}
+
 /// A check executes what the run wrote, as tests do; and a daemon of the setup is one, too.
 #[test]
 fn what_setup_and_check_do_outside_is_named() {

@@ -37,6 +37,9 @@ impl Human for Collected {
                 text::path(&one.dir),
                 clean(&one.reason)
             ));
+            for hint in &one.hints {
+                page.hint(hint);
+            }
         }
         if self.removed.is_empty() && self.kept.is_empty() {
             page.line("no scratch was left behind");
