@@ -121,7 +121,11 @@ fn check_held(holders: &Holders, named: &[Candidate], force: bool) -> Result<()>
     error = if firm {
         error.hint("'tw status' in that worktree says what it is needed for")
     } else {
-        error.hint("'tw drop --force' drops it all the same")
+        let ids: Vec<String> = named.iter().map(|one| one.id.to_string()).collect();
+        error.hint(format!(
+            "'tw drop --force {}' drops it all the same",
+            ids.join(" ")
+        ))
     };
     let details: Vec<serde_json::Value> = held
         .iter()
