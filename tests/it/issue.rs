@@ -407,6 +407,17 @@ fn duplicates_count_as_occurrences() {
     }
     let issue = sandbox.json(["issue", "get", &first]);
     assert_eq!(issue["issue"]["occurrences"], 2, "counted once");
+    let words = [
+        "issue",
+        "close",
+        &first,
+        "--status",
+        "duplicate",
+        "--of",
+        &second,
+    ];
+    let (error, _) = sandbox.json_error(words);
+    assert_eq!(error["code"], "USAGE", "each the other's: {error}");
 }
 
 #[test]

@@ -75,6 +75,9 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     get::view(ctx, store, issue, notices)
 }
 
+/// Duplicates of duplicates, and no more of them.
+const CHAIN: usize = 32;
+
 /// The issue that has it, for a duplicate.
 fn duplicate(store: &Store, id: IssueId, request: &Close) -> Result<Option<IssueId>> {
     let usage = |message: &str| {
@@ -92,7 +95,21 @@ fn duplicate(store: &Store, id: IssueId, request: &Close) -> Result<Option<Issue
             if of == id {
                 return usage("an issue cannot be a duplicate of itself");
             }
-            load(store, of)?;
+            let mut other = load(store, of)?.issue;
+            // Each would be closed as the other's, and neither stand anywhere.
+            for _ in 0..CHAIN {
+                let is_duplicate = other.status == Status::Duplicate;
+                match other.duplicate_of.filter(|_| is_duplicate) {
+                    Some(next) if next == id => {
+                        return usage(&format!("issue {of} is closed as a duplicate of this one"));
+                    }
+                    Some(next) => match load(store, next) {
+                        Ok(loaded) => other = loaded.issue,
+                        Err(_) => break,
+                    },
+                    None => break,
+                }
+            }
             Ok(Some(of))
         }
     }
