@@ -116,6 +116,15 @@ pub fn any_within(paths: &BTreeSet<Vec<u8>>, dir: &[u8]) -> bool {
     from_there.next().is_some_and(|path| is_within(path, dir))
 }
 
+/// The paths at or beneath a directory, among those of a set that is sorted by bytes.
+pub fn all_within<'p>(
+    paths: &'p BTreeSet<Vec<u8>>,
+    dir: &'p [u8],
+) -> impl Iterator<Item = &'p Vec<u8>> {
+    let from_there = paths.range(join(dir, b"")..);
+    from_there.take_while(move |path| is_within(path, dir))
+}
+
 /// The directories that hold a path, from the outermost, and the path itself. The root is none of them.
 pub fn with_parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');

@@ -62,7 +62,7 @@ type LoadAttributes<'a> = Box<dyn FnMut(&[u8]) -> Result<Option<Vec<u8>>> + Send
 pub struct Known {
     /// Paths in HEAD that the index lacks.
     pub head_only: BTreeSet<Vec<u8>>,
-    /// Paths captured whatever the rules say.
+    /// Paths captured whatever the rules say; those of directories end with a slash.
     pub forced: BTreeSet<Vec<u8>>,
     /// Whether the index has any submodule.
     pub submodules: bool,
@@ -274,6 +274,10 @@ impl Tracked for GitView<'_> {
             || self
                 .index()
                 .is_some_and(|index| !index.within(dir).is_empty())
+    }
+
+    fn is_forced_dir(&self, dir: &[u8]) -> bool {
+        path::all_within(&self.known.forced, dir).any(|path| path.ends_with(b"/"))
     }
 
     fn gitlink(&self, full: &[u8]) -> Option<Oid> {

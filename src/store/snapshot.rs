@@ -98,7 +98,7 @@ pub struct SnapshotRecord {
     /// How many there are, when the list is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unstable_count: Option<usize>,
-    /// Paths captured although the rules leave them out, because a swap needed their place.
+    /// Paths captured although the rules leave them out, because a swap needed their place; those of directories end with a slash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forced: Vec<String>,
     /// How many there are, when the list is cut.

@@ -77,7 +77,7 @@ pub struct CaptureOptions<'a> {
     pub include: &'a [String],
     /// `--exclude` globs.
     pub exclude: &'a [String],
-    /// Paths captured whatever the rules say.
+    /// Paths captured whatever the rules say; those of directories end with a slash.
     pub forced: BTreeSet<Vec<u8>>,
     /// Those of them that are looked at also where the user's own exclude hides them: their bytes are in a snapshot already.
     pub shown: BTreeSet<Vec<u8>>,

@@ -13,13 +13,13 @@ use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::ops::capture::Capture;
 use crate::ops::unsaved::Unsaved;
-use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::manifest::{DirFlags, Kind, Manifest};
 use crate::worktree::plan::Plan;
 
 /// What is in the way.
 #[derive(Debug, Default)]
 pub struct Obstacles {
-    /// Paths to capture although the rules leave them out.
+    /// Paths to capture although the rules leave them out; those of directories end with a slash.
     pub to_force: BTreeSet<Vec<u8>>,
     /// What cannot be captured, and why.
     pub refused: Vec<(Vec<u8>, &'static str)>,
@@ -265,6 +265,12 @@ impl Finder<'_> {
         true
     }
 
+    /// Whether the record of what is there speaks of a directory, be there nothing in it.
+    fn is_recorded(&self, dir: &[u8]) -> bool {
+        let dir = self.manifest.dir_on_disk(dir);
+        dir.is_some_and(|dir| !dir.flags.has(DirFlags::INSIDE_IGNORED))
+    }
+
     fn is_dir(&self, full: &[u8]) -> bool {
         matches!(self.root.stamp(full), Ok(Some(stamp)) if stamp.is_dir())
     }
@@ -311,7 +317,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A directory has to give way to a file: whatever is in it and not captured yet is captured first.
+    /// A directory has to give way to a file: whatever is in it and not captured yet is captured first, also where it is empty.
     fn inside(&mut self, dir: &[u8]) -> Result<()> {
         let mut pending = vec![dir.to_vec()];
         while let Some(at) = pending.pop() {
@@ -334,12 +340,14 @@ impl Finder<'_> {
                 }
             };
             let names = rustix::fs::Dir::read_from(&fd)?;
+            let mut is_empty = true;
             for entry in names {
                 let entry = entry?;
                 let name = entry.file_name().to_bytes();
                 if name == b"." || name == b".." {
                     continue;
                 }
+                is_empty = false;
                 let full = path::join(&at, name);
                 // Somebody made a repository in there since.
                 if name == b".git" {
@@ -376,6 +384,9 @@ impl Finder<'_> {
                     }
                     Some(stamp) => self.refuse(&full, reason_of(&stamp)),
                 }
+            }
+            if is_empty && !self.is_recorded(&at) {
+                self.found.to_force.insert(path::join(&at, b""));
             }
         }
         Ok(())

@@ -56,6 +56,8 @@ pub trait Tracked: Sync {
     fn is_in_index(&self, path: &[u8]) -> bool;
     /// Something that the index has, or that is forced in, lies beneath this directory.
     fn index_beneath(&self, dir: &[u8]) -> bool;
+    /// The directory itself, or one beneath it, is forced in: it is recorded also where a rule leaves it out.
+    fn is_forced_dir(&self, dir: &[u8]) -> bool;
     /// The submodule commit that the index names at this path.
     fn gitlink(&self, path: &[u8]) -> Option<Oid>;
     /// Gives seeds for the files directly in a directory. `has_attributes`: a `.gitattributes` is among its names.

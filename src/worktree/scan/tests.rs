@@ -45,6 +45,10 @@ impl Tracked for Untracked {
         false
     }
 
+    fn is_forced_dir(&self, _: &[u8]) -> bool {
+        false
+    }
+
     fn gitlink(&self, _: &[u8]) -> Option<Oid> {
         None
     }

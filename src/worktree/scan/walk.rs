@@ -366,6 +366,7 @@ impl Run<'_, '_, '_> {
         }
         self.keep_absent(at, &mut files, names);
         let vacant = names.len() == 0;
+        let inside_ignored = for_some && !self.scan.tracked.is_forced_dir(&dir_path);
         let attributes = has_attributes(&fd)
             .context(|| format!("cannot look at '{}'", path::display(&dir_path)))?;
         found.push(FoundDir {
@@ -373,7 +374,7 @@ impl Run<'_, '_, '_> {
             path: dir_path,
             stamp,
             flags: DirFlags::RACY.when(self.is_racy(&stamp))
-                | DirFlags::INSIDE_IGNORED.when(for_some)
+                | DirFlags::INSIDE_IGNORED.when(inside_ignored)
                 | DirFlags::VACANT.when(vacant)
                 | DirFlags::ATTRIBUTES.when(attributes),
             names: Names::Read(files),

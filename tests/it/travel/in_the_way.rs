@@ -1,6 +1,7 @@
 //! What stands where the snapshot needs a path and is not in the backup by itself: captured first, or a refusal.
 
 use crate::sandbox::{Sandbox, is_root, skipped};
+use crate::stage::Stage;
 use crate::trip::{commit, list, mode, snapshot, stored, with_stop};
 
 /// Travel is refused over this path, nothing has changed, and there is no backup.
@@ -79,6 +80,93 @@ fn an_excluded_directory_where_a_file_was_is_captured_first() {
     sandbox.assert_round_trip(&id, |sandbox| {
         assert_eq!(sandbox.text("build"), "a file then\n");
     });
+}
+
+/// A snapshot where `cache` is a file and `build` a link; now both are directories that rules leave out, with empty ones in them.
+fn with_empty_dirs_in_the_way() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.write("cache", "a file then\n");
+    sandbox.symlink("elsewhere", "build");
+    let id = snapshot(&sandbox);
+    sandbox.remove("cache");
+    sandbox.remove("build");
+    sandbox.write(".gitignore", "cache/\n");
+    sandbox.write("cache/pkg/lib/x", "ignored\n");
+    sandbox.mkdir("cache/pkg/tmp/deep/er");
+    sandbox.mkdir("build/a/b");
+    sandbox.mkdir("build/c");
+    sandbox.chmod("cache/pkg/tmp", 0o1777);
+    sandbox.chmod("cache/pkg/tmp/deep", 0o700);
+    sandbox.chmod("build/a/b", 0o711);
+    sandbox.chmod("build", 0o750);
+    (sandbox, id)
+}
+
+#[test]
+fn empty_directories_in_an_ignored_one_come_back() {
+    let (sandbox, id) = with_empty_dirs_in_the_way();
+    let before = sandbox.state();
+    sandbox.json(["travel", &id]);
+    assert_eq!(sandbox.text("cache"), "a file then\n");
+    let answer = sandbox.json(["return"]);
+    assert_eq!(answer["verified"], true);
+    assert!(
+        answer
+            .get("notices")
+            .is_none_or(|told| told == &serde_json::json!([])),
+        "{answer}"
+    );
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn empty_directories_in_an_ignored_one_come_back_by_undo_and_redo() {
+    let (sandbox, id) = with_empty_dirs_in_the_way();
+    let before = sandbox.state();
+    sandbox.json(["restore", &id]);
+    let after = sandbox.state();
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+    sandbox.json(["redo"]);
+    after.assert_same(&sandbox.state());
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+    sandbox.json(["restore", &id, "build", "cache"]);
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn empty_directories_that_the_past_ignores_are_in_the_experiment() {
+    let (sandbox, id) = with_empty_dirs_in_the_way();
+    sandbox.json(["restore", &id]);
+    let before = sandbox.state();
+    sandbox.json(["undo"]);
+    let there = snapshot(&sandbox);
+    sandbox.json(["redo"]);
+    sandbox.json(["travel", &there]);
+    for dir in ["cache/pkg/tmp/deep/er", "build/a/b", "build/c"] {
+        sandbox.mkdir(dir);
+    }
+    sandbox.chmod("cache/pkg/tmp", 0o1777);
+    let past = sandbox.state();
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    before.assert_same(&sandbox.state());
+    sandbox.json(["undo", "--into-past"]);
+    past.assert_same(&sandbox.state());
+    sandbox.json(["travel", "--hop", &id]);
+    assert_eq!(sandbox.json(["undo"])["mode"], "past");
+    past.assert_same(&sandbox.state());
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn empty_directories_in_an_ignored_one_survive_a_death() {
+    let (sandbox, id) = with_empty_dirs_in_the_way();
+    let home = sandbox.state();
+    let stage = Stage::new(sandbox, &["travel", &id], Some(home));
+    assert!(stage.crash_everywhere() >= 5);
 }
 
 #[test]
