@@ -1,7 +1,8 @@
 //! A kill at every step of every command that changes something, then the next command: the old state or the new one,
 //! whole, with the bytes of both.
 
-use crate::stage::{Stage, eventful, in_the_past};
+use crate::sandbox::Sandbox;
+use crate::stage::{Stage, eventful, in_the_past, taken};
 
 #[test]
 fn a_killed_snapshot_leaves_no_trace_but_perhaps_itself() {
@@ -21,6 +22,23 @@ fn a_killed_travel_is_undone_or_done() {
 #[test]
 fn a_killed_return_is_undone_or_done() {
     let (sandbox, _, home) = in_the_past();
+    let stage = Stage::new(sandbox, &["return"], Some(home));
+    assert!(stage.crash_everywhere() >= 20);
+}
+
+#[test]
+fn a_killed_return_of_an_ignored_directory_is_undone_or_done() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "build\n");
+    sandbox.write("build", "a tracked file then\n");
+    sandbox.git(["add", "-f", "build", ".gitignore"]);
+    let snapshot = taken(&sandbox);
+    sandbox.git(["rm", "-qf", "build"]);
+    for file in 0..20 {
+        sandbox.write(format!("build/{file}.o"), format!("{file}\n"));
+    }
+    let home = sandbox.state();
+    sandbox.ok(["travel", &snapshot]);
     let stage = Stage::new(sandbox, &["return"], Some(home));
     assert!(stage.crash_everywhere() >= 20);
 }

@@ -192,11 +192,11 @@ impl<'s> Preparation<'_, '_, 's> {
         present.map_or(Ok(false), |present| present.has(path))
     }
 
-    /// Files that the plan would replace, and that may be the present's own.
+    /// Files that the plan would replace, and that may be the present's own. What a swap put there that is taken back now is not.
     fn of_the_present(&self, plan: &Plan) -> Result<Vec<(Vec<u8>, &'static str)>> {
         let mut found = Vec::new();
         for entry in plan.entries.iter().filter(|entry| entry.before.is_some()) {
-            if self.is_the_present_s(&entry.path)? {
+            if !self.goal.shown.contains(&entry.path) && self.is_the_present_s(&entry.path)? {
                 found.push((entry.path.clone(), PRESENT_S));
             }
         }
