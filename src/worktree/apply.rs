@@ -443,7 +443,7 @@ fn cannot_write(entry: &PlanEntry) -> String {
     format!("cannot write '{}'", path::display(&entry.path))
 }
 
-/// The blob id of a file's or symlink's present content; `None` when it is neither, or of another size than that.
+/// The blob id of a file's or symlink's present content; `None` when it is neither, of another size than that, or closed to us.
 pub fn content_oid(
     format: ObjectFormat,
     dir: BorrowedFd<'_>,
@@ -456,7 +456,10 @@ pub fn content_oid(
     if !stamp.is_file() {
         return Ok(None);
     }
-    let fd = open_for_reading(dir, name)?;
+    let fd = match open_for_reading(dir, name) {
+        Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
+        other => other?,
+    };
     match HashOnly(format).put_reader(stamp.size, &mut File::from(fd)) {
         Ok(oid) => Ok(Some(oid)),
         // It is being written to: whatever it has now, it is not what was seen.

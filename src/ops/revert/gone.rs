@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
 use std::os::fd::AsFd as _;
 
+use rustix::io::Errno;
+
 use super::turns::Turns;
 use crate::env::Moment;
 use crate::error::{Result, ResultExt};
@@ -301,7 +303,7 @@ impl<'a> Gone<'a> {
         Ok(Content::of(file.map(|node| node.oid)))
     }
 
-    /// What a path has now; None when it is too large to be looked at.
+    /// What a path has now; None when it is too large to be looked at, or nobody may.
     fn present(&self, full: &[u8]) -> Result<Option<Content>> {
         let what = || format!("cannot read '{}'", path::display(full));
         let root = Root::open(self.ctx.repo.worktree_root())?;
@@ -314,7 +316,10 @@ impl<'a> Gone<'a> {
             let dir = root.open_dir(dir).context(what)?;
             bytes = read_link_at(dir.as_fd(), name).context(what)?;
         } else if stamp.is_file() {
-            let file = std::fs::File::from(root.open_file(full).context(what)?);
+            let file = match root.open_file(full) {
+                Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
+                other => std::fs::File::from(other.context(what)?),
+            };
             file.take(LARGEST + 1)
                 .read_to_end(&mut bytes)
                 .context(what)?;

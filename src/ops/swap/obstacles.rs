@@ -80,10 +80,7 @@ pub(super) fn find_obstacles(
         }
         finder.dir_place(&dir.path, &dir.path)?;
     }
-    let mut found = finder.found;
-    found.refused.sort();
-    found.refused.dedup();
-    Ok(found)
+    Ok(finder.found)
 }
 
 struct Finder<'a> {

@@ -21,7 +21,7 @@ use crate::store::Store;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::text::{listed, size, typed_path};
-use crate::worktree::manifest::{FileFlags, Manifest};
+use crate::worktree::manifest::{FileFlags, Kind, Manifest};
 use crate::worktree::plan::{Plan, Side};
 
 /// Why a file is refused that [`PresentOwn`] holds.
@@ -141,10 +141,11 @@ impl<'s> Preparation<'_, '_, 's> {
         let is_hidden = |path: &Vec<u8>| self.forced.contains(path);
         let (hidden, to_force): (BTreeSet<_>, BTreeSet<_>) =
             to_force.into_iter().partition(is_hidden);
-        let hidden = hidden
-            .into_iter()
-            .chain(self.made_and_hidden(&root, &capture)?);
-        refused.extend(hidden.map(|path| (path, BY_THE_USER)));
+        refused.extend(hidden.into_iter().map(|path| (path, BY_THE_USER)));
+        refused.extend(self.made_and_hidden(&root, &capture)?);
+        // What is in the way may have been made by the stay as well.
+        refused.sort();
+        refused.dedup();
         if !refused.is_empty() {
             let is_git_s = refused.iter().any(|(_, why)| *why == GIT_DIRECTORY);
             match goal.in_the_way {
@@ -170,9 +171,13 @@ impl<'s> Preparation<'_, '_, 's> {
         }))
     }
 
-    /// Files that the stay made, that the user's own exclude hides by now, and that are not as they were made: with the past they would
-    /// have to go, and nothing would have them.
-    fn made_and_hidden(&self, root: &Root, capture: &Capture<'_>) -> Result<Vec<Vec<u8>>> {
+    /// Files that the stay made, that the user's own exclude or their bits hide by now, and that are not as they were made: with the past
+    /// they would have to go, and nothing would have them.
+    fn made_and_hidden(
+        &self,
+        root: &Root,
+        capture: &Capture<'_>,
+    ) -> Result<Vec<(Vec<u8>, &'static str)>> {
         let Aim::Snapshot(aim) = &self.goal.aim else {
             return Ok(Vec::new());
         };
@@ -181,7 +186,13 @@ impl<'s> Preparation<'_, '_, 's> {
             let is_kept = aim.keep.iter().any(|kept| path::is_within(path, kept));
             let is_there = || matches!(root.stamp(path), Ok(Some(stamp)) if !stamp.is_dir());
             if !is_kept && !is_seen(capture, path) && is_there() && !self.is_the_present_s(path)? {
-                found.push(path.clone());
+                let kind = capture.manifest.file(path).map(|file| file.kind);
+                let why = if kind == Some(Kind::Unreadable) {
+                    UNREADABLE
+                } else {
+                    BY_THE_USER
+                };
+                found.push((path.clone(), why));
             }
         }
         Ok(found)

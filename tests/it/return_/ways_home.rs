@@ -127,6 +127,58 @@ fn move_aside_takes_a_directory_along_that_has_to_be_a_file() {
 }
 
 #[test]
+fn what_the_past_made_unreadable_is_named_and_moved_aside() {
+    if is_root() {
+        skipped("an ordinary user", "root can look everywhere");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("same.txt", "in both\n");
+    sandbox.write("dir/same.txt", "in both\n");
+    sandbox.write("differs.txt", "then\n");
+    sandbox.write("then.txt", "only then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("differs.txt", "now\n");
+    sandbox.remove("then.txt");
+    let before = sandbox.state();
+    sandbox.json(["travel", &id]);
+    let closed = ["differs.txt", "dir", "same.txt", "then.txt"];
+    for path in closed {
+        sandbox.chmod(path, 0);
+    }
+    for args in [
+        &["return"][..],
+        &["return", "--discard"],
+        &["undo"],
+        &["travel", "--hop", "latest"],
+    ] {
+        let (error, code) = sandbox.json_error(args);
+        assert_eq!(
+            (error["code"].as_str(), code),
+            (Some("WOULD_OVERWRITE"), 5),
+            "{args:?} {error}"
+        );
+    }
+    let (error, _) = sandbox.json_error(["return"]);
+    assert_eq!(list(&error["paths"]), closed, "{error}");
+    assert_eq!(error["hint"], "tw return --move-aside");
+    let answer = sandbox.json(["return", "--move-aside"]);
+    assert_eq!(answer["verified"], true);
+    let moved: Vec<&str> = answer["moved_aside"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|moved| moved["to"].as_str().unwrap())
+        .collect();
+    assert_eq!(moved.len(), closed.len(), "{answer}");
+    for path in moved {
+        sandbox.chmod(path, 0o700);
+        sandbox.remove(path);
+    }
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
 fn keep_carries_named_files_over() {
     let sandbox = away();
     sandbox.write("notes.md", "what I found\n");

@@ -10,6 +10,7 @@ use crate::store::Store;
 use crate::store::state::Journal;
 use crate::worktree::apply::{content_oid, temp_prefix};
 use crate::worktree::plan::Side;
+use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -46,7 +47,7 @@ impl Survey {
     }
 }
 
-/// What is at a path; nothing when its directory is not there.
+/// What is at a path; nothing when its directory is not there. What nobody may read is what no side has.
 pub(in crate::ops::swap) fn node_of(
     root: &Root,
     full: &[u8],
@@ -223,7 +224,10 @@ pub(super) fn is_torn(store: &Store, root: &Root, full: &[u8], side: Side) -> Re
     let what = || format!("cannot read '{}'", path::display(full));
     let (_, whole) = store.objects.read(side.node.oid)?;
     let mut found = Vec::new();
-    let file = File::from(root.open_file(full).context(what)?);
+    let file = match root.open_file(full) {
+        Err(Errno::ACCESS | Errno::PERM) => return Ok(false),
+        other => File::from(other.context(what)?),
+    };
     // One byte more shows that a file is longer, however long it is.
     file.take(whole.len() as u64 + 1)
         .read_to_end(&mut found)
