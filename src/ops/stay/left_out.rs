@@ -147,11 +147,10 @@ impl LeftOut<'_> {
     /// Says what of it is not there any more.
     pub fn gone(&self, root: &Path) -> Option<String> {
         let written = &self.unsaved.left_alone.written;
-        let is_gone = |path: &&[u8]| {
-            let there = to_path(root, path).symlink_metadata();
-            let is_gone = there.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
-            is_gone && !written.contains(*path)
-        };
+        // Also where a file or a link took the place of a directory over it.
+        let root = Root::open(root).ok()?;
+        let is_gone =
+            |path: &&[u8]| matches!(root.stamp(path), Ok(None)) && !written.contains(*path);
         let gone = self.unsaved.roots().filter(is_gone);
         let gone: Vec<&[u8]> = gone.collect();
         let shown = gone.iter().map(|path| format!("'{}'", path::display(path)));

@@ -304,6 +304,30 @@ fn directories_that_stayed_and_changed_are_named() {
 }
 
 #[test]
+fn what_went_with_the_directory_over_it_is_named() {
+    let replace: [fn(&Sandbox); 3] = [
+        |_| {},
+        |sandbox| sandbox.write("app", "a file\n"),
+        |sandbox| sandbox.symlink("other", "app"),
+    ];
+    for replace in replace {
+        let sandbox = Sandbox::new();
+        sandbox.write("other/build/x", "1\n");
+        let id = snapshot(&sandbox);
+        sandbox.write("app/main.c", "1\n");
+        sandbox.write("app/build/main.o", "1\n");
+        sandbox.json(["travel", &id]);
+        sandbox.remove("app");
+        replace(&sandbox);
+        let notices = sandbox.json(["return"])["notices"].to_string();
+        assert!(
+            notices.contains("no backup has it: 'app/build'"),
+            "{notices}"
+        );
+    }
+}
+
+#[test]
 fn a_lock_of_git_is_busy_and_the_way_home_stays() {
     let sandbox = away();
     sandbox.git(["config", "timewarp.lockTimeout", "0.1"]);
