@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::fs::Root;
 use crate::git::index::Entry;
 use crate::git::path;
 use crate::git::textmerge::Labels;
@@ -30,6 +31,7 @@ use crate::ops::three_way::{self, Steps, ThreeWay};
 use crate::store::Store;
 use crate::store::state::State;
 use crate::store::stored::Stored;
+use crate::text::listed;
 use crate::worktree::manifest::Kind;
 use crate::worktree::plan::{Extras, Side};
 
@@ -57,6 +59,9 @@ pub struct Put {
     /// Sentences for people.
     pub notices: Vec<String>,
 }
+
+/// So many paths are named.
+const SHOWN: usize = 5;
 
 /// What is put onto the present: what changed between two trees.
 pub struct Change {
@@ -127,6 +132,8 @@ pub struct Applying<'a, 's> {
     steps: RefCell<Steps>,
     entries: RefCell<PathEntries>,
     taken_back: RefCell<Vec<TakenBack>>,
+    /// Files that would go, were they not left out of the last look: they stay.
+    left_out: RefCell<BTreeSet<Vec<u8>>>,
     nothing: Extras,
 }
 
@@ -154,6 +161,7 @@ impl<'a, 's> Applying<'a, 's> {
             steps: RefCell::default(),
             entries: RefCell::default(),
             taken_back: RefCell::default(),
+            left_out: RefCell::default(),
             nothing: Extras::default(),
         })
     }
@@ -203,7 +211,7 @@ impl<'a, 's> Applying<'a, 's> {
         if dry || nothing {
             let mut answer = self.answer(None, changes(&prepared.plan));
             answer.dry_run = dry;
-            if nothing {
+            if nothing && self.left_out.borrow().is_empty() {
                 answer.notices.push(self.words.nothing.to_owned());
             }
             return Ok(answer);
@@ -250,7 +258,17 @@ impl<'a, 's> Applying<'a, 's> {
             let path = path::display(path);
             format!("submodule '{path}' was moved by {who} and stays as it is")
         });
-        let notices = submodules.collect();
+        let left_out = self.left_out.borrow();
+        let shown = left_out
+            .iter()
+            .map(|path| format!("'{}'", path::display(path)));
+        let left_out = (!left_out.is_empty()).then(|| {
+            format!(
+                "left out of snapshots since, and stays as it is: {}",
+                listed(shown, SHOWN)
+            )
+        });
+        let notices = submodules.chain(left_out).collect();
         Put {
             backup_id,
             dry_run: false,
@@ -283,6 +301,8 @@ impl<'a, 's> Applying<'a, 's> {
         let steps: Vec<_> = steps.collect();
         let steps = self.merging.merge_all(&read, capture.tree, &steps)?;
         self.taken_back.replace(self.taken_back(&steps));
+        self.left_out
+            .replace(self.left_out(&read, capture, &takes)?);
         let refused = self.refused(&steps.merged);
         self.steps.replace(steps);
         if let Some(refused) = refused {
@@ -307,6 +327,33 @@ impl<'a, 's> Applying<'a, 's> {
             TakenBack::new([before, after], paths)
         })
         .collect()
+    }
+
+    /// The files that the changes would remove, that are there, and that the present's rules leave out.
+    fn left_out<'t>(
+        &self,
+        read: tree::ReadTree<'_>,
+        capture: &Capture<'_>,
+        takes: &[impl Fn(&[u8]) -> bool + 't],
+    ) -> Result<BTreeSet<Vec<u8>>> {
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let is_file = |path: &[u8]| matches!(root.stamp(path), Ok(Some(stamp)) if !stamp.is_dir());
+        let mut found = BTreeSet::new();
+        for (change, takes) in self.changes.iter().zip(takes) {
+            let Some(base) = change.base else {
+                continue;
+            };
+            for gone in tree::diff(read, Some(base), Some(change.theirs))? {
+                if gone.new.is_none()
+                    && takes(&gone.path)
+                    && tree::find(read, capture.tree, &gone.path)?.is_none()
+                    && is_file(&gone.path)
+                {
+                    found.insert(gone.path);
+                }
+            }
+        }
+        Ok(found)
     }
 
     fn takes<'c>(&'c self, change: &'c Change) -> impl Fn(&[u8]) -> bool + 'c {
@@ -469,6 +516,6 @@ impl<'a, 's> Applying<'a, 's> {
 
 /// A few names in a sentence.
 fn first(names: &[String]) -> String {
-    let shown = names.iter().take(5).map(|name| format!("'{name}'"));
+    let shown = names.iter().take(SHOWN).map(|name| format!("'{name}'"));
     shown.collect::<Vec<_>>().join(", ")
 }

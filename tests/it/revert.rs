@@ -665,6 +665,31 @@ fn a_directory_that_was_empty_before_stays() {
 }
 
 #[test]
+fn what_is_ignored_since_stays_and_is_named() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    turn(&talk, "one", |sandbox| {
+        sandbox.write("gen/one", "1\n");
+    });
+    sandbox.write(".gitignore", "gen/\n");
+    let named = "left out of snapshots since, and stays as it is: 'gen/one'";
+    for args in [&["0", "--dry-run"][..], &["0"]] {
+        let answer = revert(&sandbox, args);
+        assert_eq!(list(&answer["notices"]), [named], "{answer}");
+        assert_eq!(answer["backup_id"], Value::Null);
+    }
+    assert_eq!(sandbox.text("gen/one"), "1\n");
+    sandbox.remove("gen");
+    let answer = revert(&sandbox, &["0"]);
+    assert!(
+        answer["notices"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("nothing to revert")
+    );
+}
+
+#[test]
 fn permission_bits_and_empty_directories_are_taken_back_too() {
     let sandbox = Sandbox::new();
     let talk = talk(&sandbox);
