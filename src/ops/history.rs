@@ -7,6 +7,8 @@ use crate::env::Moment;
 use crate::error::{Code, Result};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
+use crate::store::session::SessionRecord;
+use crate::store::snapshot::SnapshotRecord;
 use crate::store::stored::Stored;
 use crate::store::summary::Summary;
 
@@ -32,10 +34,54 @@ impl Reach {
     }
 }
 
-/// What says of a record that it was made in this worktree: the names of worktrees repeat, a clone has a `main`, too.
+/// What a record says of where it was made.
+#[derive(Debug, Clone, Copy)]
+pub struct MadeIn<'r> {
+    /// The worktree's name.
+    pub worktree: &'r str,
+    /// Its random id; None where none is recorded.
+    pub worktree_id: Option<&'r str>,
+    /// The repository's random id.
+    pub repository: &'r str,
+}
+
+impl<'r> From<&'r SnapshotRecord> for MadeIn<'r> {
+    fn from(record: &'r SnapshotRecord) -> Self {
+        Self {
+            worktree: &record.worktree,
+            worktree_id: record.worktree_id.as_deref(),
+            repository: &record.repository_id,
+        }
+    }
+}
+
+impl<'r> From<&'r Summary> for MadeIn<'r> {
+    fn from(summary: &'r Summary) -> Self {
+        Self {
+            worktree: &summary.worktree,
+            worktree_id: Some(summary.worktree_id.as_str()).filter(|id| !id.is_empty()),
+            repository: &summary.repository_id,
+        }
+    }
+}
+
+impl MadeIn<'_> {
+    /// Whether two records may be of one worktree. Where one has no id, the name tells.
+    pub fn is_with(&self, other: &Self) -> bool {
+        let ids = self.worktree_id.zip(other.worktree_id);
+        self.worktree == other.worktree
+            && self.repository == other.repository
+            && ids.is_none_or(|(one, other)| one == other)
+    }
+}
+
+/// What says of a record that it was made in this worktree: the names of worktrees repeat. A clone has a `main`, too, and a linked
+/// one may have the name of one that was removed.
 #[derive(Debug, Clone)]
 pub struct Here {
     worktree: String,
+    /// None for the main worktree, and for a linked one in which nothing was recorded yet: no record has its id.
+    worktree_id: Option<String>,
     repository: Option<String>,
 }
 
@@ -43,42 +89,67 @@ impl Here {
     /// This worktree.
     ///
     /// # Errors
-    /// The repository's id cannot be read.
+    /// The ids of worktree and repository cannot be read.
     pub fn of(ctx: &Context<'_>, store: &Store) -> Result<Self> {
         Ok(Self {
             worktree: ctx.repo.worktree_name(),
+            worktree_id: store.worktree_id()?,
             repository: store.repository_id()?,
         })
     }
 
-    /// Whether a record of this worktree and this repository was made here.
-    pub fn is(&self, worktree: &str, repository_id: &str) -> bool {
-        worktree == self.worktree && self.repository.as_deref() == Some(repository_id)
+    /// The worktree's name.
+    pub fn name(&self) -> &str {
+        &self.worktree
+    }
+
+    /// Whether it is this repository's id.
+    pub fn is_repository(&self, id: &str) -> bool {
+        self.repository.as_deref() == Some(id)
+    }
+
+    /// Whether a record of this repository was made here.
+    pub fn is<'r>(&self, made: impl Into<MadeIn<'r>>) -> bool {
+        let made = made.into();
+        self.is_repository(made.repository) && self.is_named(made)
+    }
+
+    /// Whether a record says so of a worktree of this repository. One of an earlier version, which has no id, means the name.
+    pub fn is_worktree(&self, name: &str, id: Option<&str>) -> bool {
+        name == self.worktree && (id.is_none() || id == self.worktree_id.as_deref())
+    }
+
+    /// Whether a session works here.
+    pub fn has_session(&self, session: &SessionRecord) -> bool {
+        self.is_worktree(&session.worktree, session.worktree_id.as_deref())
+    }
+
+    /// Whether it was made here, or in a worktree of this name of another repository.
+    pub fn is_named<'r>(&self, made: impl Into<MadeIn<'r>>) -> bool {
+        let made = made.into();
+        let id = made
+            .worktree_id
+            .filter(|_| self.is_repository(made.repository));
+        self.is_worktree(made.worktree, id)
     }
 
     /// Whether it is a snapshot of this worktree that was taken in the present.
     fn is_of_present(&self, stored: &Stored) -> bool {
-        let record = &stored.record;
-        self.is(&record.worktree, &record.repository_id) && record.taken_in != "past"
+        self.is(&stored.record) && stored.record.taken_in != "past"
     }
 
     fn is_of_name(&self, stored: &Stored) -> bool {
-        self.is_named(&stored.record.worktree) && stored.record.taken_in != "past"
-    }
-
-    /// Whether a worktree has the name of this one, in whatever repository.
-    pub fn is_named(&self, worktree: &str) -> bool {
-        worktree == self.worktree
+        self.is_named(&stored.record) && stored.record.taken_in != "past"
     }
 
     fn lists_stored(&self, stored: &Stored) -> bool {
         let record = &stored.record;
-        self.is_named(&record.worktree) && is_in_plain_list(stored.id.kind(), &record.taken_in)
+        self.is_named(record) && is_in_plain_list(stored.id.kind(), &record.taken_in)
     }
 
     /// Whether a plain list shows it, the foreign ones of a worktree of this name among them.
     pub fn lists(&self, summary: &Summary) -> bool {
-        self.is_named(&summary.worktree) && is_in_plain_list(summary.id.kind(), &summary.taken_in)
+        self.is_named(summary) && is_in_plain_list(summary.id.kind(), &summary.taken_in)
     }
 }
 
@@ -178,8 +249,7 @@ pub fn before(store: &Store, later: &Stored) -> Result<Option<Stored>> {
         let fits = |stored: &Stored| {
             let older = stored.id.time() < time || stored.record.seq < later.record.seq;
             older
-                && stored.record.worktree == later.record.worktree
-                && stored.record.repository_id == later.record.repository_id
+                && MadeIn::from(&stored.record).is_with(&MadeIn::from(&later.record))
                 && stored.record.taken_in != "past"
         };
         if let Some(newest) = found.into_iter().find(fits) {

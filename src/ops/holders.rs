@@ -10,6 +10,7 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::Context;
+use super::history::Here;
 use super::kept;
 use super::replays::Replay;
 use super::swap::undo_log::{self, Log};
@@ -374,9 +375,9 @@ fn of_sessions(ctx: &Context<'_>, reach: RetentionScope, holders: &mut Holders) 
             format!("the record of session '{name}' cannot be read: {reason}"),
         ));
     }
-    let here = ctx.repo.worktree_name();
+    let here = Here::of(ctx, ctx.store()?)?;
     for record in records.iter().filter(|record| record.is_live(reach.now)) {
-        if reach.strict && record.worktree == here {
+        if reach.strict && here.has_session(record) {
             continue;
         }
         let text = format!("session '{}'", record.session_id);
@@ -414,14 +415,15 @@ fn session_notes(
     let own = store.dir.state()?.session_id;
     let is_own = own.is_some_and(|own| session_component(&own) == name);
     if reach.strict && !is_own {
-        found.retain(|oid| !was_taken_here(ctx, store, *oid));
+        let here = Here::of(ctx, store)?;
+        found.retain(|oid| !was_taken_here(&here, store, *oid));
     }
     Ok(found)
 }
 
-fn was_taken_here(ctx: &Context<'_>, store: &Store, commit: Oid) -> bool {
+fn was_taken_here(here: &Here, store: &Store, commit: Oid) -> bool {
     let record = store
         .commit(commit)
         .and_then(|raw| SnapshotRecord::from_message(&raw.message, "commit"));
-    record.is_ok_and(|(_, record)| record.worktree == ctx.repo.worktree_name())
+    record.is_ok_and(|(_, record)| here.is_named(&record))
 }

@@ -530,6 +530,7 @@ fn new_record(
     let (session, agent) = (about.session_id.as_deref(), about.agent.as_deref());
     (record.session_id, record.agent) = caller::recorded(ctx, state, session, agent);
     record.worktree = ctx.repo.worktree_name();
+    record.worktree_id = store.ensure_worktree_id()?;
     record.workspace_root = ctx.repo.worktree_root().display().to_string();
     record.trigger.clone_from(&about.trigger);
     record.label.clone_from(&about.label);

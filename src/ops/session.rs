@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
+use super::history::Here;
 use super::resume_command::{ResumeCommand, ResumeCommandOrNull};
 use super::sessions::{SessionView, Talk, children, find, view};
 use super::sharing::sessions::{SharedSession, of_others};
@@ -99,10 +100,10 @@ const FORKS: usize = 16;
 pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
     let sessions = ctx.sessions();
     let (records, mut invalid) = sessions.list()?;
-    let (here, now) = (ctx.repo.worktree_name(), ctx.env.now());
+    let (here, now) = (Here::of(ctx, ctx.store()?)?, ctx.env.now());
     let mut wanted: Vec<SessionRecord> = records
         .into_iter()
-        .filter(|record| request.all_worktrees || record.worktree == here)
+        .filter(|record| request.all_worktrees || here.has_session(record))
         .filter(|record| !request.live || record.is_live(now))
         .collect();
     let total = wanted.len();
@@ -172,7 +173,7 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
     let issues = traces::issues(ctx)?.remove(&record.session_id);
     known.issues = Some(issues.unwrap_or_default());
     // Only then is the working tree the end of what the session has done so far.
-    let here = record.is_live(ctx.env.now()) && record.worktree == ctx.repo.worktree_name();
+    let here = record.is_live(ctx.env.now()) && Here::of(ctx, store)?.has_session(&record);
     let goes_on = here && store.dir.state()?.mode == Mode::Present;
     let files = traces::files(ctx, store, &record, &notes, goes_on).ok();
     known.files_touched = files.as_ref().map(Vec::len);

@@ -170,9 +170,7 @@ fn count(ctx: &Context<'_>, store: &Store, kind: IdKind) -> Result<usize> {
     let here = Here::of(ctx, store)?;
     let (found, _) = in_order(store, &ids, None, None);
     let records = found.iter().map(|stored| &stored.record);
-    Ok(records
-        .filter(|record| here.is(&record.worktree, &record.repository_id))
-        .count())
+    Ok(records.filter(|record| here.is(*record)).count())
 }
 
 /// What the prompt needs of a state.

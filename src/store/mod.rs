@@ -8,6 +8,7 @@ pub mod chat;
 pub mod checkpoint;
 pub mod context;
 pub mod id;
+mod identity;
 pub mod issue;
 pub mod lock;
 pub mod made;
@@ -26,9 +27,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{self, Durable};
-use crate::git::hex::hex;
+use crate::error::{Result, ResultExt};
 use crate::git::objects::ObjectStore;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
@@ -76,38 +75,6 @@ impl Store {
             return self.objects.sync();
         }
         self.objects.wait_for_disk(&self.common("synced"))
-    }
-
-    /// The repository's random id; `None` before anything was recorded.
-    pub fn repository_id(&self) -> Result<Option<String>> {
-        let file = self.common("id");
-        let bytes = fs::read_optional(&file).map_err(|error| state::with_way_in(error, &file))?;
-        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
-    }
-
-    /// The repository's random id, made when there is none yet.
-    pub fn ensure_repository_id(&self) -> Result<String> {
-        if let Some(id) = self.repository_id()? {
-            return Ok(id);
-        }
-        crate::git::create::private_dir(&self.common(""))?;
-        let mut random = [0u8; 16];
-        getrandom::fill(&mut random)
-            .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
-        let id = hex(&random);
-        // Of two that race, the first one's file stays: the link fails for the second.
-        // Written whole under another name first: nobody ever reads half an id.
-        let temp = self.common(&format!("id.{}", std::process::id()));
-        fs::write_atomic(&temp, format!("{id}\n").as_bytes(), Durable::Yes)?;
-        let linked = std::fs::hard_link(&temp, self.common("id"));
-        fs::remove_optional(&temp)?;
-        match linked {
-            Ok(()) => self.note_boot().map(|()| id),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                Ok(self.repository_id()?.unwrap_or(id))
-            }
-            Err(error) => Err(error).context(|| "cannot write the repository's id".to_owned()),
-        }
     }
 
     /// The next number in the order of taking, unique in the repository.

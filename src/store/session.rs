@@ -36,6 +36,9 @@ pub struct SessionRecord {
     pub parent: Option<String>,
     /// The worktree that it works in.
     pub worktree: String,
+    /// The id of a linked one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree_id: Option<String>,
     /// When it was first started, RFC 3339.
     pub started_at: String,
     /// Its last sign of life.

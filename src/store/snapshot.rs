@@ -43,6 +43,9 @@ pub struct SnapshotRecord {
     pub agent: Option<String>,
     /// `main`, or the linked worktree's name.
     pub worktree: String,
+    /// The linked worktree's random id: another one may have its name once it was removed. Absent for `main`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree_id: Option<String>,
     /// The working tree's root.
     pub workspace_root: String,
     /// What made it: `manual`, `travel`, `session-start`, …

@@ -23,8 +23,8 @@ use crate::git::{ObjectFormat, Oid};
 /// Says what the file is, and the version of what stands in it: one for each length of ids.
 fn magic(format: ObjectFormat) -> &'static [u8; 8] {
     match format {
-        ObjectFormat::Sha1 => b"twsums\x00\x01",
-        ObjectFormat::Sha256 => b"twsums\x00\x02",
+        ObjectFormat::Sha1 => b"twsums\x00\x03",
+        ObjectFormat::Sha256 => b"twsums\x00\x04",
     }
 }
 
@@ -50,6 +50,8 @@ pub struct Summary {
     pub title: String,
     /// `main`, or the linked worktree's name.
     pub worktree: String,
+    /// The linked worktree's random id; empty where none is recorded.
+    pub worktree_id: String,
     /// `present` or `past`.
     pub taken_in: String,
     /// RFC 3339.
@@ -79,6 +81,7 @@ impl From<Stored> for Summary {
             seq: stored.record.seq,
             title: stored.title,
             worktree: stored.record.worktree,
+            worktree_id: stored.record.worktree_id.unwrap_or_default(),
             taken_in: stored.record.taken_in,
             created_at: stored.record.created_at,
             repository_id: stored.record.repository_id,
@@ -253,6 +256,7 @@ impl Summary {
             &self.id.to_string(),
             &self.title,
             &self.worktree,
+            &self.worktree_id,
             &self.taken_in,
             &self.created_at,
             &self.repository_id,
@@ -274,6 +278,7 @@ impl Summary {
         let (_, rest) = id_of(entry, format)?;
         let (title, rest) = text(rest)?;
         let (worktree, rest) = text(rest)?;
+        let (worktree_id, rest) = text(rest)?;
         let (taken_in, rest) = text(rest)?;
         let (created_at, rest) = text(rest)?;
         let (repository_id, rest) = text(rest)?;
@@ -284,6 +289,7 @@ impl Summary {
             seq: u64::from_le_bytes(*seq),
             title: title.to_owned(),
             worktree: worktree.to_owned(),
+            worktree_id: worktree_id.to_owned(),
             taken_in: taken_in.to_owned(),
             created_at: created_at.to_owned(),
             repository_id: repository_id.to_owned(),

@@ -1,5 +1,6 @@
 //! Which snapshot an address names, and how they are listed.
 
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::facts::{commit, id};
@@ -270,6 +271,98 @@ fn relative_addresses_mean_this_worktree_and_the_present() {
         "experiment"
     );
     assert_eq!(listed(&sandbox.json(["list", "--all"])).len(), 6);
+}
+
+#[test]
+fn a_new_worktree_has_nothing_of_a_removed_one_of_its_name() {
+    let sandbox = Sandbox::new();
+    let linked = sandbox.root().join("linked");
+    let path = linked.to_str().unwrap();
+    sandbox.git(["worktree", "add", "-q", path]);
+    let there = |args: &[&str]| {
+        let ran = sandbox.tw_in(&linked, [&["--json"], args].concat());
+        serde_json::from_slice::<Value>(&ran.stdout).unwrap()
+    };
+    std::fs::write(linked.join("a.txt"), "of the first\n").unwrap();
+    let first = there(&["session", "start", "--session", "one"])["snapshot_id"].clone();
+    assert_eq!(there(&["show", "latest"])["snapshot"]["snapshot_id"], first);
+    sandbox.git(["worktree", "remove", "--force", path]);
+    sandbox.git(["worktree", "add", "-q", path, "linked"]);
+    for args in [
+        &["show", "latest"][..],
+        &["show", "10m"],
+        &["diff"],
+        &["restore", "latest"],
+    ] {
+        let refused = there(args);
+        assert_eq!(refused["error"]["code"], "SNAPSHOT_NOT_FOUND", "{args:?}");
+    }
+    let nothing_of_it = |kept: &[&str]| {
+        assert_eq!(listed(&there(&["list"])), kept);
+        assert_eq!(listed(&there(&["list", "-n", "500"])), kept);
+        let log = there(&["log"]);
+        assert_eq!(
+            log["entries"].as_array().unwrap().len(),
+            kept.len(),
+            "{log}"
+        );
+        let counts = &there(&["status"])["repository"]["counts"];
+        assert_eq!(counts["snapshots"], kept.len());
+        assert_eq!(there(&["session", "list"])["sessions"], json!([]));
+    };
+    nothing_of_it(&[]);
+    assert_eq!(
+        there(&["show", "session"])["error"]["code"],
+        "NO_SESSION_SNAPSHOT"
+    );
+    let second = there(&["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let second = second.as_str().unwrap();
+    nothing_of_it(&[second]);
+    assert_eq!(
+        there(&["show", "latest"])["snapshot"]["snapshot_id"],
+        second
+    );
+    assert_eq!(
+        there(&["show", "latest~1"])["error"]["code"],
+        "SNAPSHOT_NOT_FOUND"
+    );
+    let all = there(&["list", "--all-worktrees"]);
+    assert_eq!(listed(&all), [second, first.as_str().unwrap()]);
+    let sessions = there(&["session", "list", "--all-worktrees"]);
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_worktree_keeps_its_snapshots_when_it_is_moved_and_those_of_earlier_versions() {
+    let sandbox = Sandbox::new();
+    let linked = sandbox.root().join("linked");
+    let moved = sandbox.root().join("moved");
+    sandbox.git(["worktree", "add", "-q", linked.to_str().unwrap()]);
+    let snapshot = |dir: &std::path::Path| {
+        let ran = sandbox.tw_in(dir, ["-q", "snapshot"]);
+        ran.out().trim_end().to_owned()
+    };
+    let latest = |dir: &std::path::Path| {
+        let ran = sandbox.tw_in(dir, ["--json", "list"]);
+        serde_json::from_slice::<Value>(&ran.stdout).unwrap()
+    };
+    let old = snapshot(&linked);
+    // An earlier version wrote no id.
+    let name = format!("refs/timewarp/snapshots/{old}");
+    let commit = sandbox.git(["cat-file", "commit", &name]);
+    let id = Regex::new(r#" *"worktree_id": "[0-9a-f]{32}",\n"#).unwrap();
+    assert!(id.is_match(&commit), "{commit}");
+    let file = sandbox.root().join("commit");
+    std::fs::write(&file, &*id.replace(&commit, "")).unwrap();
+    let without = sandbox.git(["hash-object", "-t", "commit", "-w", file.to_str().unwrap()]);
+    sandbox.git(["update-ref", &name, without.trim_end()]);
+    std::fs::remove_file(sandbox.path(".git/worktrees/linked/timewarp/worktree-id")).unwrap();
+    assert_eq!(listed(&latest(&linked)), [&*old]);
+    let new = snapshot(&linked);
+    assert_eq!(listed(&latest(&linked)), [&*new, &*old]);
+    let (from, to) = (linked.to_str().unwrap(), moved.to_str().unwrap());
+    sandbox.git(["worktree", "move", from, to]);
+    assert_eq!(listed(&latest(&moved)), [&*new, &*old]);
 }
 
 #[test]

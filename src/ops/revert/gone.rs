@@ -19,6 +19,7 @@ use crate::git::objects::ObjectKind;
 use crate::git::textdiff::LARGEST;
 use crate::git::{Oid, path, tree};
 use crate::ops::Context;
+use crate::ops::history::Here;
 use crate::ops::swap::journal::{path_of, side_of};
 use crate::ops::swap::taken_back;
 use crate::ops::swap::undo_log::{self, Log};
@@ -198,7 +199,7 @@ impl<'a> Gone<'a> {
         }
         let parsed = SnapshotId::parse(id).filter(|id| id.kind() == IdKind::Backup)?;
         let record = self.store.read_id(&parsed).ok()?.record;
-        let is_here = record.worktree.as_str() == self.ctx.repo.worktree_name().as_str();
+        let is_here = Here::of(self.ctx, self.store).ok()?.is(&record);
         (is_here && record.taken_in != "past").then_some((parsed.time(), record.seq))
     }
 

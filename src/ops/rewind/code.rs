@@ -6,6 +6,7 @@ use super::{CodePart, Mode};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::compare::{Beyond, Patches, Side, sides, tree_diff};
+use crate::ops::history::Here;
 use crate::ops::outcome::{FileDiff, MemberSwap, Restored};
 use crate::ops::pathspec::Pathspec;
 use crate::ops::put_back::{self, Purpose};
@@ -36,17 +37,26 @@ pub fn refuse_other_worktree(
     mode: Mode,
 ) -> Result<()> {
     let stored = snapshot(store, checkpoint)?;
-    let (here, there) = (ctx.repo.worktree_name(), &stored.record.worktree);
-    if *there == here {
+    let here = Here::of(ctx, store)?;
+    if here.is_named(&stored.record) {
         return Ok(());
     }
+    let (name, there) = (here.name(), &stored.record.worktree);
+    let is_removed = there == name;
     let (session, number) = (&checkpoint.session_id, checkpoint.checkpoint_id);
     let address = typed(format!("{session}:{number}"));
-    let message = format!(
-        "checkpoint {number} of session '{session}' is of worktree '{there}': the files of '{here}' do not go back to it"
-    );
+    let message = if is_removed {
+        format!(
+            "checkpoint {number} of session '{session}' is of an earlier worktree '{there}', which was removed: the files of this one do not go back to it"
+        )
+    } else {
+        format!(
+            "checkpoint {number} of session '{session}' is of worktree '{there}': the files of '{name}' do not go back to it"
+        )
+    };
     let known = worktrees::all(&ctx.repo)?;
-    let known = known.iter().find(|worktree| worktree.name == *there);
+    let mut known = known.iter().filter(|_| !is_removed);
+    let known = known.find(|worktree| worktree.name == *there);
     let root = known.and_then(worktrees::root).filter(|root| root.is_dir());
     let error =
         Error::new(Code::WouldOverwrite, message).detail("worktree_of_session", there.clone());

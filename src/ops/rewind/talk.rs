@@ -235,7 +235,9 @@ pub fn register(ctx: &Context<'_>, checkpoint: &Checkpoint, part: &ConversationP
     };
     let agent = checkpoint.agent.as_deref().and_then(by_name);
     let new = SessionRecord::new(id, &ctx.repo.worktree_name(), ctx.env.now());
+    let worktree_id = ctx.store()?.ensure_worktree_id()?;
     sessions(ctx).update(new, |record| {
+        record.worktree_id = worktree_id;
         record.agent.clone_from(&checkpoint.agent);
         // What an agent imports is not where it goes on.
         let imported = agent.is_some_and(|agent| agent.export_command(id).is_some());

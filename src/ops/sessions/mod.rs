@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 
 use super::Context;
 use super::caller::by_environment;
+use super::history::Here;
 use super::outcome::{Forgotten, SnapshotView};
 use crate::error::{Code, Error, Result};
 use crate::json;
@@ -240,9 +241,9 @@ pub fn current_snapshot(ctx: &Context<'_>, store: &Store) -> Result<SnapshotId> 
 fn snapshot_here(ctx: &Context<'_>, state: &State, session_id: &str) -> Result<Option<String>> {
     let sessions = ctx.sessions();
     let root = sessions.root_of(session_id)?;
-    let here = ctx.repo.worktree_name();
+    let here = Here::of(ctx, ctx.store()?)?;
     let record = sessions.get(&root)?;
-    let here = record.filter(|record| record.worktree == here);
+    let here = record.filter(|record| here.has_session(record));
     let id = here.and_then(|record| record.snapshot_id().map(str::to_owned));
     // Its start in the past took none, or it went on elsewhere since: what this worktree's state notes of it stands.
     let noted = state.session_id.as_ref().filter(|last| **last == root);

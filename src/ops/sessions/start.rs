@@ -209,6 +209,7 @@ impl Starting<'_> {
     fn record(&self, id: &str, agent: Option<&str>, parent: Option<&str>) -> Result<SessionRecord> {
         let now = self.ctx.env.now();
         let worktree = self.ctx.repo.worktree_name();
+        let worktree_id = self.ctx.store()?.ensure_worktree_id()?;
         let request = self.request;
         let hint = request.hint.as_deref();
         self.sessions
@@ -216,6 +217,7 @@ impl Starting<'_> {
                 let or = |new: Option<&str>, old: Option<String>| new.map(str::to_owned).or(old);
                 // A session may be resumed in another worktree than it began in.
                 record.worktree.clone_from(&worktree);
+                record.worktree_id.clone_from(&worktree_id);
                 record.last_active_at = now.rfc3339();
                 record.ended_at = None;
                 record.agent = or(agent, record.agent.take());

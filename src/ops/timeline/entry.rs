@@ -65,6 +65,9 @@ pub struct Entry {
     pub labels: Vec<String>,
     /// The worktree that it happened in; null for an issue.
     pub worktree: Option<String>,
+    /// That worktree's random id, where this repository recorded one.
+    #[serde(skip)]
+    pub(super) worktree_id: Option<String>,
     /// Where the working tree was: `present` or `past`; null for an issue.
     pub taken_in: Option<String>,
     /// Whether its snapshot has another repository's id in its record.
@@ -114,6 +117,7 @@ impl Entry {
             operation: None,
             labels: Vec::new(),
             worktree: None,
+            worktree_id: None,
             taken_in: None,
             foreign: false,
             status: None,

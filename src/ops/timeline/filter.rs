@@ -7,6 +7,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::checkpoints::resolve_named_session;
+use crate::ops::history::Here;
 use crate::ops::pathspec::Pathspec;
 use crate::store::Store;
 use crate::store::address::moment_of;
@@ -89,7 +90,8 @@ pub(super) struct Matcher {
     pub(super) session: Option<String>,
     agent: Option<String>,
     kinds: Vec<EntryKind>,
-    worktree: Option<String>,
+    /// None: those of all worktrees are wanted.
+    here: Option<Here>,
 }
 
 impl Matcher {
@@ -103,7 +105,9 @@ impl Matcher {
             session: session.transpose()?,
             agent: filter.agent.clone(),
             kinds: filter.kinds.clone(),
-            worktree: (!filter.all_worktrees).then(|| ctx.repo.worktree_name()),
+            here: (!filter.all_worktrees)
+                .then(|| Here::of(ctx, store))
+                .transpose()?,
         })
     }
 
@@ -114,16 +118,18 @@ impl Matcher {
 
     /// Whether those of other worktrees are wanted, too.
     pub(super) fn all_worktrees(&self) -> bool {
-        self.worktree.is_none()
+        self.here.is_none()
     }
 
     /// Whether an entry is wanted, but for the paths.
     pub(super) fn matches(&self, entry: &Entry) -> bool {
         let same =
             |wanted: &Option<String>, has: &Option<String>| wanted.is_none() || wanted == has;
-        let here = entry.worktree.is_none() || same(&self.worktree, &entry.worktree);
+        let worktree = entry.worktree.as_deref().zip(self.here.as_ref());
+        let is_here = worktree
+            .is_none_or(|(name, here)| here.is_worktree(name, entry.worktree_id.as_deref()));
         self.wants(entry.kind)
-            && here
+            && is_here
             && same(&self.session, &entry.session_id)
             && self.matches_agent(entry)
             && self.matches_label(&entry.labels)

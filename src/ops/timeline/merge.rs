@@ -77,7 +77,7 @@ impl Timeline<'_> {
     fn of_record(&self, meta: &Arc<Meta>) -> Option<(Place, Entry)> {
         let said = &meta.said;
         let kind = meta.id.kind();
-        let is_here = || meta.worktree == self.here && is_in_plain_list(kind, &said.taken_in);
+        let is_here = || self.here.is_named(&**meta) && is_in_plain_list(kind, &said.taken_in);
         if self.listed && !self.matcher.all_worktrees() && !is_here() {
             return None;
         }
@@ -108,6 +108,7 @@ impl Timeline<'_> {
             operation: Some(said.trigger.clone()),
             text: said.initial_task_hint.clone().unwrap_or_default(),
             worktree: Some(meta.worktree.clone()),
+            worktree_id: self.worktree_id(meta),
             taken_in: Some(said.taken_in.clone()),
             foreign: self.is_foreign(meta),
             labels: self.labels.get(&meta.commit).cloned().unwrap_or_default(),
@@ -118,6 +119,12 @@ impl Timeline<'_> {
 
     fn is_foreign(&self, meta: &Meta) -> bool {
         self.repository_id.as_ref() != Some(&meta.repository_id)
+    }
+
+    /// Of a worktree of another repository the name alone counts.
+    fn worktree_id(&self, meta: &Meta) -> Option<String> {
+        let id = meta.worktree_id.clone();
+        id.filter(|_| !self.is_foreign(meta))
     }
 
     fn of_point(&mut self, point: Point) -> Result<Option<(Place, Entry)>> {
@@ -143,11 +150,14 @@ impl Timeline<'_> {
         // Without the snapshot the session tells where it was.
         let registered = || {
             let session = self.sessions.get(&point.session_id).ok().flatten();
-            session.map(|session| session.worktree)
+            session.map(|session| (session.worktree, session.worktree_id))
         };
-        let worktree = meta.as_ref().map(|meta| meta.worktree.clone());
+        let recorded = meta.as_ref();
+        let recorded = recorded.map(|meta| (meta.worktree.clone(), self.worktree_id(meta)));
+        let (worktree, worktree_id) = recorded.or_else(registered).unzip();
         let entry = Entry {
-            worktree: worktree.or_else(registered),
+            worktree,
+            worktree_id: worktree_id.flatten(),
             at: point.at,
             title,
             checkpoint_id: point.n,
@@ -181,7 +191,7 @@ impl Timeline<'_> {
             at: head.started_at,
             title,
             operation: Some(head.operation),
-            worktree: Some(self.here.clone()),
+            worktree: Some(self.here.name().to_owned()),
             taken_in: Some("past".to_owned()),
             ..Entry::new(EntryKind::Swap, head.backup_id, Source::Level(file))
         };

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
+use crate::ops::history::MadeIn;
 use crate::store::id::SnapshotId;
 use crate::store::stored::Stored;
 use crate::store::summary::Summary;
@@ -26,6 +27,8 @@ pub struct Meta {
     pub created_at: String,
     /// The worktree it was taken in.
     pub worktree: String,
+    /// That worktree's random id, where one is recorded.
+    pub worktree_id: Option<String>,
     /// The random id of the repository it was taken in.
     pub repository_id: String,
     /// The rest.
@@ -79,6 +82,16 @@ impl Meta {
     }
 }
 
+impl<'m> From<&'m Meta> for MadeIn<'m> {
+    fn from(meta: &'m Meta) -> Self {
+        Self {
+            worktree: &meta.worktree,
+            worktree_id: meta.worktree_id.as_deref(),
+            repository: &meta.repository_id,
+        }
+    }
+}
+
 impl From<Summary> for Meta {
     fn from(summary: Summary) -> Self {
         // It was parsed when it was summarised; what is missing there is missing here.
@@ -91,6 +104,7 @@ impl From<Summary> for Meta {
             title: summary.title,
             created_at: summary.created_at,
             worktree: summary.worktree,
+            worktree_id: Some(summary.worktree_id).filter(|id| !id.is_empty()),
             repository_id: summary.repository_id,
             said,
         }
@@ -108,6 +122,7 @@ impl From<Stored> for Meta {
             title: stored.title,
             created_at: record.created_at,
             worktree: record.worktree,
+            worktree_id: record.worktree_id,
             repository_id: record.repository_id,
             said: Said {
                 target_id: record.target_id,

@@ -18,6 +18,7 @@ mod talks;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::Context;
+use super::history::Here;
 use super::pathspec::Pathspec;
 use crate::env::Moment;
 use crate::error::Result;
@@ -77,7 +78,7 @@ pub struct Timeline<'c> {
     store: &'c Store,
     matcher: Matcher,
     /// The worktree that it is asked in.
-    here: String,
+    here: Here,
     sessions: Sessions,
     /// The repository's random id.
     repository_id: Option<String>,
@@ -149,7 +150,7 @@ impl<'c> Timeline<'c> {
             talks: Talks::none(store),
             issues: Vec::new(),
             labels: store.labels()?,
-            here: ctx.repo.worktree_name(),
+            here: Here::of(ctx, store)?,
             sessions: ctx.sessions(),
             repository_id: store.repository_id()?,
             paths: filter.paths.clone(),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::meta::Meta;
 use crate::env::Moment;
 use crate::error::{Code, Result};
+use crate::ops::history::MadeIn;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 
@@ -159,9 +160,8 @@ impl<'c> Records<'c> {
                 let Some(other) = self.meta(id)? else {
                     continue;
                 };
-                let fits = other.worktree == meta.worktree
-                    && other.repository_id == meta.repository_id
-                    && !other.is_of_past();
+                let fits =
+                    MadeIn::from(&*other).is_with(&MadeIn::from(meta)) && !other.is_of_past();
                 // Within its own second the number decides.
                 let older = id.time() < time || other.seq < meta.seq;
                 if fits && older && newest.as_ref().is_none_or(|newest| newest.seq < other.seq) {

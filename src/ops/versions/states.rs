@@ -117,8 +117,15 @@ pub struct Chain {
     pub is_here: bool,
 }
 
-/// The repository and the worktree of a chain, and whether it is of the present.
-type ChainKey = (String, String, bool);
+/// Which chain it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ChainKey {
+    repository: String,
+    worktree: String,
+    /// Empty where none is recorded.
+    worktree_id: String,
+    is_present: bool,
+}
 
 /// All states.
 #[derive(Debug, Default)]
@@ -167,24 +174,41 @@ impl States {
         if chains.any(|chain| chain.is_here && chain.is_present) {
             return;
         }
-        for ((_, worktree, _), at) in known {
-            self.chains[*at].is_here |= here.is_named(worktree);
+        for (key, at) in known {
+            // Not the ones of a worktree that was removed.
+            let of_others =
+                here.is_worktree(&key.worktree, None) && !here.is_repository(&key.repository);
+            self.chains[*at].is_here |= of_others;
         }
     }
 
     fn add(&mut self, summary: Summary, here: &Here, known: &mut HashMap<ChainKey, usize>) {
         let is_present = summary.id.kind() != IdKind::Experiment && summary.taken_in != "past";
-        let is_here = here.is(&summary.worktree, &summary.repository_id);
-        let chain = *known
-            .entry((summary.repository_id, summary.worktree, is_present))
-            .or_insert_with(|| {
-                self.chains.push(Chain {
-                    states: Vec::new(),
-                    is_present,
-                    is_here,
-                });
-                self.chains.len() - 1
+        let is_here = here.is(&summary);
+        let mut key = ChainKey {
+            repository: summary.repository_id,
+            worktree: summary.worktree,
+            worktree_id: String::new(),
+            is_present,
+        };
+        let worktree_id = summary.worktree_id;
+        if !worktree_id.is_empty() {
+            // What an earlier version recorded of a worktree of this name goes on.
+            let without = known.remove(&key);
+            key.worktree_id = worktree_id;
+            if let Some(at) = without {
+                self.chains[at].is_here = is_here;
+                known.entry(key.clone()).or_insert(at);
+            }
+        }
+        let chain = *known.entry(key).or_insert_with(|| {
+            self.chains.push(Chain {
+                states: Vec::new(),
+                is_present,
+                is_here,
             });
+            self.chains.len() - 1
+        });
         let positions = &mut self.chains[chain].states;
         positions.push(self.all.len());
         self.all.push(State {

@@ -11,6 +11,7 @@ use super::damaged::{find, is_aside, set_aside, unsettled_told};
 use crate::error::Result;
 use crate::git::fs::{self, Durable};
 use crate::ops::Context;
+use crate::ops::history::Here;
 use crate::ops::unsaved;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
@@ -149,10 +150,10 @@ fn guessed_state(ctx: &Context<'_>, store: &Store) -> Result<(State, String)> {
 
 /// The newest backup that a travel from the present made in this worktree.
 fn newest_travel(ctx: &Context<'_>, store: &Store) -> Result<Option<Stored>> {
-    let here = ctx.repo.worktree_name();
+    let here = Here::of(ctx, store)?;
     let of_travel = |stored: &Stored| {
         let record = &stored.record;
-        record.worktree == here && record.trigger == "travel" && record.taken_in != "past"
+        here.is_named(record) && record.trigger == "travel" && record.taken_in != "past"
     };
     let mut ids = store.ids(IdKind::Backup)?.into_iter();
     Ok(ids.find_map(|id| store.read_id(&id).ok().filter(of_travel)))
@@ -160,12 +161,12 @@ fn newest_travel(ctx: &Context<'_>, store: &Store) -> Result<Option<Stored>> {
 
 /// What is said where the journal of an interrupted swap is lost.
 fn without_journal(ctx: &Context<'_>, store: &Store, to: &Path) -> Result<String> {
-    let here = ctx.repo.worktree_name();
+    let here = Here::of(ctx, store)?;
     let mut saved: Vec<Stored> = Vec::new();
     for kind in [IdKind::Backup, IdKind::Experiment] {
         let ids: Vec<SnapshotId> = store.ids(kind)?;
         let mut ids = ids.iter().filter_map(|id| store.read_id(id).ok());
-        saved.extend(ids.find(|stored| stored.record.worktree == here));
+        saved.extend(ids.find(|stored| here.is_named(&stored.record)));
     }
     let last = saved.into_iter().max_by_key(|stored| stored.record.seq);
     let told = format!(

@@ -1,0 +1,82 @@
+//! The random ids that tell repositories, and linked worktrees of one name, from each other.
+//!
+//! Names repeat: every clone has a `main`, and a linked worktree may be removed and another one added under its name. The main
+//! worktree has no id of its own: a repository never has another.
+
+use std::path::Path;
+
+use super::{Store, state};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::create;
+use crate::git::fs::{self, Durable};
+use crate::git::hex::hex;
+
+/// The file in a linked worktree's `timewarp` directory.
+const WORKTREE_ID: &str = "worktree-id";
+
+impl Store {
+    /// The repository's random id; `None` before anything was recorded.
+    pub fn repository_id(&self) -> Result<Option<String>> {
+        read(&self.common("id"))
+    }
+
+    /// The repository's random id, made when there is none yet.
+    pub fn ensure_repository_id(&self) -> Result<String> {
+        if let Some(id) = self.repository_id()? {
+            return Ok(id);
+        }
+        match make(&self.common("id"))? {
+            Some(id) => self.note_boot().map(|()| id),
+            None => Ok(self.repository_id()?.unwrap_or_default()),
+        }
+    }
+
+    /// The random id of this linked worktree; `None` before anything was recorded in it, and for the main one.
+    pub fn worktree_id(&self) -> Result<Option<String>> {
+        if !self.repo.is_linked_worktree() {
+            return Ok(None);
+        }
+        read(&self.dir.file(WORKTREE_ID))
+    }
+
+    /// The random id of this linked worktree, made when there is none yet; `None` for the main one.
+    pub fn ensure_worktree_id(&self) -> Result<Option<String>> {
+        if !self.repo.is_linked_worktree() {
+            return Ok(None);
+        }
+        if let Some(id) = self.worktree_id()? {
+            return Ok(Some(id));
+        }
+        match make(&self.dir.file(WORKTREE_ID))? {
+            Some(id) => Ok(Some(id)),
+            None => self.worktree_id(),
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<Option<String>> {
+    let bytes = fs::read_optional(file).map_err(|error| state::with_way_in(error, file))?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
+}
+
+/// Makes an id; None where another process was first.
+fn make(file: &Path) -> Result<Option<String>> {
+    if let Some(dir) = file.parent() {
+        create::private_dir(dir)?;
+    }
+    let mut random = [0u8; 16];
+    getrandom::fill(&mut random)
+        .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
+    let id = hex(&random);
+    // Of two that race, the first one's file stays: the link fails for the second.
+    // Written whole under another name first: nobody ever reads half an id.
+    let temp = file.with_added_extension(std::process::id().to_string());
+    fs::write_atomic(&temp, format!("{id}\n").as_bytes(), Durable::Yes)?;
+    let linked = std::fs::hard_link(&temp, file);
+    fs::remove_optional(&temp)?;
+    match linked {
+        Ok(()) => Ok(Some(id)),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(error).context(|| format!("cannot write '{}'", file.display())),
+    }
+}
