@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::trip::snapshot;
+use crate::trip::{snapshot, stored};
 
 /// A present that leaves something out, and the past that it is left for.
 struct Case {
@@ -450,4 +450,36 @@ fn empty_directories_beneath_ignored_ones_stay_when_what_was_put_in_goes() {
     assert!(sandbox.repo().join("q/b/k").is_dir());
     assert!(!sandbox.exists("q/b/new"));
     assert_eq!(present.differences(&sandbox.state()), [""; 0]);
+}
+
+/// Of an ignored directory that git tracks files in, what the present had deleted is no file that it left out.
+#[test]
+fn what_the_present_had_deleted_in_an_ignored_directory_goes_again() {
+    let sandbox = Sandbox::new();
+    for path in ["dist/x", "own/deep/y"] {
+        sandbox.write(path, "committed\n");
+    }
+    sandbox.git(["add", "-f", "dist", "own"]);
+    sandbox.git(["commit", "-q", "-m", "tracked"]);
+    sandbox.remove("dist/x");
+    sandbox.remove("own/deep/y");
+    sandbox.write("own/deep/untracked", "mine\n");
+    sandbox.write(".gitignore", "own/\n");
+    let present = sandbox.state();
+    let now = snapshot(&sandbox);
+    sandbox.json(["travel", &now]);
+    sandbox.git(["checkout", "-q", "--", "dist"]);
+    sandbox.write("own/deep/y", "made in the past\n");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(present.differences(&sandbox.state()), [""; 0]);
+    assert_eq!(sandbox.text("own/deep/untracked"), "mine\n");
+    assert_eq!(
+        returned["changes"]["removed"],
+        json!(["dist/x", "own/deep/y"])
+    );
+    let experiment = returned["experiment_id"].as_str().unwrap();
+    assert_eq!(
+        stored(&sandbox, experiment, "own/deep/y"),
+        "made in the past\n"
+    );
 }
