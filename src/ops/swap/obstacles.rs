@@ -262,10 +262,16 @@ impl Finder<'_> {
         true
     }
 
-    /// Whether the record of what is there speaks of a directory, be there nothing in it.
+    /// Whether the record of what is there speaks of a directory, be there nothing in it, or of none of its kind: those in a submodule's
+    /// can be made again.
     fn is_recorded(&self, dir: &[u8]) -> bool {
-        let dir = self.manifest.dir_on_disk(dir);
-        dir.is_some_and(|dir| !dir.flags.has(DirFlags::INSIDE_IGNORED))
+        let is_submodule = |at: &[u8]| {
+            let file = self.manifest.file(at);
+            file.is_some_and(|file| file.kind == Kind::Gitlink)
+        };
+        let on_disk = self.manifest.dir_on_disk(dir);
+        on_disk.is_some_and(|dir| !dir.flags.has(DirFlags::INSIDE_IGNORED))
+            || path::with_parents(dir).any(is_submodule)
     }
 
     fn is_dir(&self, full: &[u8]) -> bool {
