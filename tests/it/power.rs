@@ -405,6 +405,42 @@ fn a_record_that_a_power_cut_took_goes_back_to_what_is_whole() {
     assert_fsck_clean(&sandbox, "after the next command");
 }
 
+/// A directory with a `git` that dies after the first line of such a list of all objects, and does the rest as git does.
+fn dying_git(sandbox: &Sandbox) -> std::ffi::OsString {
+    let script = "#!/bin/sh\nPATH=${PATH#*:}\ncase \" $* \" in *' --batch-all-objects '*) \
+                  git \"$@\" | head -n 1; exit 128;; esac\nexec git \"$@\"\n";
+    let program = sandbox.home().join("dying/git");
+    sandbox.write(&program, script);
+    sandbox.chmod(&program, 0o755);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::iter::once(program.parent().unwrap().to_owned());
+    std::env::join_paths(dirs.chain(std::env::split_paths(&path))).unwrap()
+}
+
+#[test]
+fn a_git_that_fails_loses_no_record() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "one\n");
+    commit(&sandbox, "one");
+    in_boot(&sandbox, 1, &["session", "start", "--session", "s1"]);
+    in_boot(&sandbox, 1, &["checkpoint", "--session", "s1"]);
+    let face = "refs/notes/timewarp/sessions/s1";
+    let whole = sandbox.git(["rev-parse", face]);
+    sandbox.write("file", "two\n");
+    in_boot(&sandbox, 1, &["checkpoint", "--session", "s1"]);
+    let tip = sandbox.git(["rev-parse", face]);
+    zero(&sandbox, &tip);
+    let failed = next_boot(&sandbox, 2)
+        .env("PATH", dying_git(&sandbox))
+        .args(["--json", "recover"])
+        .output();
+    let failed = document(&failed.unwrap().into());
+    assert_eq!(failed["error"]["code"], "IO", "{failed}");
+    assert!(sandbox.has_ref(face), "{failed}");
+    in_boot(&sandbox, 2, &["recover"]);
+    assert_eq!(sandbox.git(["rev-parse", face]), whole);
+}
+
 #[test]
 fn what_an_absent_alternate_lends_is_not_lost() {
     let sandbox = Sandbox::new();

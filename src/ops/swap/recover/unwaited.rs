@@ -230,6 +230,7 @@ fn newest_whole(ctx: &Context<'_>, store: &Store, record: &Record) -> Result<Opt
 }
 
 /// Every commit that there is, reachable or not; in a private repository, whose user need not have git, each of them is looked at.
+/// git names a damaged object and goes on: one that fails has not named all, and who is not named here is deleted.
 fn all_commits(ctx: &Context<'_>, store: &Store) -> Result<Vec<Oid>> {
     if ctx.repo.is_private() {
         let mut found = store.objects.all_ids()?;
@@ -242,11 +243,7 @@ fn all_commits(ctx: &Context<'_>, store: &Store) -> Result<Vec<Oid>> {
         "--unordered",
         "--batch-check=%(objecttype) %(objectname)",
     ];
-    let listed = Git::new(&ctx.repo)
-        .arg("cat-file")
-        .args(kind)
-        .output()?
-        .stdout;
+    let listed = Git::new(&ctx.repo).arg("cat-file").args(kind).run()?;
     let listed = String::from_utf8_lossy(&listed);
     let commits = listed
         .lines()
