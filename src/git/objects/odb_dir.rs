@@ -2,7 +2,7 @@
 //!
 //! The list of packs is read when first needed and again only when asked: a lookup that misses costs no directory scan.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_NOW};
@@ -80,7 +81,7 @@ type Packs = Arc<Vec<Arc<Pack>>>;
 struct Listing {
     /// The pack directory's stamp just before it was read; none when there is no such directory.
     stamp: Option<Stamp>,
-    /// The directory had changed so shortly before that a later change may have left it the same stamp.
+    /// The directory had changed so shortly before that a later change may have left it the same stamp, or it could not be read.
     racy: bool,
     packs: Packs,
 }
@@ -101,6 +102,8 @@ pub(super) struct OdbDir {
     /// Of all that is in it.
     pub(super) format: ObjectFormat,
     listing: RwLock<Option<Listing>>,
+    /// Packs may have been missed: a listing, or the opening of an index, failed for another reason than that nothing is there.
+    missed_packs: AtomicBool,
     /// The pack that was read last.
     last_read: Mutex<Option<(Arc<Pack>, Arc<File>)>>,
 }
@@ -119,6 +122,7 @@ impl OdbDir {
             fd: Arc::new(fd),
             format,
             listing: RwLock::new(None),
+            missed_packs: AtomicBool::new(false),
             last_read: Mutex::default(),
         })
     }
@@ -327,7 +331,13 @@ impl OdbDir {
             let (seconds, nanos) = stamp.mtime;
             is_racy(nanoseconds(seconds, nanos.cast_signed()), clock_nanos())
         });
-        let packs = Arc::new(self.list_packs(&known));
+        let (packs, racy) = if let Ok(packs) = self.list_packs(&known) {
+            (Arc::new(packs), racy)
+        } else {
+            // What was known is still there, and the next miss asks again.
+            self.missed_packs.store(true, Ordering::Relaxed);
+            (known, true)
+        };
         *listing = Some(Listing {
             stamp,
             racy,
@@ -367,13 +377,14 @@ impl OdbDir {
     }
 
     /// Every idx with its pack beside it, whatever its name (`git maintenance` makes `loose-….pack`); one that cannot be read is passed
-    /// over, as git does. Cruft packs come last.
-    fn list_packs(&self, known: &[Arc<Pack>]) -> Vec<Arc<Pack>> {
-        let Ok(entries) = std::fs::read_dir(self.path.join("pack")) else {
-            return Vec::new();
+    /// over, as git does. Cruft packs come last. None where there is no directory; one that cannot be read is an error.
+    fn list_packs(&self, known: &[Arc<Pack>]) -> io::Result<Vec<Arc<Pack>>> {
+        let names: HashSet<OsString> = match std::fs::read_dir(self.path.join("pack")) {
+            Err(error) if regular::is_absent(&error) => HashSet::new(),
+            entries => entries?
+                .map(|entry| Ok(entry?.file_name()))
+                .collect::<io::Result<_>>()?,
         };
-        let names: std::collections::HashSet<OsString> =
-            entries.flatten().map(|entry| entry.file_name()).collect();
         let beside = |stem: &[u8], end: &[u8]| {
             let name = OsString::from_vec([stem, end].concat());
             names.contains(&name)
@@ -386,12 +397,28 @@ impl OdbDir {
             .collect();
         // The youngest first, as git has it: what was written last is asked for most.
         packs.sort_by_key(|pack| (pack.cruft, std::cmp::Reverse(pack.stamp.mtime)));
-        packs
+        Ok(packs)
+    }
+
+    /// Whether packs may have been missed since this directory was opened: then what is not found need not be gone.
+    pub(super) fn missed_packs(&self) -> bool {
+        self.missed_packs.load(Ordering::Relaxed)
+    }
+
+    /// A damaged index has nothing in it for anybody; of one that the system did not let us read nobody knows.
+    fn noting_missed<T>(&self, read: io::Result<T>) -> Option<T> {
+        if let Err(error) = &read
+            && error.raw_os_error().is_some()
+        {
+            self.missed_packs.store(true, Ordering::Relaxed);
+        }
+        read.ok()
     }
 
     fn load_pack(&self, stem: &[u8], cruft: bool, known: &[Arc<Pack>]) -> Option<Arc<Pack>> {
         let name = [b"pack/", stem, b".pack"].concat();
-        let file = self.open_file(&[b"pack/", stem, b".idx"].concat()).ok()??;
+        let opened = self.open_file(&[b"pack/", stem, b".idx"].concat());
+        let file = self.noting_missed(opened)??;
         let stamp = Stamp::from(&rustix::fs::fstat(&file).ok()?);
         let old = known
             .iter()
@@ -399,7 +426,7 @@ impl OdbDir {
         if let Some(old) = old {
             return Some(Arc::clone(old));
         }
-        let idx = Idx::open(&file, self.format).ok()?;
+        let idx = self.noting_missed(Idx::open(&file, self.format))?;
         Some(Arc::new(Pack {
             name,
             stamp,

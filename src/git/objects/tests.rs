@@ -652,6 +652,37 @@ fn packs_of_others_are_known_after_a_refresh() {
     assert!(!store.contains(oid));
 }
 
+/// A pack directory that cannot be read, and why is not that it is absent.
+fn with_unreadable_packs(repo: &Repo, meanwhile: impl FnOnce()) {
+    let (dir, away) = (repo.objects().join("pack"), repo.objects().join("away"));
+    std::fs::rename(&dir, &away).expect("moved");
+    std::os::unix::fs::symlink("pack", &dir).expect("a link to itself");
+    meanwhile();
+    std::fs::remove_file(&dir).expect("removed");
+    std::fs::rename(&away, &dir).expect("moved back");
+}
+
+#[test]
+fn a_list_of_packs_that_cannot_be_read_takes_none_for_gone() {
+    let repo = Repo::new();
+    let (store, fresh) = (repo.store(), repo.store());
+    let writer = ObjectWriter::new(&store, pack_mode()).expect("writer");
+    let (oid, bytes) = put_all(&writer, vec![b"in a pack".to_vec()]).remove(0);
+    let _ = writer.finish().expect("finished");
+    assert!(store.contains(oid) && store.may_read_all());
+    with_unreadable_packs(&repo, || {
+        store.refresh();
+        assert!(store.contains(oid), "what was known is still there");
+        assert!(!fresh.contains(oid), "nothing is known yet");
+    });
+    for store in [&store, &fresh] {
+        assert!(!store.may_read_all(), "what was missed is not lost");
+        assert!(store.is_sound(oid), "a miss asks again");
+        assert_eq!(store.read(oid).expect("read").1, bytes);
+    }
+    assert!(repo.store().may_read_all());
+}
+
 #[test]
 fn objects_of_alternates_count_and_are_not_copied() {
     let (far, near, repo) = (Repo::new(), Repo::new(), Repo::new());

@@ -45,8 +45,18 @@ impl ObjectStore {
         Ok(())
     }
 
-    /// Whether this process may read all there is of objects. What it may not read, such as another user's, is not lost.
+    /// Whether every list of packs, and every index in it, could be read so far. What was not found before one that could not need not
+    /// be gone.
+    pub fn has_seen_all_packs(&self) -> bool {
+        !self.dirs.iter().any(OdbDir::missed_packs)
+    }
+
+    /// Whether this process may read all there is of objects, and could so far. What it may not read, such as another user's, is not
+    /// lost.
     pub fn may_read_all(&self) -> bool {
+        if !self.has_seen_all_packs() {
+            return false;
+        }
         let fan_out = (0..=255u8).map(|number| format!("{number:02x}"));
         let names: Vec<String> = fan_out.chain(["pack".to_owned()]).collect();
         let mut paths = self
