@@ -2,6 +2,7 @@
 //!
 //! Only looks. What each agent leaves where it is used is in its own folder: [`Agent::traces`].
 
+use crate::git::fs::is_there;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -83,7 +84,10 @@ fn found(agent: &dyn Agent, project: Option<&Path>, places: &Places) -> Vec<Path
     let in_project = traces.project.iter();
     let project = in_project.filter_map(|name| Some(project?.join(name)));
     let mut all: Vec<PathBuf> = programs.collect();
-    for path in user.chain(project).filter(|path| path.exists()) {
+    for path in user
+        .chain(project)
+        .filter(|path| is_there(path).unwrap_or(false))
+    {
         // The working tree may be the home directory.
         if !all.contains(&path) {
             all.push(path);

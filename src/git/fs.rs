@@ -14,12 +14,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
+pub use self::listing::{entries, is_dir, is_there, try_entries};
 pub use super::regular::read_optional;
 use crate::env::fail_point;
 use crate::env::has_coarse_times;
 use crate::error::{Result, ResultExt};
 use crate::git::process::Maker;
 use crate::work::{Work, count};
+
+mod listing;
 
 /// Kernel time moves in ticks of up to 10 ms: what changes within one gets the same time.
 const TICK: i64 = 20_000_000;

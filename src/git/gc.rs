@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::fs::{Durable, write_atomic};
 use super::process;
+use super::regular::is_absent;
 use crate::error::Result;
 
 /// git: a file older than this was left behind.
@@ -23,8 +24,9 @@ static DEAD: Mutex<Option<(u64, u64, i64, i64)>> = Mutex::new(None);
 /// in which pid namespace its pid is one, so that a gc counts as dead only where every process is seen.
 pub fn is_running(common_dir: &Path) -> bool {
     let file = common_dir.join("gc.pid");
-    let Ok(meta) = file.symlink_metadata() else {
-        return false;
+    let meta = match file.symlink_metadata() {
+        Ok(meta) => meta,
+        Err(error) => return !is_absent(&error),
     };
     let age = meta.modified().ok().and_then(|time| time.elapsed().ok());
     if age.is_some_and(|age| age > STALE) {
@@ -90,6 +92,8 @@ mod tests {
         let file = temp.path().join("gc.pid");
         let Some(host) = host() else { return };
         assert!(!is_running(temp.path()));
+        let unfit = temp.path().join("x".repeat(300));
+        assert!(is_running(&unfit), "what cannot be looked at may be one");
         for (text, running) in [
             (format!("{} {host}", std::process::id()), true),
             (

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::Oid;
 use super::create;
-use super::fs::{Durable, read_optional, remove_optional, sync_parent, write_atomic_with_mode};
+use super::fs::{
+    Durable, entries, is_there, read_optional, remove_optional, sync_parent, write_atomic_with_mode,
+};
 use super::objects::{ObjectStore, PartOfId};
 use super::path;
 use super::refs::{LogEntry, OwnChange, RefFormat, Refs, Value, head_of};
@@ -132,7 +134,7 @@ impl Repo {
     ) -> Result<()> {
         let path = self.git_dir().join("logs/HEAD");
         // git goes on with a log that is there, whatever the setting says now.
-        if !path.exists() && !self.logs_refs() {
+        if !is_there(&path)? && !self.logs_refs() {
             return Ok(());
         }
         let zero = self.object_format().null();
@@ -157,11 +159,7 @@ impl Repo {
         if !self.is_bare()? {
             dirs.push(self.common_dir().to_owned());
         }
-        if let Ok(entries) = std::fs::read_dir(self.common_dir().join("worktrees")) {
-            for entry in entries {
-                dirs.push(entry?.path());
-            }
-        }
+        dirs.extend(entries(&self.common_dir().join("worktrees"))?);
         for dir in dirs {
             if dir != self.git_dir() && self.is_on_branch(&dir, branch)? {
                 return Ok(Some(dir));

@@ -14,6 +14,7 @@ use super::objects::ObjectStore;
 use super::oid::ObjectFormat;
 use super::repo::Repo;
 use crate::error::{Code, Error, Result};
+use crate::git::fs::is_there;
 
 /// At most so many commits are listed.
 const COMMITS: usize = 100;
@@ -72,7 +73,8 @@ impl Repo {
 
     /// Whether only git knows where history goes on.
     fn needs_git(&self) -> bool {
-        self.object_format() != ObjectFormat::Sha1 || self.common_dir().join("shallow").exists()
+        let is_shallow = || is_there(&self.common_dir().join("shallow")).unwrap_or(true);
+        self.object_format() != ObjectFormat::Sha1 || is_shallow()
     }
 
     fn descends_by_git(&self, commit: Oid, ancestor: Oid) -> Result<bool> {

@@ -47,6 +47,7 @@ use self::config::{Config, Dirs, Sources};
 use self::discover::{Discovered, Limits};
 use crate::env::Env;
 use crate::error::{Result, ResultExt};
+use crate::git::fs::is_there;
 use crate::git::objects::ObjectStore;
 use crate::git::refs::{RefFormat, Refs};
 use crate::git::{ObjectFormat, Oid, private, regular};
@@ -257,7 +258,7 @@ impl Repo {
                 return open_objects(&self.common_dir);
             }
             // And it refuses grafts with comments, or with a space at a line's end, which git reads.
-            Err(_) if self.common_dir.join("info/grafts").exists() => {
+            Err(_) if is_there(&self.common_dir.join("info/grafts"))? => {
                 return open_objects(&self.common_dir);
             }
             other => other,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::fs::is_there;
 use crate::git::path;
 use crate::git::pinned::{PinnedDir, Standing, standing};
 use crate::ops::Context;
@@ -122,7 +123,7 @@ fn check_state(store: &Store, worktree: &Worktree, dir: &Path) -> Result<()> {
         let hint = format!("run 'tw -C {there} recover' first");
         return held("has an unfinished swap", hint);
     }
-    if worktree.git_dir.join("locked").exists() {
+    if is_there(&worktree.git_dir.join("locked"))? {
         let hint = format!("run 'git worktree unlock {there}' first");
         return held("is locked", hint);
     }

@@ -22,6 +22,7 @@ use super::watcher::{self, State};
 use super::worktrees::{self, Worktree};
 use crate::error::{Code, Error, Result};
 use crate::git::command::Git;
+use crate::git::fs::is_there;
 use crate::store::Store;
 use crate::store::lock::{git_locks, is_dead_lock};
 use crate::store::state::StateDir;
@@ -299,7 +300,7 @@ fn open_directories(worktrees: &[Worktree]) -> Result<Finding> {
     for worktree in worktrees {
         if let Some(opened) = worktrees::opened(&worktree.dir)? {
             open += 1;
-            if !opened.path().exists() {
+            if matches!(is_there(&opened.path()), Ok(false)) {
                 gone.push(opened.dir);
             }
         }

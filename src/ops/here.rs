@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::is_there;
 use crate::git::private::{Directory, Identity, Known, Registry, Standing};
 use crate::git::refs::{RefFormat, Refs};
 use crate::git::repo::{Repo, has_git};
@@ -432,7 +433,7 @@ fn check_free(known: &Directory) -> Result<()> {
             );
         }
     }
-    if repository.join("worktrees").exists() {
+    if is_there(&repository.join("worktrees"))? {
         return held(
             "has open directories",
             "'tw close DIR' closes one; 'tw scratch list' shows them",

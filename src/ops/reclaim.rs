@@ -13,8 +13,9 @@ use super::event_log;
 use super::gitview::Trees;
 use super::worktrees::{self, Worktree};
 use crate::env::fail_point;
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::fs;
 use crate::git::gc::Collecting;
 use crate::git::index::{CacheTree, Checksum, Index};
 use crate::git::objects::{Reclaimed, Thoroughness};
@@ -86,6 +87,11 @@ pub fn run(
     }
     store.objects.refresh();
     let needed = store.objects.reachable(roots)?;
+    // What was not found when the roots were gathered names nothing that would be kept.
+    if !store.objects.has_seen_all_packs() {
+        let message = "not all packs of this history can be read, so nothing of it is cleared away";
+        return Err(Error::new(Code::Io, message));
+    }
     fail_point("reclaim-known");
     let note = Owner::this_process("reclaim").line();
     let note = note.trim_end();
@@ -118,7 +124,7 @@ fn roots(ctx: &Context<'_>, store: &Store, worktrees: &[Worktree]) -> Result<Vec
 
 fn index(store: &Store, git_dir: &Path, found: &mut Vec<Oid>) -> Result<()> {
     let file = git_dir.join("index");
-    if !file.exists() {
+    if !fs::is_there(&file)? {
         return Ok(());
     }
     let index = Index::read(&file, git_dir, &Trees(&store.objects), Checksum::Trust)?;
@@ -143,12 +149,8 @@ fn index(store: &Store, git_dir: &Path, found: &mut Vec<Oid>) -> Result<()> {
 fn logs(store: &Store, dir: &Path, found: &mut Vec<Oid>) -> Result<()> {
     let mut pending: Vec<PathBuf> = vec![dir.to_owned()];
     while let Some(at) = pending.pop() {
-        let Ok(entries) = std::fs::read_dir(&at) else {
-            continue;
-        };
-        for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
+        for path in fs::entries(&at)? {
+            if fs::is_dir(&path)? {
                 pending.push(path);
             } else {
                 let text = regular::read_optional(&path)?.unwrap_or_default();

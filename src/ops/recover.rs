@@ -5,6 +5,7 @@ use super::outcome::Recovered;
 use super::request::Recover;
 use super::swap::{copied, recover as swap};
 use crate::error::{Code, Error, Result};
+use crate::git::fs::is_there;
 use crate::store::state::StateDir;
 
 /// Recovers.
@@ -20,7 +21,7 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
     }
     // No journal tells of a directory that was being opened.
     super::scratches::opening::clear_dead(ctx)?;
-    if !store.dir.path().exists() {
+    if !is_there(store.dir.path())? {
         return Ok(swap::nothing());
     }
     swap::damaged::set_locks_aside(&store.dir)?;

@@ -16,6 +16,7 @@ use crate::agents::places::Places;
 use crate::agents::transcript::{Detail, Transcript};
 use crate::agents::{Agent, by_name};
 use crate::error::{Code, Error, Result};
+use crate::git::fs::is_there;
 use crate::git::path::RepoPath;
 use crate::json::{self, Text};
 use crate::ops::outcome::Invalid;
@@ -262,7 +263,9 @@ fn resume_command(store: &Store, record: &SessionRecord) -> Option<Vec<String>> 
         let mut forks = notes.rewinds.into_iter().filter_map(|rewind| rewind.fork);
         let fork = forks.find(|fork| fork.session_id == *id)?;
         let file = Path::new(&fork.path);
-        file.exists().then(|| agent.resume_fork_command(id, file))?
+        is_there(file)
+            .ok()?
+            .then(|| agent.resume_fork_command(id, file))?
     });
     waiting.or_else(|| agent.resume_command(id))
 }

@@ -170,7 +170,7 @@ fn secret_notice(
 ) -> Result<Option<String>> {
     let told = store.common("told-secrets");
     // What is unchanged was told of, or had nothing to tell, when it was captured first.
-    if told.exists() || capture.unchanged {
+    if fs::is_there(&told)? || capture.unchanged {
         return Ok(None);
     }
     let manifest = &capture.manifest;

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::Context;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::Root;
+use crate::git::fs::{self, Root};
 use crate::git::{create, regular};
 use crate::store::Store;
 use crate::store::lock::{Owner, flock_until};
@@ -122,7 +122,8 @@ pub fn start_when_asked(ctx: &Context<'_>) {
     }
     let Ok(store) = ctx.store() else { return };
     let own = store.dir.path();
-    if is_running(own) || file(own, FAULT).exists() || prepare(ctx, store).is_err() {
+    let has_fault = fs::is_there(&file(own, FAULT)).unwrap_or(true);
+    if is_running(own) || has_fault || prepare(ctx, store).is_err() {
         return;
     }
     let _ = spawn(ctx, &HOOK);

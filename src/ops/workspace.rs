@@ -200,11 +200,9 @@ pub fn remove(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
     let mut paths = Vec::new();
     for word in dirs {
         let path = ctx.cwd.join(word);
-        let path = if path.exists() {
-            resolved(&path)
-        } else {
-            resolved_but_name(&path)
-        };
+        let path = path
+            .canonicalize()
+            .unwrap_or_else(|_| resolved_but_name(&path));
         let asked = way(ctx.repo.worktree_root(), &path);
         let found = workspace.members.iter().find(|member| {
             member.path == asked || member.path.as_bytes() == word.as_encoded_bytes()

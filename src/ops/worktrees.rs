@@ -3,14 +3,14 @@
 //! A read that fails is an error and never an absence: who forgets snapshots has to know all that needs them.
 
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, Result};
+use crate::git::fs;
 use crate::git::pinned::DirId;
 use crate::git::repo::Repo;
 use crate::store::state::{StateDir, path_from_stored, read_json};
@@ -86,27 +86,12 @@ fn path_of(stored: &str) -> PathBuf {
 pub fn all(repo: &Repo) -> Result<Vec<Worktree>> {
     let common = repo.common_dir();
     let mut found = vec![Worktree::new("main".to_owned(), common.to_owned())];
-    let mut linked = list(&common.join("worktrees"))?;
-    linked.retain(|path| path.is_dir());
-    found.extend(linked.into_iter().map(|path| {
-        let name = path.file_name().unwrap_or_default();
-        Worktree::new(name.to_string_lossy().into_owned(), path)
-    }));
-    Ok(found)
-}
-
-/// What is in a directory, sorted; nothing when it is not there.
-fn list(dir: &Path) -> Result<Vec<PathBuf>> {
-    let what = || format!("cannot read '{}'", dir.display());
-    let entries = match std::fs::read_dir(dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.context(what)?,
-    };
-    let mut found = Vec::new();
-    for entry in entries {
-        found.push(entry.context(what)?.path());
+    for path in fs::entries(&common.join("worktrees"))? {
+        if fs::is_dir(&path)? {
+            let name = path.file_name().unwrap_or_default();
+            found.push(Worktree::new(name.to_string_lossy().into_owned(), path));
+        }
     }
-    found.sort();
     Ok(found)
 }
 

@@ -439,7 +439,7 @@ fn read_job() -> std::io::Result<(Job, Vec<u8>)> {
 /// This program, also when its file was replaced since it was started.
 pub fn own_program() -> std::path::PathBuf {
     let running = std::path::Path::new("/proc/self/exe");
-    if running.exists() {
+    if running.metadata().is_ok() {
         running.to_owned()
     } else {
         std::env::current_exe().unwrap_or_else(|_| "tw".into())

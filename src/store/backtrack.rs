@@ -119,7 +119,7 @@ impl Backtracks {
     /// As [`Self::get`]; the message stays then. `BUSY`.
     pub fn take(&self, session_id: &str) -> Result<Option<Message>> {
         // Most worktrees never have one: asking writes nothing there.
-        if !self.dir.exists() {
+        if !fs::is_there(&self.dir)? {
             return Ok(None);
         }
         let _lock = self.lock()?;
@@ -133,7 +133,7 @@ impl Backtracks {
     /// # Errors
     /// `BUSY`, `IO`.
     pub fn discard(&self, session_id: &str) -> Result<std::result::Result<Option<Message>, Error>> {
-        if !self.dir.exists() {
+        if !fs::is_there(&self.dir)? {
             return Ok(Ok(None));
         }
         let _lock = self.lock()?;

@@ -545,6 +545,35 @@ fn room_comes_back_without_a_gc_of_gits() {
     sandbox.assert_round_trip(&first, |_| {});
 }
 
+#[test]
+fn a_log_that_cannot_be_read_stops_the_clearing_up() {
+    let (sandbox, _) = begun();
+    sandbox.write("large.txt", "1\n".repeat(20_000));
+    let dropped = taken(&sandbox);
+    let named = format!("refs/timewarp/snapshots/{dropped}:large.txt");
+    let blob = sandbox.git(["rev-parse", &named]);
+    sandbox.remove("large.txt");
+    taken(&sandbox);
+    sandbox.ok(["drop", "-y", &dropped]);
+    sandbox.wait(15 * 24 * 60 * 60);
+    age(&sandbox);
+    let logs = sandbox.git_dir().join("logs");
+    let away = logs.with_extension("away");
+    let had_logs = std::fs::rename(&logs, &away).is_ok();
+    std::os::unix::fs::symlink("logs", &logs).unwrap();
+    let stopped = sandbox.json(["prune"]);
+    assert_eq!(stopped["reclaimed"], 0, "{stopped}");
+    let said = stopped["notices"].to_string();
+    assert!(said.contains("no room was taken back"), "{stopped}");
+    assert!(sandbox.try_git(["cat-file", "-e", blob.trim()]).code == 0);
+    std::fs::remove_file(&logs).unwrap();
+    if had_logs {
+        std::fs::rename(&away, &logs).unwrap();
+    }
+    let pruned = sandbox.json(["prune"]);
+    assert!(pruned["reclaimed"].as_u64().unwrap() > 0, "{pruned}");
+}
+
 /// The newest snapshot.
 fn taken_with(sandbox: &Sandbox) -> String {
     let listed = sandbox.json(["list"]);

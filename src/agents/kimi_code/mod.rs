@@ -21,6 +21,7 @@ use super::version::Tried;
 use super::{Agent, words};
 use crate::env::Moment;
 use crate::error::Result;
+use crate::git::fs::is_there;
 
 /// The agent's name in the table.
 pub const NAME: &str = "kimi-code";
@@ -106,7 +107,7 @@ impl Agent for KimiCode {
 
     fn is_its_program(&self, program: &Path) -> bool {
         // kimi-cli's package has a program of this name, too, and one of its own beside it.
-        !program.with_file_name(kimi::PROGRAM).exists()
+        !is_there(&program.with_file_name(kimi::PROGRAM)).unwrap_or(false)
     }
 
     fn deciding_files(&self, paths: &InstallPaths<'_>) -> Vec<PathBuf> {

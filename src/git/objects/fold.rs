@@ -23,7 +23,7 @@ use super::store::ObjectStore;
 use super::temp::Target;
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::remove_optional;
+use crate::git::fs::{entries, is_there, remove_optional};
 
 /// A larger pack stays as it is: what was folded is not copied over and over.
 const SMALL: u64 = 32 << 20;
@@ -44,7 +44,7 @@ impl ObjectStore {
     pub fn fold_packs(&self, limit: usize, note: &str) -> Result<usize> {
         let dir = self.own().path.join("pack");
         clear_left_indexes(&dir)?;
-        let packs = free_packs(&dir, SMALL);
+        let packs = free_packs(&dir, SMALL)?;
         if packs.len() <= limit.max(1) {
             return Ok(0);
         }
@@ -89,12 +89,11 @@ fn modified(pack: &Path) -> Option<SystemTime> {
 
 /// Removes indexes of ours whose pack went and who stayed: a fold was killed. A pack always stands before its index does.
 fn clear_left_indexes(dir: &Path) -> Result<()> {
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
+    for path in entries(dir)? {
         let name = path.file_stem().and_then(std::ffi::OsStr::to_str);
         let is_index =
             path.extension().is_some_and(|end| end == "idx") && name.is_some_and(is_ours);
-        if is_index && !path.with_extension("pack").exists() {
+        if is_index && !is_there(&path.with_extension("pack"))? {
             remove_optional(&path.with_extension("rev"))?;
             remove_optional(&path)?;
         }
@@ -103,27 +102,37 @@ fn clear_left_indexes(dir: &Path) -> Result<()> {
 }
 
 /// The packs of ours that nothing holds as they are, up to a size.
-pub(super) fn free_packs(dir: &Path, most: u64) -> Vec<Free> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+///
+/// # Errors
+/// The directory, or what may hold a pack, cannot be looked at.
+pub(super) fn free_packs(dir: &Path, most: u64) -> Result<Vec<Free>> {
     let named = Named::read(dir);
-    let free = |path: PathBuf| {
-        let name = path.file_stem()?.to_str()?;
-        let beside = |end| path.with_extension(end).exists();
-        let is_free = path.extension()? == "pack"
-            && is_ours(name)
-            && !named.has(&path)
-            && beside("idx")
-            && !["keep", "promisor", "mtimes", "bitmap"]
-                .into_iter()
-                .any(beside);
-        let meta = path.symlink_metadata().ok().filter(|_| is_free)?;
-        Some(Free {
-            size: meta.len(),
-            path,
-        })
-    };
-    let packs = entries.filter_map(|entry| free(entry.path()));
-    packs.filter(|pack| pack.size <= most).collect()
+    let mut free = Vec::new();
+    for path in entries(dir)? {
+        let name = path.file_stem().and_then(std::ffi::OsStr::to_str);
+        let is_pack =
+            path.extension().is_some_and(|end| end == "pack") && name.is_some_and(is_ours);
+        if !is_pack || named.has(&path) || is_held(&path)? {
+            continue;
+        }
+        if let Ok(meta) = path.symlink_metadata()
+            && meta.len() <= most
+        {
+            let size = meta.len();
+            free.push(Free { path, size });
+        }
+    }
+    Ok(free)
+}
+
+/// Whether a pack has something beside it that says somebody needs it as it is, or no index.
+fn is_held(pack: &Path) -> Result<bool> {
+    for end in ["keep", "promisor", "mtimes", "bitmap"] {
+        if is_there(&pack.with_extension(end))? {
+            return Ok(true);
+        }
+    }
+    Ok(!is_there(&pack.with_extension("idx"))?)
 }
 
 /// Appends what a pack of this size has and is not among what was seen.

@@ -7,12 +7,12 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::store::ObjectStore;
 use super::temp::{Target, made_by};
 use crate::error::{Result, ResultExt};
-use crate::git::fs::remove_optional;
+use crate::git::fs::{entries, is_there, remove_optional};
 use crate::git::process::freed;
 use crate::git::regular;
 
@@ -77,7 +77,7 @@ impl ObjectStore {
             clear_dead_temps(&dir)?;
         }
         let mut removed = 0;
-        for path in paths(&objects.join("pack")) {
+        for path in entries(&objects.join("pack"))? {
             if path.extension().is_none_or(|end| end != "keep") {
                 continue;
             }
@@ -89,8 +89,8 @@ impl ObjectStore {
             else {
                 continue;
             };
-            // Without its index nobody can have found anything in it.
-            if !path.with_extension("idx").exists() {
+            // Without its index nobody can have found anything in it; an index that cannot be looked at is there.
+            if !is_there(&path.with_extension("idx"))? {
                 remove_optional(&path.with_extension("pack"))?;
             }
             remove_optional(&path)?;
@@ -101,19 +101,14 @@ impl ObjectStore {
 }
 
 fn clear_dead_temps(dir: &Path) -> Result<()> {
-    for path in paths(dir) {
+    // One that stays where nobody may look harms nobody.
+    for path in entries(dir).unwrap_or_default() {
         let maker = path.file_name().and_then(OsStr::to_str).and_then(made_by);
         if maker.is_some_and(|maker| !maker.is_alive()) {
             remove_optional(&path)?;
         }
     }
     Ok(())
-}
-
-/// What a directory holds; nothing when it cannot be read.
-fn paths(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path())
 }
 
 /// The token in a note of ours.

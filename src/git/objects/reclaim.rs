@@ -6,7 +6,6 @@
 //! goes.
 
 use std::collections::HashSet;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use super::temp::Target;
 use super::{ObjectWriter, WriteMode, loose};
 use crate::error::{Result, ResultExt};
 use crate::git::commit::tagged;
-use crate::git::fs::remove_optional;
+use crate::git::fs::{entries, is_there, remove_optional};
 use crate::git::tree::{self, GITLINK_MODE};
 use crate::git::{ObjectFormat, Oid};
 
@@ -96,7 +95,7 @@ impl ObjectStore {
             .collect();
         for path in entries(&self.own().path.join("pack"))? {
             if path.extension().is_some_and(|end| end == "idx")
-                && path.with_extension("pack").exists()
+                && is_there(&path.with_extension("pack"))?
             {
                 let idx = Idx::open(&crate::git::regular::open(&path)?, self.format())?;
                 found.extend(idx.entries().into_iter().flatten().map(|entry| entry.oid));
@@ -123,7 +122,7 @@ impl ObjectStore {
                 remove_optional(&path)?;
             }
         }
-        for pack in free_packs(&self.own().path.join("pack"), u64::MAX) {
+        for pack in free_packs(&self.own().path.join("pack"), u64::MAX)? {
             self.sift(&pack.path, pack.size, needed, (how, note), &mut done)?;
         }
         self.refresh();
@@ -229,20 +228,6 @@ fn is_old(path: &Path, how: Thoroughness) -> bool {
 
 fn size(path: &Path) -> u64 {
     path.symlink_metadata().map_or(0, |meta| meta.len())
-}
-
-fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
-    let what = || format!("cannot read '{}'", dir.display());
-    match std::fs::read_dir(dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        other => {
-            let paths: std::io::Result<Vec<PathBuf>> = other
-                .context(what)?
-                .map(|entry| Ok(entry?.path()))
-                .collect();
-            paths.context(what)
-        }
-    }
 }
 
 /// Every loose object with its file.

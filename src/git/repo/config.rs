@@ -128,7 +128,9 @@ pub(super) fn user_config(env: &Env) -> Option<PathBuf> {
         return Some(PathBuf::from(named));
     }
     let own = env.home()?.join(".gitconfig");
-    let other = user_file(env, "config").filter(|file| file.exists() && !own.exists());
+    // As git, which takes one that it may not look at for none.
+    let is_there = |file: &Path| file.metadata().is_ok();
+    let other = user_file(env, "config").filter(|file| is_there(file) && !is_there(&own));
     Some(other.unwrap_or(own))
 }
 

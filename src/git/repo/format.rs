@@ -12,6 +12,7 @@ use super::config::{Config, ConfigEntry};
 use super::discover::Discovered;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::ObjectFormat;
+use crate::git::fs::is_there;
 use crate::git::refs::RefFormat;
 
 /// Extensions that are known. `objectFormat` and `refStorage` are judged by their value.
@@ -102,7 +103,7 @@ pub(super) fn worktree_root(found: &Discovered, local: &Config) -> Result<PathBu
     let linked = found.is_linked();
     // git: where `commondir` names another directory, core.bare and core.worktree say nothing, unless each worktree has a
     // configuration of its own; then even the shared file's do.
-    let is_shared = found.git_dir.join("commondir").exists();
+    let is_shared = is_there(&found.git_dir.join("commondir"))?;
     let has_own = local.bool("extensions.worktreeConfig")? == Some(true);
     let own = |key: &str| local.entry(key).filter(|_| !is_shared || has_own);
     if let Some(entry) = own("core.bare")

@@ -4,6 +4,7 @@ use super::content;
 use super::graph::{Links, Node};
 use super::trace::Spot;
 use crate::git::Oid;
+use crate::git::fs::is_there;
 use crate::ops::Context;
 use crate::store::Store;
 
@@ -19,7 +20,7 @@ impl Formats<'_> {
     /// committed, and nothing else changed.
     pub fn commit(&self, spot: &Spot) -> Option<Oid> {
         let hook = self.ctx.repo.hooks_dir().join("pre-commit");
-        if !hook.exists() || !self.is_formatting(spot.node, &spot.path) {
+        if !is_there(&hook).unwrap_or(false) || !self.is_formatting(spot.node, &spot.path) {
             return None;
         }
         match spot.node {

@@ -54,7 +54,7 @@ pub fn remember(store: &Store, id: &SnapshotId) -> Result<()> {
 
 /// Whether anything is to be proven. Costs a look at one name.
 pub fn is_due(ctx: &Context<'_>) -> bool {
-    ctx.state_dir().file(LIST).exists()
+    fs::is_there(&ctx.state_dir().file(LIST)).unwrap_or(false)
 }
 
 /// Proves all ids of the cache that are unproven.

@@ -116,7 +116,7 @@ struct Texts<'a> {
 /// Says once per repository which refspecs would publish, overwrite or prune records, with the command that mends each.
 fn refspec_notices(ctx: &Context<'_>, store: &Store) -> Vec<String> {
     let told = store.common("told-refspecs");
-    if told.exists() {
+    if fs::is_there(&told).unwrap_or(false) {
         return Vec::new();
     }
     let risks = refspecs::risks(ctx).unwrap_or_default();

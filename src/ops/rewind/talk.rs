@@ -9,6 +9,7 @@ use crate::agents::fork::{
 use crate::agents::{Agent, by_name};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
+use crate::git::fs;
 use crate::ops::Context;
 use crate::ops::checkpoints::{conversation, spot};
 use crate::ops::exports::Export;
@@ -313,5 +314,5 @@ pub fn withdraw(ctx: &Context<'_>, fork: &str) -> Result<()> {
 
 /// Whether a fork's file is still there.
 pub fn is_there(path: &str) -> bool {
-    Path::new(path).exists()
+    fs::is_there(Path::new(path)).unwrap_or(false)
 }

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Result, ResultExt};
+use crate::git::fs;
 use crate::git::regular;
 use crate::git::repo::Repo;
 use crate::ops::Context;
@@ -94,11 +95,10 @@ fn clear(repo: &Repo, file: &mut File) -> Result<()> {
 /// The disk refuses.
 pub fn take_back(repo: &Repo, dir: &Path) -> Result<()> {
     let worktrees = repo.common_dir().join("worktrees");
-    for entry in std::fs::read_dir(&worktrees).into_iter().flatten() {
-        let git_dir = entry?.path();
+    for git_dir in fs::entries(&worktrees)? {
         // One with an index is somebody's: ours gets its own when it is opened.
-        let is_ours = StateDir::new(&git_dir).file(OPENED).exists();
-        if !is_ours && !git_dir.join("index").exists() && is_of(&git_dir, dir) {
+        let is_ours = fs::is_there(&StateDir::new(&git_dir).file(OPENED))?;
+        if !is_ours && !fs::is_there(&git_dir.join("index"))? && is_of(&git_dir, dir) {
             let what = || format!("cannot remove '{}'", git_dir.display());
             std::fs::remove_dir_all(&git_dir).context(what)?;
         }

@@ -18,6 +18,7 @@ use super::record::{Author, Shared};
 use super::setup::Prompts;
 use crate::error::Result;
 use crate::git::Oid;
+use crate::git::fs::is_there;
 use crate::ops::Context;
 use crate::ops::kept;
 use crate::ops::tries::{Check, Try, TryRun};
@@ -332,7 +333,7 @@ pub fn tried_by_others(ctx: &Context<'_>, store: &Store) -> Result<Vec<SharedTry
         return Ok(found);
     };
     for one in records.iter().filter(|one| is_try(&one.id)) {
-        if !kept::dir_of::<Try>(ctx, &one.id).exists() {
+        if !is_there(&kept::dir_of::<Try>(ctx, &one.id))? {
             found.extend(SharedTry::read(&one.id, &one.record, &author));
         }
     }

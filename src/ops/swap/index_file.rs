@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::env::fail_point;
 use crate::error::{Code, Result, ResultExt};
-use crate::git::fs::{Durable, remove_optional, sync_parent, write_atomic, write_atomic_with_mode};
+use crate::git::fs::{
+    Durable, is_there, remove_optional, sync_parent, write_atomic, write_atomic_with_mode,
+};
 use crate::git::index::{Checksum, Flags, Index};
 use crate::git::objects::{KeptPack, NewObjects, ObjectKind, Storage};
 use crate::git::regular;
@@ -63,7 +65,7 @@ pub(super) fn damaged(ctx: &Context<'_>, store: &Store) -> Option<PathBuf> {
 /// The index cannot be replaced.
 pub(super) fn put_back(ctx: &Context<'_>, store: &Store, was_absent: bool) -> Result<()> {
     let kept = store.dir.file(BEFORE);
-    if kept.exists() {
+    if is_there(&kept)? {
         rename_into(&kept, &ctx.repo.index_path())
     // With neither a kept index nor the mark, a recovery that died had put it back already.
     } else if was_absent {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::{clear_after_death, interrupted, recover_swap, recover_swap_asked};
 use crate::error::{Code, Error, Result};
-use crate::git::fs::resolved;
+use crate::git::fs::{is_there, resolved};
 use crate::ops::Context;
 use crate::ops::outcome::Recovered;
 use crate::ops::request::{Direction, Recover};
@@ -32,7 +32,7 @@ pub(super) fn direction(store: &Store, journal: &Journal, asked: Direction) -> R
         return Ok(asked);
     };
     let head = tie.head(&store.dir)?;
-    if !head.path().exists() {
+    if !is_there(head.path())? {
         if asked != Direction::Auto {
             return Ok(asked);
         }

@@ -1,0 +1,107 @@
+//! What is there: whether something is at a path, and what a directory holds.
+//!
+//! Asked before something is removed, and before somebody relies on an absence: what cannot be looked at is an error, and never
+//! something that is not there. What only caches or shows may pass over an error, and does so by itself.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Result, ResultExt};
+use crate::git::regular::is_absent;
+
+/// Whether something is at a path, be it a symlink that leads nowhere.
+///
+/// # Errors
+/// It cannot be looked at.
+pub fn is_there(path: &Path) -> Result<bool> {
+    judged(path, path.symlink_metadata().map(|_| true))
+}
+
+/// Whether a path leads to a directory.
+///
+/// # Errors
+/// It cannot be looked at.
+pub fn is_dir(path: &Path) -> Result<bool> {
+    judged(path, path.metadata().map(|meta| meta.is_dir()))
+}
+
+fn judged(path: &Path, looked: io::Result<bool>) -> Result<bool> {
+    match looked {
+        Err(error) if is_absent(&error) => Ok(false),
+        other => other.context(|| format!("cannot look at '{}'", path.display())),
+    }
+}
+
+/// The paths of what a directory holds, sorted; nothing when it is not there.
+///
+/// # Errors
+/// It cannot be read.
+pub fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
+    try_entries(dir).context(|| format!("cannot read '{}'", dir.display()))
+}
+
+/// As [`entries`], for who goes by the reason.
+///
+/// # Errors
+/// It cannot be read.
+pub fn try_entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let read = || {
+        let paths = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path()));
+        paths.collect::<io::Result<Vec<PathBuf>>>()
+    };
+    match read() {
+        Err(error) if is_absent(&error) => Ok(Vec::new()),
+        Err(error) => Err(error),
+        Ok(mut paths) => {
+            paths.sort();
+            Ok(paths)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    /// Longer than any name may be: looking at it fails, as root too, and not because nothing is there.
+    fn unfit(dir: &Path) -> PathBuf {
+        dir.join(OsStr::from_bytes(&[b'x'; 300]))
+    }
+
+    #[test]
+    fn only_what_is_not_there_is_absent() {
+        let temp = tempfile::tempdir().expect("a temporary directory");
+        let file = temp.path().join("file");
+        std::fs::write(&file, "").expect("written");
+        std::os::unix::fs::symlink("nowhere", temp.path().join("link")).expect("linked");
+        assert!(is_there(&file).expect("looked at"));
+        assert!(is_there(&temp.path().join("link")).expect("looked at"));
+        assert!(!is_there(&temp.path().join("none")).expect("looked at"));
+        assert!(!is_there(&file.join("below")).expect("looked at"));
+        assert!(is_dir(temp.path()).expect("looked at"));
+        assert!(!is_dir(&file).expect("looked at"));
+        assert!(!is_dir(&temp.path().join("link")).expect("looked at"));
+        for error in [
+            is_there(&unfit(temp.path())).expect_err("unfit"),
+            is_dir(&unfit(temp.path())).expect_err("unfit"),
+        ] {
+            assert!(error.message().contains("cannot look at"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_holds_nothing_and_one_that_cannot_be_read_is_an_error() {
+        let temp = tempfile::tempdir().expect("a temporary directory");
+        for name in ["b", "c", "a"] {
+            std::fs::write(temp.path().join(name), "").expect("written");
+        }
+        let names = ["a", "b", "c"].map(|name| temp.path().join(name));
+        assert_eq!(entries(temp.path()).expect("read"), names);
+        assert!(entries(&temp.path().join("none")).expect("read").is_empty());
+        assert!(entries(&names[0]).expect("read").is_empty());
+        let error = entries(&unfit(temp.path())).expect_err("unfit");
+        assert!(error.message().contains("cannot read"), "{error}");
+    }
+}
