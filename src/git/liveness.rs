@@ -15,7 +15,9 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::create;
+use super::fs::try_entries;
 use super::process::freed;
+use super::regular::is_absent;
 
 /// Below the `timewarp` directory.
 const DIR: &str = "running";
@@ -146,6 +148,14 @@ impl Drop for Source {
     }
 }
 
+fn is_gone(mark: &Path) -> io::Result<bool> {
+    match mark.symlink_metadata() {
+        Ok(_) => Ok(false),
+        Err(error) if is_absent(&error) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
 /// Removes a file, again when that fails: a disk may refuse once. False: it is still there.
 pub fn remove_with_retry(path: &Path) -> bool {
     (0..3).any(|_| match std::fs::remove_file(path) {
@@ -177,13 +187,19 @@ pub struct Dead {
 }
 
 impl Dead {
-    /// Looks for them in a `timewarp` directory. Costs one look into an empty directory, mostly.
-    pub fn find(own: &Path) -> Self {
+    /// Looks for them in a `timewarp` directory. Costs one look into an empty directory, mostly. What another user's work left, in a
+    /// directory that only they may read, is theirs to clear up.
+    ///
+    /// # Errors
+    /// The directory, or a mark in it, cannot be looked at: whoever took that for nobody would forget the marks of those that he saw.
+    pub fn find(own: &Path) -> io::Result<Self> {
         let mut dead = Self::default();
         let mut sources = Vec::new();
-        let entries = std::fs::read_dir(own.join(DIR));
-        for entry in entries.into_iter().flatten().flatten() {
-            let path = entry.path();
+        let paths = match try_entries(&own.join(DIR)) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => Vec::new(),
+            other => other?,
+        };
+        for path in paths {
             if path.extension().is_some() {
                 sources.push(path);
             } else if let Some(file) = freed(&path) {
@@ -191,13 +207,13 @@ impl Dead {
             }
         }
         // A mark outlives its sources: without one, a source was left when its removal failed.
-        sources.retain(|source| {
+        for source in sources {
             let mark = source.with_extension("");
-            let known = dead.marks.iter().any(|(path, _)| *path == mark);
-            known || mark.symlink_metadata().is_err()
-        });
-        dead.sources = sources;
-        dead
+            if dead.marks.iter().any(|(path, _)| *path == mark) || is_gone(&mark)? {
+                dead.sources.push(source);
+            }
+        }
+        Ok(dead)
     }
 
     /// Nobody died.
@@ -206,14 +222,22 @@ impl Dead {
     }
 
     /// The inodes that have further names.
-    pub fn linked(&self) -> HashSet<Inode> {
+    ///
+    /// # Errors
+    /// A mark cannot be looked at.
+    pub fn linked(&self) -> io::Result<HashSet<Inode>> {
         let marks = self.marks.iter().map(|(path, _)| path);
-        let files = marks.chain(&self.sources);
-        files
-            .filter_map(|path| path.symlink_metadata().ok())
-            .filter(|meta| meta.nlink() > 1)
-            .map(|meta| (meta.dev(), meta.ino()))
-            .collect()
+        let mut found = HashSet::new();
+        for path in marks.chain(&self.sources) {
+            match path.symlink_metadata() {
+                Ok(meta) if meta.nlink() > 1 => {
+                    found.insert((meta.dev(), meta.ino()));
+                }
+                Err(error) if !is_absent(&error) => return Err(error),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(found)
     }
 
     /// Removes them: everything is cleared up.
@@ -248,11 +272,18 @@ mod tests {
         let mark = LivenessFile::create(dir.path()).expect("made");
         let source = mark.source(b"x", Flush::No).expect("made");
         assert_eq!(std::fs::read(source.path()).expect("read"), b"x");
-        assert!(Dead::find(dir.path()).is_empty());
+        assert!(Dead::find(dir.path()).expect("looked").is_empty());
         assert_eq!(names(dir.path()), 2);
         drop(source);
         drop(mark);
         assert_eq!(names(dir.path()), 0);
+    }
+
+    #[test]
+    fn marks_that_cannot_be_looked_at_are_not_taken_for_none() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        std::os::unix::fs::symlink(DIR, dir.path().join(DIR)).expect("a link to itself");
+        Dead::find(dir.path()).expect_err("nobody knows who died");
     }
 
     #[test]
@@ -267,17 +298,18 @@ mod tests {
         drop(mark);
         // A test beside this one may be between fork and exec, where its child has our descriptor, and with it the lock.
         let dead = loop {
-            let dead = Dead::find(dir.path());
+            let dead = Dead::find(dir.path()).expect("looked");
             if !dead.is_empty() {
                 break dead;
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         };
         // Who clears up does so alone.
-        let other = Dead::find(dir.path());
+        let other = Dead::find(dir.path()).expect("looked");
         assert!(other.marks.is_empty());
         let meta = lock.metadata().expect("there");
-        assert_eq!(dead.linked(), HashSet::from([(meta.dev(), meta.ino())]));
+        let linked = dead.linked().expect("looked");
+        assert_eq!(linked, HashSet::from([(meta.dev(), meta.ino())]));
         dead.forget().expect("removed");
         assert_eq!(names(dir.path()), 0);
         assert!(lock.exists());

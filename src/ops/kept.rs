@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::Context;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::{Durable, write_atomic};
+use crate::git::fs::{Durable, entries, write_atomic};
 use crate::store::id::Tail;
 use crate::store::state::{StateDir, read_json};
 
@@ -113,14 +113,9 @@ fn age<T: Kept>(one: &T) -> (&str, u32, &str) {
 /// # Errors
 /// `CORRUPT_RECORD` or `NEWER_RECORD` when one cannot be read.
 pub fn all<T: Kept>(ctx: &Context<'_>) -> Result<Vec<T>> {
-    let dir = dir::<T>(ctx);
-    let entries = match std::fs::read_dir(&dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.context(|| format!("cannot read '{}'", dir.display()))?,
-    };
     let mut found: Vec<T> = Vec::new();
-    for entry in entries {
-        let read: Option<Versioned<T>> = read_json(&entry?.path().join(T::FILE))?;
+    for path in entries(&dir::<T>(ctx))? {
+        let read: Option<Versioned<T>> = read_json(&path.join(T::FILE))?;
         found.extend(read.map(|kept| kept.record));
     }
     found.sort_by(|a, b| age(b).cmp(&age(a)));

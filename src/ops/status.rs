@@ -190,7 +190,7 @@ pub fn prompt_line(start: &Path) -> Option<String> {
     let unreadable = Some("tw:unreadable".to_owned());
     let bytes = match fs::read_optional(&dir.file("state.json")) {
         Ok(Some(bytes)) => bytes,
-        Ok(None) if !dir.lacks_state() => return None,
+        Ok(None) if matches!(dir.lacks_state(), Ok(false)) => return None,
         _ => return unreadable,
     };
     let Ok(place) = serde_json::from_slice::<Place>(&bytes) else {

@@ -124,8 +124,11 @@ impl WorktreeLock {
     }
 
     /// What died here: as long as it is not empty, there may be something to clear away.
-    pub fn dead(&self) -> Dead {
-        Dead::find(&self.dir)
+    ///
+    /// # Errors
+    /// As [`Dead::find`].
+    pub fn dead(&self) -> Result<Dead> {
+        Ok(Dead::find(&self.dir)?)
     }
 
     /// Says for people who holds it. The lock itself does not depend on it.
@@ -384,15 +387,15 @@ mod tests {
         assert!(error.message().contains("tw travel (process"), "{error}");
         drop(swap);
         let next = WorktreeLock::acquire(dir.path(), Hold::Shared, "snapshot", LONG).expect("next");
-        assert!(next.dead().is_empty());
+        assert!(next.dead().expect("looked").is_empty());
         // As if a holder had died.
         LivenessFile::create(dir.path()).expect("made").stay();
         drop(next);
         let next = take(Hold::Shared, "snapshot").expect("next");
-        let dead = next.dead();
+        let dead = next.dead().expect("looked");
         assert!(!dead.is_empty());
         dead.forget().expect("forgotten");
-        assert!(next.dead().is_empty());
+        assert!(next.dead().expect("looked").is_empty());
     }
 
     #[test]
@@ -425,7 +428,8 @@ mod tests {
             1,
             "the marks' own"
         );
-        assert!(Dead::find(&dir.path().join("timewarp")).is_empty());
+        let dead = Dead::find(&dir.path().join("timewarp"));
+        assert!(dead.expect("looked").is_empty());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::lock::hold_file_within;
 use super::names::session_component;
 use super::state::{parse_versioned, with_way_in};
 use crate::env::Moment;
-use crate::error::{Result, ResultExt};
+use crate::error::Result;
 use crate::git::fs::{self, Durable};
 
 const VERSION: u32 = 1;
@@ -157,17 +157,8 @@ impl Sessions {
     /// # Errors
     /// When the directory cannot be read.
     pub fn list(&self) -> Result<(Vec<SessionRecord>, Invalid)> {
-        let what = || format!("cannot read '{}'", self.dir.display());
-        let entries = match std::fs::read_dir(&self.dir) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok((Vec::new(), Vec::new()));
-            }
-            Err(error) => return Err(error).context(what),
-        };
         let (mut records, mut invalid) = (Vec::new(), Vec::new());
-        for entry in entries {
-            let path = entry.context(what)?.path();
+        for path in fs::entries(&self.dir)? {
             if path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
@@ -229,7 +220,7 @@ impl Sessions {
     pub fn take_note(&self, session_id: &str) -> Result<Option<String>> {
         let file = self.note_file(session_id);
         // Asked at every start: where no note is, neither a lock nor a directory is made.
-        if !file.exists() {
+        if !fs::is_there(&file)? {
             return Ok(None);
         }
         self.make_dir()?;

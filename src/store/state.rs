@@ -225,7 +225,7 @@ impl StateDir {
         let file = self.file("state.json");
         match read_json(&file)? {
             Some(state) => Ok(state),
-            None if self.lacks_state() => {
+            None if self.lacks_state()? => {
                 let message = format!(
                     "'{}' is gone, and a swap that ended had written it",
                     file.display()
@@ -237,14 +237,23 @@ impl StateDir {
     }
 
     /// Whether the state is gone: the swaps that ended left more than that. Who took it for the present would have the past for it.
-    pub fn lacks_state(&self) -> bool {
-        let is_there = |name: &str| self.file(name).metadata().is_ok();
-        let has_entries = |name: &str| {
-            std::fs::read_dir(self.file(name)).is_ok_and(|mut dir| dir.next().is_some())
-        };
-        !is_there("state.json")
-            && (self.file(UNSETTLED).symlink_metadata().is_ok()
-                || ["stay", "undo", "redo"].into_iter().any(has_entries))
+    ///
+    /// # Errors
+    /// What they left cannot be looked at.
+    pub fn lacks_state(&self) -> Result<bool> {
+        // One that is a symlink to nowhere is gone as well.
+        if self.file("state.json").try_exists()? {
+            return Ok(false);
+        }
+        if fs::is_there(&self.file(UNSETTLED))? {
+            return Ok(true);
+        }
+        for log in ["stay", "undo", "redo"] {
+            if !fs::entries(&self.file(log))?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Writes `state.json`, whole and synced.
@@ -512,6 +521,17 @@ mod tests {
                 error.hints()
             );
         }
+    }
+
+    #[test]
+    fn logs_that_cannot_be_read_do_not_make_it_the_present() {
+        let room = tempfile::tempdir().expect("a temporary directory");
+        let dir = StateDir::new(room.path());
+        dir.create().expect("made");
+        assert_eq!(dir.state().expect("the present").mode, Mode::Present);
+        std::os::unix::fs::symlink("stay", dir.file("stay")).expect("a link to itself");
+        let error = dir.state().expect_err("nobody knows");
+        assert!(error.message().contains("cannot read"), "{error}");
     }
 
     #[test]

@@ -513,3 +513,27 @@ fn a_gc_in_the_middle_of_a_return_takes_nothing() {
         assert_eq!(sandbox.try_git(["fsck", "--strict"]).err(), "");
     }
 }
+
+#[test]
+fn what_was_made_in_the_past_is_not_left_because_its_note_cannot_be_read() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "made\n");
+    sandbox.write("made", "made\n");
+    sandbox.git(["add", "-f", "made", ".gitignore"]);
+    let old = snapshot(&sandbox);
+    sandbox.git(["rm", "-qf", "made"]);
+    sandbox.json(["travel", &old]);
+    let stay = sandbox.path(".git/timewarp/stay");
+    let away = stay.with_extension("away");
+    std::fs::rename(&stay, &away).unwrap();
+    std::os::unix::fs::symlink("stay", &stay).unwrap();
+    let (error, _) = sandbox.json_error(["return"]);
+    assert!(
+        error["message"].as_str().unwrap().contains("cannot read"),
+        "{error}"
+    );
+    std::fs::remove_file(&stay).unwrap();
+    std::fs::rename(&away, &stay).unwrap();
+    sandbox.json(["return"]);
+    assert!(!sandbox.exists("made"));
+}

@@ -28,7 +28,7 @@
 pub mod linked;
 mod make;
 
-use std::io::ErrorKind;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ use serde_json::{Map, Value};
 use sha1::Digest;
 
 use super::create;
-use super::fs::{Durable, remove_optional, sync_parent, write_atomic};
+use super::fs::{Durable, entries, remove_optional, sync_parent, write_atomic};
 use super::hex::hex;
 use super::regular;
 use crate::env::Env;
@@ -287,16 +287,10 @@ impl Registry {
     /// # Errors
     /// The registry or a record in it cannot be read.
     pub fn all(&self) -> Result<Vec<Directory>> {
-        let dir = self.root.join(DIRECTORIES);
-        let what = || format!("cannot read '{}'", dir.display());
-        let entries = match std::fs::read_dir(&dir) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            other => other.context(what)?,
-        };
         let mut found = Vec::new();
-        for entry in entries {
-            let name = entry.context(what)?.file_name();
-            if let Some(key) = name.to_str().filter(|key| is_key(key)) {
+        for path in entries(&self.root.join(DIRECTORIES))? {
+            let name = path.file_name().and_then(OsStr::to_str);
+            if let Some(key) = name.filter(|key| is_key(key)) {
                 found.extend(self.read(key)?);
             }
         }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::error::{self, Error, ResultExt};
 use crate::git::create;
+use crate::git::fs::entries;
 use crate::git::liveness::{Dead, Flush, Inode, LivenessFile, Source, remove_with_retry};
 
 /// Where marks are kept, below the common directory.
@@ -120,7 +121,7 @@ impl Locking {
 
     /// Removes what dead processes of ours hold. The marks stay: they may stand for more. True: there was something.
     pub(super) fn clear_dead(&self) -> error::Result<bool> {
-        let dead = Dead::find(&self.common_dir.join(OWN));
+        let dead = Dead::find(&self.common_dir.join(OWN))?;
         clear_locks_of(&self.common_dir, &dead)
     }
 
@@ -175,24 +176,22 @@ impl Drop for LockFile {
 /// Removes the locks that the dead left on refs and on `packed-refs`. True: there was one.
 ///
 /// # Errors
-/// One cannot be removed.
+/// One cannot be removed, or a directory that may hold one cannot be read.
 pub(super) fn clear_locks_of(common_dir: &Path, dead: &Dead) -> error::Result<bool> {
-    let inodes = dead.linked();
+    let inodes = dead.linked()?;
     if inodes.is_empty() {
         return Ok(false);
     }
     let mut found = false;
-    let worktrees = std::fs::read_dir(common_dir.join("worktrees"));
-    let worktrees = worktrees.into_iter().flatten().flatten();
-    let mut pending: Vec<PathBuf> = worktrees.map(|entry| entry.path().join("refs")).collect();
+    let worktrees = entries(&common_dir.join("worktrees"))?.into_iter();
+    let mut pending: Vec<PathBuf> = worktrees.map(|path| path.join("refs")).collect();
     pending.push(common_dir.join("refs"));
     while let Some(dir) = pending.pop() {
-        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let kind = entry.file_type();
-            if kind.is_ok_and(|kind| kind.is_dir()) {
-                pending.push(entry.path());
-            } else if entry.file_name().as_encoded_bytes().ends_with(b".lock") {
-                found |= remove_known(&entry.path(), &inodes)?;
+        for path in entries(&dir)? {
+            if path.extension().is_some_and(|end| end == "lock") {
+                found |= remove_known(&path, &inodes)?;
+            } else if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+                pending.push(path);
             }
         }
     }
@@ -355,7 +354,11 @@ mod tests {
         drop(lock);
         assert!(!path.exists());
         take(dir.path(), "a/b/c").expect("free again");
-        assert!(Dead::find(&dir.path().join(OWN)).is_empty());
+        assert!(
+            Dead::find(&dir.path().join(OWN))
+                .expect("looked")
+                .is_empty()
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::rewrite::contains;
 use crate::error::Result;
 use crate::git::Oid;
-use crate::git::fs::Root;
+use crate::git::fs::{self, Root};
 use crate::git::index::{Checksum, Index};
 use crate::git::notes::{blob_bytes, notes_at};
 use crate::git::objects::ObjectKind;
@@ -202,7 +202,7 @@ impl Search<'_> {
     fn output(&mut self) {
         for (name, what, forget) in OUTPUT {
             let dir = self.store.common(name);
-            let has_any = std::fs::read_dir(&dir).is_ok_and(|mut dir| dir.next().is_some());
+            let has_any = fs::entries(&dir).map_or(true, |entries| !entries.is_empty());
             if has_any {
                 let forget = match forget {
                     Some(command) => format!("'{command}' deletes what is of one"),

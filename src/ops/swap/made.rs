@@ -26,7 +26,7 @@ const DIR: &str = "stay";
 pub(super) fn note(store: &Store, journal: &Journal, level: &Path) -> Result<()> {
     let dir = store.dir.file(DIR);
     let what = || format!("cannot write '{}'", dir.display());
-    if journal.state_before.mode == Mode::Present && dir.exists() {
+    if journal.state_before.mode == Mode::Present && fs::is_there(&dir)? {
         // Of a stay before this one.
         std::fs::remove_dir_all(&dir).context(what)?;
     }
@@ -35,7 +35,7 @@ pub(super) fn note(store: &Store, journal: &Journal, level: &Path) -> Result<()>
     }
     create::private_dir(&dir)?;
     let file = dir.join(format!("{}.json", journal.swap_id));
-    if std::fs::hard_link(level, &file).is_ok() || file.exists() {
+    if std::fs::hard_link(level, &file).is_ok() || fs::is_there(&file)? {
         return Ok(());
     }
     // A file system without hard links.
@@ -46,7 +46,7 @@ pub(super) fn note(store: &Store, journal: &Journal, level: &Path) -> Result<()>
 /// Forgets a stay that has ended. Can be run again.
 pub(super) fn forget(store: &Store, journal: &Journal) -> Result<()> {
     let dir = store.dir.file(DIR);
-    if journal.state_after.mode == Mode::Present && dir.exists() {
+    if journal.state_after.mode == Mode::Present && fs::is_there(&dir)? {
         std::fs::remove_dir_all(&dir).context(|| format!("cannot remove '{}'", dir.display()))?;
     }
     Ok(())
@@ -65,12 +65,11 @@ pub struct MadeHere {
 /// travel that began the stay the difference between the snapshot it went to and the backup.
 ///
 /// # Errors
-/// `NEWER_RECORD` when what was noted is of a newer version; the trees that are compared cannot be read.
+/// `NEWER_RECORD` when what was noted is of a newer version; it, or the trees that are compared, cannot be read.
 pub fn made_here(store: &Store, state: &State) -> Result<MadeHere> {
     let mut found = MadeHere::default();
     let mut knows_begin = false;
-    for entry in std::fs::read_dir(store.dir.file(DIR)).into_iter().flatten() {
-        let path = entry?.path();
+    for path in fs::entries(&store.dir.file(DIR))? {
         let id = swap_id_of(&path);
         let level = match read_level(&path)? {
             None => elsewhere(store, &id),

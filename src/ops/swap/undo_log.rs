@@ -16,7 +16,7 @@ use super::made;
 use crate::env::Moment;
 use crate::error::{Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::{self, Durable};
+use crate::git::fs::{self, Durable, entries};
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::state::{Journal, StateDir, read_json};
@@ -109,20 +109,9 @@ pub fn files_aside(dir: &StateDir) -> Result<Vec<PathBuf>> {
 }
 
 fn files_in(dir: &Path) -> Result<Vec<PathBuf>> {
-    let what = || format!("cannot read '{}'", dir.display());
-    let entries = match std::fs::read_dir(dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.context(what)?,
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.context(what)?.path();
-        if path.extension().is_some_and(|end| end == "json") {
-            files.push(path);
-        }
-    }
-    // Names count up, or begin with a time.
-    files.sort();
+    // In order, for names count up, or begin with a time.
+    let mut files = entries(dir)?;
+    files.retain(|path| path.extension().is_some_and(|end| end == "json"));
     Ok(files)
 }
 

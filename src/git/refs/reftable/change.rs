@@ -13,7 +13,7 @@ use super::write::{BLOCK_SIZE, Plan, table};
 use super::{DIR, LIST, LogEntry, Record, Stack, View, corrupt, kind};
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Below, Durable, clear_dead_temps, remove_optional, write_atomic_by};
+use crate::git::fs::{Below, Durable, clear_dead_temps, entries, remove_optional, write_atomic_by};
 use crate::git::liveness::{Flush, Inode};
 use crate::git::refs::lock::{LockError, LockFile, Locking, lock_path, remove_known};
 use crate::git::refs::loose::Value;
@@ -337,18 +337,14 @@ impl Content {
 /// Removes the locks and unfinished files that the dead left in all stacks of a repository. True: there was a lock.
 ///
 /// # Errors
-/// One cannot be removed.
+/// One cannot be removed, or the worktrees cannot be listed.
 pub(in crate::git::refs) fn clear_locks_of(
     common_dir: &Path,
     inodes: &HashSet<Inode>,
 ) -> Result<bool> {
-    let worktrees = std::fs::read_dir(common_dir.join("worktrees"));
-    let worktrees = worktrees.into_iter().flatten().flatten();
+    let worktrees = entries(&common_dir.join("worktrees"))?;
     let mut found = false;
-    for git_dir in [common_dir.to_owned()]
-        .into_iter()
-        .chain(worktrees.map(|entry| entry.path()))
-    {
+    for git_dir in [common_dir.to_owned()].into_iter().chain(worktrees) {
         let dir = git_dir.join(DIR);
         found |= remove_known(&lock_path(&dir.join(LIST)), inodes)?;
         clear_dead_temps(&dir, Below::Not)?;

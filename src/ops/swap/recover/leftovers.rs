@@ -13,9 +13,9 @@ use crate::store::lock::{WorktreeLock, remove_dead_locks};
 /// whether one did.
 ///
 /// # Errors
-/// Something cannot be removed.
+/// Something cannot be looked at or removed.
 pub fn clear_after_death(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result<bool> {
-    if store.dir.has_journal() || lock.dead().is_empty() && shared_dead(ctx).is_empty() {
+    if store.dir.has_journal() || lock.dead()?.is_empty() && shared_dead(ctx)?.is_empty() {
         return Ok(false);
     }
     remove(ctx, store)?;
@@ -23,17 +23,17 @@ pub fn clear_after_death(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) 
 }
 
 /// Who died over what all worktrees share.
-fn shared_dead(ctx: &Context<'_>) -> Dead {
-    Dead::find(&ctx.repo.common_dir().join("timewarp"))
+fn shared_dead(ctx: &Context<'_>) -> Result<Dead> {
+    Ok(Dead::find(&ctx.repo.common_dir().join("timewarp"))?)
 }
 
 /// Removes them. Called only when no journal is left that could need any of it.
 ///
 /// # Errors
-/// Something cannot be removed.
+/// Something cannot be looked at or removed.
 pub(super) fn remove(ctx: &Context<'_>, store: &Store) -> Result<()> {
     // In the main worktree these are one directory, and the second look finds nobody.
-    let dead = [shared_dead(ctx), Dead::find(store.dir.path())];
+    let dead = [shared_dead(ctx)?, Dead::find(store.dir.path())?];
     for dead in &dead {
         store.refs.clear_locks_of(dead)?;
     }

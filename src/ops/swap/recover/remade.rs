@@ -27,7 +27,7 @@ pub(super) fn mend(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
     let shared = StateDir::new(ctx.repo.common_dir());
     let damaged = find(&store.dir, &shared);
     let state = store.dir.file("state.json");
-    let is_lost = damaged.contains(&state) || store.dir.lacks_state();
+    let is_lost = damaged.contains(&state) || store.dir.lacks_state()?;
     let aside = set_aside(damaged)?;
     let mut told: Vec<String> = Vec::new();
     for (from, to) in &aside {
@@ -80,7 +80,7 @@ fn known_state(store: &Store) -> Result<Option<(State, String)>> {
     }
     let mut newest: Option<(String, i64, Journal)> = None;
     let mut damaged = i64::MIN;
-    for path in levels(store) {
+    for path in levels(store)? {
         let written = written_at(&path);
         if is_aside(&path) {
             damaged = damaged.max(written);
@@ -101,10 +101,10 @@ fn known_state(store: &Store) -> Result<Option<(State, String)>> {
 }
 
 /// The files of all levels, also of those that were set aside.
-fn levels(store: &Store) -> Vec<PathBuf> {
+fn levels(store: &Store) -> Result<Vec<PathBuf>> {
     let dirs = ["undo", "redo", "swaps", "stay"].map(|name| store.dir.file(name));
-    let entries = dirs.iter().flat_map(std::fs::read_dir).flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
+    let found = dirs.iter().map(|dir| fs::entries(dir));
+    Ok(found.collect::<Result<Vec<_>>>()?.concat())
 }
 
 fn written_at(path: &Path) -> i64 {
@@ -120,7 +120,7 @@ fn guessed_state(ctx: &Context<'_>, store: &Store) -> Result<(State, String)> {
     };
     let noted = unsaved::backup_noted(&store.dir).and_then(|id| store.read_id(&id).ok());
     let left = newest_travel(ctx, store)?;
-    let has_left = std::fs::read_dir(store.dir.file("stay")).is_ok_and(|dir| dir.count() > 0);
+    let has_left = !fs::entries(&store.dir.file("stay"))?.is_empty();
     let is_past = noted.is_some() || has_left;
     let Some(backup) = noted.or(left) else {
         return Ok((state, "'state.json' is made again".to_owned()));
@@ -190,7 +190,7 @@ fn remake_id(store: &Store, to: &Path) -> Result<String> {
     );
     let mut own: Vec<String> = Vec::new();
     own.extend(store.dir.state().ok().and_then(|state| state.backup_id));
-    for path in levels(store) {
+    for path in levels(store)? {
         if let Ok(Some(journal)) = read_json::<Journal>(&path) {
             own.push(journal.backup_id);
         }
