@@ -193,7 +193,7 @@ impl Sessions {
         edit(&mut record);
         let mut bytes = serde_json::to_vec_pretty(&record).expect("plain data serialises");
         bytes.push(b'\n');
-        // Written at many prompts: what a power cut takes is a sign of life.
+        // Written at many prompts, and not waited for: a power cut may take the record ([`read`]), which the next prompt makes again.
         fs::write_atomic(&file, &bytes, Durable::No)?;
         Ok(record)
     }
@@ -264,10 +264,12 @@ fn newness(record: &SessionRecord) -> (&str, &str, bool, &str) {
     )
 }
 
+/// None also for a file without a byte, or of zeros alone: a power cut leaves that of one that was not waited for.
 fn read(path: &Path) -> Result<Option<SessionRecord>> {
-    let Some(bytes) = fs::read_optional(path)? else {
+    let bytes = fs::read_optional(path)?.unwrap_or_default();
+    if bytes.iter().all(|byte| *byte == 0) {
         return Ok(None);
-    };
+    }
     parse_versioned(&bytes, VERSION, &path.display().to_string()).map(Some)
 }
 
@@ -283,6 +285,21 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let sessions = Sessions::new(dir.path(), Duration::from_secs(60));
         (dir, sessions)
+    }
+
+    #[test]
+    fn a_record_that_a_power_cut_took_is_made_again() {
+        let (_dir, sessions) = register();
+        let new = || SessionRecord::new("s1", "main", NOW);
+        sessions.update(new(), |_| {}).expect("written");
+        let whole = std::fs::read(sessions.file("s1")).expect("read");
+        for left in [Vec::new(), vec![0; whole.len()]] {
+            std::fs::write(sessions.file("s1"), left).expect("torn");
+            assert!(sessions.get("s1").expect("none").is_none());
+            assert_eq!(sessions.list().expect("read").1, Vec::new());
+            sessions.update(new(), |_| {}).expect("made again");
+            assert_eq!(std::fs::read(sessions.file("s1")).expect("read"), whole);
+        }
     }
 
     #[test]

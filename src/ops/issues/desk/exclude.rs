@@ -84,7 +84,8 @@ pub fn exclude_desk(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
             create::dirs(dir, 0o777).context(|| format!("cannot create '{}'", dir.display()))?;
         }
         let mode = meta.map_or(0o644, |meta| meta.mode() & 0o7777);
-        write_atomic_with_mode(&path, &new, Durable::No, mode)?;
+        // The user's own file: a power cut may leave the old one, never none.
+        write_atomic_with_mode(&path, &new, Durable::Yes, mode)?;
     }
     Ok(true)
 }
