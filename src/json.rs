@@ -19,6 +19,31 @@ use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
+/// A record as it is written into a file: pretty, with a line feed. What is written replaces what was there, so nothing stands in for
+/// a value that has no JSON form.
+///
+/// # Panics
+/// On a map whose keys are not text, which none of our types has.
+pub fn pretty(value: &impl Serialize) -> Vec<u8> {
+    let mut bytes =
+        serde_json::to_vec_pretty(value).expect("plain data with text keys has a JSON form");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// The fields of a record.
+///
+/// # Panics
+/// As [`pretty`], and on what is not a struct or a map.
+pub fn object(value: &impl Serialize) -> Map<String, Value> {
+    let value = serde_json::to_value(value).expect("plain data with text keys has a JSON form");
+    let fields = match value {
+        Value::Object(fields) => Some(fields),
+        _ => None,
+    };
+    fields.expect("a record is a struct, which is an object")
+}
+
 /// What ought to be text and is bytes.
 pub trait Bytes {
     /// The bytes.
@@ -416,6 +441,12 @@ pub fn files<S: Serializer>(files: &[PathBuf], serializer: S) -> Result<S::Ok, S
 mod tests {
     use super::*;
     use serde::{Deserialize, Serialize};
+
+    #[test]
+    #[should_panic(expected = "has a JSON form")]
+    fn nothing_is_written_instead_of_what_has_no_json_form() {
+        pretty(&std::collections::BTreeMap::from([(vec![1], 1)]));
+    }
 
     fields! {
         /// Where it is.

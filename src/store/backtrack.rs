@@ -14,6 +14,7 @@ use super::names::session_component;
 use super::state::parse_versioned;
 use crate::error::{Error, Result};
 use crate::git::fs::{self, Durable};
+use crate::json;
 
 const VERSION: u32 = 1;
 
@@ -96,7 +97,6 @@ impl Backtracks {
     ///
     /// # Errors
     /// As [`Self::get`]; `BUSY`.
-    #[expect(clippy::missing_panics_doc, reason = "plain data serialises")]
     pub fn put(&self, message: &Message) -> Result<Option<Message>> {
         crate::git::create::private_dir(&self.dir)?;
         let _lock = self.lock()?;
@@ -107,8 +107,7 @@ impl Backtracks {
             version: VERSION,
             message,
         };
-        let mut bytes = serde_json::to_vec_pretty(&stored).expect("plain data serialises");
-        bytes.push(b'\n');
+        let bytes = json::pretty(&stored);
         fs::write_atomic(&self.file(&message.session_id), &bytes, Durable::Yes)?;
         Ok(None)
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::records::Json;
 use crate::error::{Code, Error, Result};
+use crate::json;
 use crate::text::{is_unsafe, visible};
 
 /// A tool call and what came back.
@@ -99,11 +100,7 @@ impl Chat {
 
     /// Its stored form.
     pub fn to_json(&self) -> Json {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(map)) => map,
-            // A struct of plain data with string keys always is an object.
-            _ => Json::new(),
-        }
+        json::object(self)
     }
 
     /// As `chat.md`: a header, `---`, then a block for each message.

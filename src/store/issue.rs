@@ -442,11 +442,7 @@ impl Issue {
 
     /// Its stored form.
     pub fn to_json(&self) -> Json {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(map)) => map,
-            // A struct of plain data with string keys always is an object.
-            _ => Json::new(),
-        }
+        json::object(self)
     }
 
     /// The run that is open, or the last one.

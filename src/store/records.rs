@@ -31,6 +31,7 @@ use crate::git::notes::{blob_bytes, notes_at, prepare_merge, prepare_notes};
 use crate::git::objects::NewObjects;
 use crate::git::refs::{Reason, Transaction, TransactionError};
 use crate::git::threads;
+use crate::json;
 use crate::text::without_mark;
 
 /// The version of every record that this `tw` writes.
@@ -165,7 +166,7 @@ impl Draft {
         let differs = |(oid, json): &(&Oid, &Option<Json>)| self.before.get(*oid) != json.as_ref();
         let changed = self.touched.iter().filter(differs);
         changed
-            .map(|(oid, json)| (*oid, json.as_ref().map(encode)))
+            .map(|(oid, json)| (*oid, json.as_ref().map(json::pretty)))
             .collect()
     }
 }
@@ -267,7 +268,7 @@ impl Store {
         message: &str,
         at: Moment,
     ) -> Result<Oid> {
-        let body = encode(&note.json);
+        let body = json::pretty(&note.json);
         let notes = [(note.annotated, Some(body.as_slice()))];
         let commit = prepare_notes(&self.objects, new, None, &notes, message, at)
             .context(|| format!("cannot write {name}"))?;
@@ -560,13 +561,6 @@ pub fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>
     deserializer: D,
 ) -> std::result::Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
-}
-
-/// The body of a note.
-fn encode(json: &Json) -> Vec<u8> {
-    let mut body = serde_json::to_vec_pretty(json).unwrap_or_default();
-    body.push(b'\n');
-    body
 }
 
 fn decode(name: &Record, body: &[u8]) -> Result<Json> {

@@ -17,6 +17,7 @@ use super::state::{parse_versioned, with_way_in};
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::fs::{self, Durable};
+use crate::json;
 
 const VERSION: u32 = 1;
 
@@ -180,7 +181,6 @@ impl Sessions {
     ///
     /// # Errors
     /// `CORRUPT_RECORD` or `NEWER_RECORD` when there is one that cannot be read; it stays. `BUSY` when others hold the register.
-    #[expect(clippy::missing_panics_doc, reason = "plain data serialises")]
     pub fn update(
         &self,
         new: SessionRecord,
@@ -191,10 +191,8 @@ impl Sessions {
         let file = self.file(&new.session_id);
         let mut record = read(&file)?.unwrap_or(new);
         edit(&mut record);
-        let mut bytes = serde_json::to_vec_pretty(&record).expect("plain data serialises");
-        bytes.push(b'\n');
         // Written at many prompts, and not waited for: a power cut may take the record ([`read`]), which the next prompt makes again.
-        fs::write_atomic(&file, &bytes, Durable::No)?;
+        fs::write_atomic(&file, &json::pretty(&record), Durable::No)?;
         Ok(record)
     }
 

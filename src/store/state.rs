@@ -263,7 +263,11 @@ impl StateDir {
             version: VERSION,
             ..state.clone()
         };
-        fs::write_atomic(&self.file("state.json"), &to_json(&state), Durable::Yes)
+        fs::write_atomic(
+            &self.file("state.json"),
+            &json::pretty(&state),
+            Durable::Yes,
+        )
     }
 
     /// The journal of a swap under way or one that died.
@@ -282,7 +286,11 @@ impl StateDir {
     /// Writes the journal, synced.
     pub fn write_journal(&self, journal: &Journal) -> Result<()> {
         // Before the first file is touched: after a power cut it is all that tells what was going on.
-        fs::write_atomic(&self.file("journal.json"), &to_json(journal), Durable::Yes)
+        fs::write_atomic(
+            &self.file("journal.json"),
+            &json::pretty(journal),
+            Durable::Yes,
+        )
     }
 
     /// The journal of a swap that has ended and whose files may not be on disk yet. A damaged one tells nothing: it must not hold up
@@ -345,12 +353,6 @@ fn unless_corrupt<T>(read: Result<Option<T>>) -> Result<Option<T>> {
         Err(error) if error.code() == Code::CorruptRecord => Ok(None),
         other => other,
     }
-}
-
-fn to_json<T: Serialize>(value: &T) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(value).expect("plain data serialises");
-    bytes.push(b'\n');
-    bytes
 }
 
 /// Reads a JSON file of ours with a `version`; `None` when it does not exist.

@@ -16,6 +16,7 @@ use super::state::{Journal, StateDir, path_from_stored, read_json, stored_path};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
 use crate::git::regular;
+use crate::json;
 
 /// In the head's directory: the members.
 const MEMBERS: &str = "workspace.json";
@@ -350,9 +351,7 @@ fn with_way_out(error: Error) -> Error {
 
 fn write<T: Serialize>(dir: &StateDir, name: &str, value: &T) -> Result<()> {
     dir.create()?;
-    let mut bytes = serde_json::to_vec_pretty(value).expect("plain data serialises");
-    bytes.push(b'\n');
-    fs::write_atomic(&dir.file(name), &bytes, Durable::Yes)
+    fs::write_atomic(&dir.file(name), &json::pretty(value), Durable::Yes)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::{Durable, read_optional, write_atomic};
 use crate::git::path;
+use crate::json;
 use crate::ops::swap::undo_log::{self, Log};
 use crate::ops::worktrees::{OPENED, Worktree};
 use crate::store::state::path_from_stored;
@@ -48,9 +49,7 @@ fn file(path: &Path, moved: &Moved, paths: &[Vec<u8>]) -> Result<()> {
     if new == old {
         return Ok(());
     }
-    let mut text = serde_json::to_vec_pretty(&new).map_err(std::io::Error::from)?;
-    text.push(b'\n');
-    write_atomic(path, &text, Durable::Yes)
+    write_atomic(path, &json::pretty(&new), Durable::Yes)
 }
 
 /// Replaces every string that is the id of a rewritten commit.

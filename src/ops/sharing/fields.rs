@@ -120,9 +120,7 @@ pub fn is_greatest(name: &str) -> bool {
 
 /// The bytes of a value that are the same wherever it is written: keys in their order, two blanks to a level.
 pub fn canonical(value: &Value) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(&sorted(value)).unwrap_or_default();
-    bytes.push(b'\n');
-    bytes
+    json::pretty(&sorted(value))
 }
 
 fn sorted(value: &Value) -> Value {

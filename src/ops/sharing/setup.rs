@@ -163,9 +163,7 @@ impl Setup {
 }
 
 fn write(file: &Path, setup: &Setup) -> Result<()> {
-    let mut bytes = serde_json::to_vec_pretty(setup).unwrap_or_default();
-    bytes.push(b'\n');
-    fs::write_atomic(file, &bytes, Durable::Yes)
+    fs::write_atomic(file, &json::pretty(setup), Durable::Yes)
 }
 
 /// Keeps two commands of this repository from sharing at once.

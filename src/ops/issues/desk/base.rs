@@ -15,6 +15,7 @@ use crate::git::Oid;
 use crate::git::fs::{self, Durable};
 use crate::git::hex::hex;
 use crate::git::liveness::LivenessFile;
+use crate::json;
 use crate::store::Store;
 use crate::store::id::IssueId;
 use crate::store::lock::hold_file_within;
@@ -83,9 +84,7 @@ impl Base {
     /// When the disk refuses.
     pub fn write(&self, store: &Store, id: IssueId) -> Result<()> {
         let path = directory(store).join(format!("{id}.json"));
-        let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
-        bytes.push(b'\n');
-        fs::write_atomic(&path, &bytes, Durable::No)
+        fs::write_atomic(&path, &json::pretty(self), Durable::No)
     }
 
     /// Whether a file's bytes are a version of ours.
