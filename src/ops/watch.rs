@@ -70,7 +70,7 @@ pub fn run(ctx: &Context<'_>, run: &Run, ready: &mut dyn FnMut(Ready)) -> Result
     let line = Owner::this_process("watch").line();
     let what = || "cannot say who watches".to_owned();
     lock.set_len(0).context(what)?;
-    std::os::unix::fs::FileExt::write_all_at(&lock, line.as_bytes(), 0).context(what)?;
+    std::os::unix::fs::FileExt::write_all_at(&*lock, line.as_bytes(), 0).context(what)?;
     fs::remove_optional(&file(own, FAULT))?;
     let root = (ctx.repo.worktree_root(), ctx.repo.object_format());
     let pid = std::process::id();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::lock::hold_file_within;
+use super::lock::{HeldFile, hold_file_within};
 use super::names::session_component;
 use super::state::parse_versioned;
 use crate::error::{Error, Result};
@@ -141,7 +141,7 @@ impl Backtracks {
         Ok(message)
     }
 
-    fn lock(&self) -> Result<std::fs::File> {
+    fn lock(&self) -> Result<HeldFile> {
         hold_file_within(&self.dir.join("lock"), self.wait)
     }
 }

@@ -9,6 +9,7 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
+use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -75,11 +76,37 @@ impl Owner {
     }
 }
 
+/// A file that is held locked: freed when dropped, or by death. Not left to the closing, for a child that another thread is just
+/// starting still has the file open.
+#[derive(Debug)]
+#[must_use]
+pub struct HeldFile(File);
+
+impl Deref for HeldFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for HeldFile {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
+}
+
+impl Drop for HeldFile {
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
 /// The lock of one worktree. Freed when dropped, or by death.
 #[derive(Debug)]
 #[must_use]
 pub struct WorktreeLock {
-    file: File,
+    file: HeldFile,
     hold: Hold,
     _mark: LivenessFile,
     dir: PathBuf,
@@ -96,19 +123,14 @@ impl WorktreeLock {
         let path = dir.join("lock");
         let file = open_lock_file(&path)?;
         let deadline = Instant::now() + timeout;
-        wait_for(
-            &gate,
-            FlockOperation::NonBlockingLockExclusive,
-            deadline,
-            &path,
-        )?;
+        let alone = FlockOperation::NonBlockingLockExclusive;
+        let gate = hold_until(gate, alone, deadline, &path)?;
         let operation = match hold {
             Hold::Shared => FlockOperation::NonBlockingLockShared,
             Hold::Exclusive => FlockOperation::NonBlockingLockExclusive,
         };
-        wait_for(&file, operation, deadline, &path)?;
-        // Not left to the closing: a child that another thread is just starting still has it open.
-        let _ = rustix::fs::flock(&gate, FlockOperation::Unlock);
+        let file = hold_until(file, operation, deadline, &path)?;
+        drop(gate);
         let mark =
             LivenessFile::create(dir).context(|| format!("cannot mark '{}'", dir.display()))?;
         let lock = Self {
@@ -144,20 +166,17 @@ impl Drop for WorktreeLock {
             // Else the next one that waits would be told of us.
             self.write_owner("");
         }
-        // Not left to the closing: a child that another thread is just starting still has the file open.
-        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
 }
 
-/// Takes the lock of a file, made private when there is none, waiting no longer than `wait`. Freed when dropped, or by death.
+/// Takes the lock of a file, made private when there is none, waiting no longer than `wait`.
 ///
 /// # Errors
 /// `BUSY`, naming the file; or when it cannot be made or locked.
-pub fn hold_file_within(path: &Path, wait: Duration) -> Result<File> {
+pub fn hold_file_within(path: &Path, wait: Duration) -> Result<HeldFile> {
     let file = open_lock_file(path)?;
     let operation = FlockOperation::NonBlockingLockExclusive;
-    wait_for(&file, operation, Instant::now() + wait, path)?;
-    Ok(file)
+    hold_until(file, operation, Instant::now() + wait, path)
 }
 
 fn open_lock_file(path: &Path) -> Result<File> {
@@ -170,10 +189,15 @@ fn open_lock_file(path: &Path) -> Result<File> {
     opened.map_err(|error| with_way_in(error, path))
 }
 
-fn wait_for(file: &File, operation: FlockOperation, deadline: Instant, path: &Path) -> Result<()> {
-    let locked = flock_until(file, operation, deadline);
+fn hold_until(
+    file: File,
+    operation: FlockOperation,
+    deadline: Instant,
+    path: &Path,
+) -> Result<HeldFile> {
+    let locked = flock_until(&file, operation, deadline);
     if locked.context(|| format!("cannot lock '{}'", path.display()))? {
-        return Ok(());
+        return Ok(HeldFile(file));
     }
     Err(busy(path))
 }
@@ -232,7 +256,7 @@ pub struct GitLocks {
     held: Vec<PathBuf>,
     mark: LivenessFile,
     /// What they are names of, locked: we live.
-    file: File,
+    file: HeldFile,
 }
 
 impl GitLocks {
@@ -251,7 +275,7 @@ impl GitLocks {
         let mut locks = Self {
             held: Vec::new(),
             mark,
-            file,
+            file: HeldFile(file),
         };
         // Always in this order, index first, as it is let go in the opposite one.
         for path in git_locks(git_dir) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::lock::hold_file_within;
+use super::lock::{HeldFile, hold_file_within};
 use super::names::session_component;
 use super::state::{parse_versioned, with_way_in};
 use crate::env::Moment;
@@ -231,7 +231,7 @@ impl Sessions {
     }
 
     /// Held for the few microseconds of a change; freed by death.
-    fn lock(&self) -> Result<std::fs::File> {
+    fn lock(&self) -> Result<HeldFile> {
         hold_file_within(&self.dir.join("lock"), self.wait)
     }
 

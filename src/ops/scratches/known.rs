@@ -89,11 +89,7 @@ pub fn all(ctx: &Context<'_>) -> Result<Vec<KnownScratch>> {
 
 fn is_held(worktree: &Worktree) -> Result<bool> {
     match hold_file_within(&worktree.dir.file(MAKER), std::time::Duration::ZERO) {
-        Ok(file) => {
-            // Not left to the closing, as everywhere where another thread may be starting a child.
-            let _ = rustix::fs::flock(&file, rustix::fs::FlockOperation::Unlock);
-            Ok(false)
-        }
+        Ok(_) => Ok(false),
         Err(error) if error.code() == Code::Busy => Ok(true),
         Err(error) => Err(error),
     }

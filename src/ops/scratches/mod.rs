@@ -24,7 +24,6 @@ pub mod with;
 
 pub use scratch::{Scratch, Slot};
 
-use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -42,7 +41,7 @@ use crate::git::pinned::{DirId, PinnedDir, Standing};
 use crate::git::private::linked;
 use crate::git::refs::Reason;
 use crate::store::Store;
-use crate::store::lock::hold_file_within;
+use crate::store::lock::{HeldFile, hold_file_within};
 use crate::store::names;
 use crate::store::state::stored_path;
 use crate::store::stored::{Stored, not_found};
@@ -80,7 +79,7 @@ pub struct Made<'a> {
     /// What one should know of it.
     pub notices: Vec<String>,
     /// Says that its maker lives, for a run.
-    pub maker: Option<File>,
+    pub maker: Option<HeldFile>,
 }
 
 /// Lays a snapshot out.
@@ -229,7 +228,7 @@ fn say_opened(
     stored: &Stored,
     (place, identity): (&Place, DirId),
     purpose: Purpose,
-) -> Result<Option<File>> {
+) -> Result<Option<HeldFile>> {
     let own = there.store()?;
     own.dir.create()?;
     let mut extra = serde_json::Map::new();

@@ -16,7 +16,7 @@ use crate::git::regular;
 use crate::git::repo::Repo;
 use crate::ops::Context;
 use crate::ops::worktrees::{OPENED, linked_git_dir};
-use crate::store::lock::hold_file_within;
+use crate::store::lock::{HeldFile, hold_file_within};
 use crate::store::state::StateDir;
 
 /// In the common `timewarp` directory.
@@ -25,7 +25,7 @@ const FILE: &str = "opening";
 /// An `open` that is making its worktree.
 #[must_use]
 pub struct Opening {
-    file: File,
+    file: HeldFile,
 }
 
 impl Opening {

@@ -1,7 +1,6 @@
 //! A scratch that a run is made in: laid out, used, saved, and taken away.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,6 @@ use std::time::Duration;
 use super::opening::with_worktrees_held;
 use super::place::{self, Place};
 use super::{NAMED, Purpose, make, remove, some_of, trash};
-use rustix::fs::FlockOperation;
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -22,6 +20,7 @@ use crate::ops::record::{About, make_unless};
 use crate::ops::worktrees::OpenedDir;
 use crate::runner::Job;
 use crate::store::id::{IdKind, SnapshotId, Tail};
+use crate::store::lock::HeldFile;
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
 use crate::text::typed_path;
@@ -44,7 +43,7 @@ pub struct Scratch<'a> {
     saved: Option<(SnapshotId, Seen)>,
     /// An experiment was taken, or there was nothing to take.
     was_saved: bool,
-    maker: Option<File>,
+    maker: Option<HeldFile>,
 }
 
 /// What a scratch was laid out from.
@@ -95,7 +94,7 @@ impl<'a> Scratch<'a> {
         ctx: &Context<'a>,
         (there, dir): (Context<'a>, PinnedDir),
         opened: &OpenedDir,
-        maker: File,
+        maker: HeldFile,
     ) -> Result<Self> {
         let store = ctx.store()?;
         let id = SnapshotId::parse(&opened.snapshot_id).ok_or_else(|| {
@@ -307,15 +306,6 @@ impl<'a> Scratch<'a> {
                 held("is in the past", hint)
             }
             Mode::Present => Ok(()),
-        }
-    }
-}
-
-impl Drop for Scratch<'_> {
-    fn drop(&mut self) {
-        if let Some(maker) = &self.maker {
-            // Not left to the closing: a child that another thread is just starting still has it open.
-            let _ = rustix::fs::flock(maker, FlockOperation::Unlock);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What was asked for with `tw share init`: a private file beside the repository's other state. Neither a clone nor a fetch brings one
 //! along, and the team's settings cannot turn sharing on.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +17,7 @@ use crate::json;
 use crate::ops::Context;
 use crate::redact::Redactor;
 use crate::store::Store;
-use crate::store::lock::hold_file_within;
+use crate::store::lock::{HeldFile, hold_file_within};
 use crate::store::names::{
     SHARED_BEFORE_DEPOT, SHARED_BRANCH, SHARED_OWN, SHARED_SEEN, SHARED_SNAPSHOTS_BRANCH,
     SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_REF, SHARED_SNAPSHOTS_SEEN,
@@ -170,7 +169,7 @@ fn write(file: &Path, setup: &Setup) -> Result<()> {
 ///
 /// # Errors
 /// `BUSY`.
-pub fn lock(ctx: &Context<'_>, store: &Store) -> Result<File> {
+pub fn lock(ctx: &Context<'_>, store: &Store) -> Result<HeldFile> {
     private_dir(&store.common(""))?;
     hold_file_within(&store.common("share.lock"), ctx.settings.lock_timeout)
 }

@@ -4,7 +4,6 @@
 //! that a kill in between never makes a version of ours look like somebody's edit.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +17,7 @@ use crate::git::liveness::LivenessFile;
 use crate::json;
 use crate::store::Store;
 use crate::store::id::IssueId;
-use crate::store::lock::hold_file_within;
+use crate::store::lock::{HeldFile, hold_file_within};
 use crate::store::state::read_json;
 
 /// One issue's desk as it was written last.
@@ -42,8 +41,8 @@ struct Known {
 
 /// Held while a desk is read or written. Who dies meanwhile is seen by the next command, which clears away what was half written.
 pub struct Lock {
-    #[expect(dead_code, reason = "closing it unlocks")]
-    file: File,
+    #[expect(dead_code, reason = "dropping it unlocks")]
+    file: HeldFile,
     #[expect(dead_code, reason = "it goes when it is dropped")]
     mark: LivenessFile,
 }
