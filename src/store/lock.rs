@@ -10,7 +10,7 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::{Deref, DerefMut};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -255,8 +255,10 @@ pub fn git_locks(git_dir: &Path) -> [PathBuf; 2] {
 pub struct GitLocks {
     held: Vec<PathBuf>,
     mark: LivenessFile,
-    /// What they are names of, locked: we live.
-    file: HeldFile,
+    /// What is in them.
+    line: String,
+    /// What they are names of: that it is locked says that we live.
+    _file: HeldFile,
 }
 
 impl GitLocks {
@@ -268,14 +270,16 @@ impl GitLocks {
         let what = || format!("cannot lock '{}'", git_dir.display());
         let mark = LivenessFile::create(&git_dir.join("timewarp")).context(what)?;
         // After a power cut, too, they say whose they are.
-        let source = mark.source(owner.line().as_bytes(), Flush::Yes);
+        let line = owner.line();
+        let source = mark.source(line.as_bytes(), Flush::Yes);
         let source = source.context(what)?;
         let file = regular::open(source.path()).context(what)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).context(what)?;
         let mut locks = Self {
             held: Vec::new(),
             mark,
-            file: HeldFile(file),
+            line,
+            _file: HeldFile(file),
         };
         // Always in this order, index first, as it is let go in the opposite one.
         for path in git_locks(git_dir) {
@@ -297,7 +301,10 @@ impl GitLocks {
         let mut result = Ok(());
         for path in self.held.drain(..).rev() {
             // Somebody may have removed our lock by hand and git made its own since: that one is not ours to remove.
-            if is_name_of(&path, &self.file) && !remove_with_retry(&path) {
+            let is_ours = says(&path, &self.line);
+            // One that cannot be read counts as ours: nobody may be left to wait for it without a word.
+            let is_gone = is_ours.is_ok_and(|is_ours| !is_ours || remove_with_retry(&path));
+            if !is_gone {
                 self.mark.stay();
                 let message = format!("cannot remove '{}'", path.display());
                 result = Err(Error::new(Code::Io, message));
@@ -349,10 +356,14 @@ fn git_busy(path: &Path) -> Error {
         .detail("lock_file", path.display().to_string())
 }
 
-fn is_name_of(path: &Path, file: &File) -> bool {
-    let inode = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
-    let there = path.symlink_metadata().map(inode);
-    there.is_ok_and(|there| file.metadata().map(inode).is_ok_and(|ours| ours == there))
+/// Whether there is a file with this line in it and nothing else. Its inode would not tell: where a file system makes the number of
+/// one from its path, another name of a file has another number.
+fn says(path: &Path, line: &str) -> std::io::Result<bool> {
+    match regular::read_within(path, line.len() as u64) {
+        Ok(bytes) => Ok(bytes == line.as_bytes()),
+        Err(error) if regular::is_absent(&error) || regular::is_unfit(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// A lock file that says it is `tw`'s and whose process does not live any more; locked, so that who has it alone may remove it.
@@ -454,6 +465,27 @@ mod tests {
         );
         let dead = Dead::find(&dir.path().join("timewarp"));
         assert!(dead.expect("looked").is_empty());
+    }
+
+    #[test]
+    fn locks_are_known_by_what_is_in_them_and_not_by_their_inodes() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        std::fs::create_dir(dir.path().join("timewarp")).expect("mkdir");
+        let owner = Owner::this_process("swap");
+        let locks = GitLocks::acquire(dir.path(), &owner, LONG).expect("locked");
+        let [index, head] = git_locks(dir.path());
+        // As where inode numbers come from paths.
+        let line = std::fs::read(&head).expect("read");
+        fs::write_atomic(&head, &line, fs::Durable::No).expect("another inode");
+        // As if ours was removed by hand, and git's came.
+        std::fs::remove_file(&index).expect("removed");
+        std::fs::write(&index, "an index\n".repeat(100)).expect("git's");
+        locks.release().expect("released");
+        assert!(!head.exists());
+        assert!(index.exists());
+        let locks = GitLocks::acquire(dir.path(), &owner, SHORT);
+        assert_eq!(locks.expect_err("held").code(), Code::Busy);
+        assert!(!head.exists());
     }
 
     #[test]
