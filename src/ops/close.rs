@@ -59,7 +59,7 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
         return Err(left_over(&dir, &made.id, &left));
     }
     fail_point("close-emptied");
-    remove::worktree(&pinned, &worktree.git_dir, &opened.parent_paths())?;
+    remove::worktree(&pinned, &worktree.git_dir, &opened.parent_paths(), lock)?;
     Ok(Closed {
         dir,
         experiment_id: Some(made.id.to_string()),

@@ -114,7 +114,7 @@ pub fn take_away(ctx: &Context<'_>, known: &KnownScratch) -> Result<Option<Snaps
         }
     };
     let Some(dir) = dir else {
-        with_worktrees_held(ctx, || remove::metadata(&known.worktree.git_dir))?;
+        with_worktrees_held(ctx, || remove::metadata(&known.worktree.git_dir, maker))?;
         return Ok(None);
     };
     if was_laid {
@@ -131,7 +131,7 @@ pub fn take_away(ctx: &Context<'_>, known: &KnownScratch) -> Result<Option<Snaps
     }
     // No run was ever made in it.
     let trash = trash::throw(&dir)?;
-    with_worktrees_held(ctx, || remove::metadata(&known.worktree.git_dir))?;
+    with_worktrees_held(ctx, || remove::metadata(&known.worktree.git_dir, maker))?;
     trash.empty(ctx.env);
     Ok(None)
 }

@@ -1,6 +1,7 @@
 //! Taking an open directory away: exactly what is known, path by path, no-follow.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -155,9 +156,11 @@ fn leaves(root: &Root, top: &[u8], found: &mut Vec<Vec<u8>>) -> Result<()> {
 
 /// Removes an emptied directory, what made it a worktree, and the directories that were made to lead to it, while empty.
 ///
+/// `held` is what is open in its git directory.
+///
 /// # Errors
 /// When something was put into it meanwhile: then it stays a worktree.
-pub fn worktree(dir: &PinnedDir, git_dir: &Path, parents: &[PathBuf]) -> Result<()> {
+pub fn worktree<H>(dir: &PinnedDir, git_dir: &Path, parents: &[PathBuf], held: H) -> Result<()> {
     let what = || format!("cannot remove '{}'", dir.path().display());
     if dir.standing() != Standing::There {
         return Err(std::io::Error::other("something else is there by now")).context(what);
@@ -171,7 +174,7 @@ pub fn worktree(dir: &PinnedDir, git_dir: &Path, parents: &[PathBuf]) -> Result<
         return Err(error).context(what);
     }
     // Last: until here git still knows the worktree, and 'git worktree prune' would clear away what a death leaves.
-    metadata(git_dir)?;
+    metadata(git_dir, held)?;
     for parent in parents.iter().rev() {
         if std::fs::remove_dir(parent).is_err() {
             break;
@@ -180,10 +183,15 @@ pub fn worktree(dir: &PinnedDir, git_dir: &Path, parents: &[PathBuf]) -> Result<
     Ok(())
 }
 
-/// Removes a linked worktree's git directory, and `worktrees` when it was the last, as git does.
-pub(super) fn metadata(git_dir: &Path) -> Result<()> {
-    std::fs::remove_dir_all(git_dir)
-        .context(|| format!("cannot remove '{}'", git_dir.display()))?;
+/// Removes a linked worktree's git directory, and `worktrees` when it was the last, as git does. `held` is what is open in it: closed
+/// before, for some file systems keep what is open under another name when it is removed, and then the directory is not empty. Who takes
+/// the worktree for one of the dead meanwhile removes the same; what is gone already is no error.
+pub(super) fn metadata<H>(git_dir: &Path, held: H) -> Result<()> {
+    drop(held);
+    match std::fs::remove_dir_all(git_dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        other => other.context(|| format!("cannot remove '{}'", git_dir.display()))?,
+    }
     if let Some(worktrees) = git_dir.parent() {
         // Fails while there are others, which is right.
         let _ = std::fs::remove_dir(worktrees);
@@ -204,5 +212,33 @@ pub fn failed_open(ctx: &Context<'_>, dir: &PinnedDir) {
             let _ = whole(&root, name);
         }
     }
-    let _ = worktree(dir, &git_dir, &[]);
+    let _ = worktree(dir, &git_dir, &[], ());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::path::PathBuf;
+
+    /// Something open in a directory, which it finds there when it is closed.
+    struct Open<'a>(PathBuf, &'a Cell<bool>);
+
+    impl Drop for Open<'_> {
+        fn drop(&mut self) {
+            self.1.set(self.0.exists());
+        }
+    }
+
+    #[test]
+    fn what_is_open_in_a_git_directory_is_closed_before_it_goes() {
+        let room = tempfile::tempdir().expect("a temporary directory");
+        let git_dir = room.path().join("worktrees/one");
+        std::fs::create_dir_all(git_dir.join("timewarp")).expect("made");
+        let was_there = Cell::new(false);
+        let held = Open(git_dir.join("timewarp"), &was_there);
+        metadata(&git_dir, held).expect("removed");
+        assert!(was_there.get() && !room.path().join("worktrees").exists());
+        metadata(&git_dir, ()).expect("somebody else was quicker");
+    }
 }

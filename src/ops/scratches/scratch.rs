@@ -282,7 +282,8 @@ impl<'a> Scratch<'a> {
             Some(trash::throw(&self.dir)?)
         };
         // Last: until here git still knows the worktree, and what a death leaves is found by it.
-        with_worktrees_held(&self.there, || remove::metadata(&git_dir))?;
+        let maker = self.maker.take();
+        with_worktrees_held(&self.there, || remove::metadata(&git_dir, maker))?;
         if let Some(trash) = trash {
             trash.empty(self.there.env);
         }
