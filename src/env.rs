@@ -225,6 +225,23 @@ pub fn has_coarse_times() -> bool {
     false
 }
 
+/// Whether no stamp of a directory tells of new names, as on a file system made of several: `TW_TEST_UNTOLD_NAMES`, debug builds only.
+#[cfg(debug_assertions)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one reader of the environment"
+)]
+pub fn has_untold_names() -> bool {
+    std::env::var_os("TW_TEST_UNTOLD_NAMES").is_some()
+}
+
+/// Never, in release builds.
+#[cfg(not(debug_assertions))]
+#[inline]
+pub fn has_untold_names() -> bool {
+    false
+}
+
 /// How long the watcher is waited for, where a test says so: `TW_TEST_WATCH_PATIENCE`, in milliseconds, debug builds only. Many
 /// tests at once leave it little of a processor.
 #[allow(

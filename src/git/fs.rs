@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
-pub use self::listing::{entries, is_dir, is_there, try_entries};
+pub use self::listing::{entries, is_dir, is_there, tells_of_names, try_entries};
 pub use super::regular::read_optional;
 use crate::env::fail_point;
 use crate::env::has_coarse_times;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::facts::commit;
 use crate::said::hints::COMMANDS;
-use crate::sandbox::{Sandbox, is_root, skipped};
+use crate::sandbox::{Sandbox, is_root, settle, skipped};
 
 /// A repository with files in three directories.
 fn wide() -> Sandbox {
@@ -749,6 +749,34 @@ fn an_index_that_is_gone_is_an_empty_one() {
         tw(&["return"]);
         assert_eq!(sandbox.git(["ls-files"]), "");
     }
+}
+
+/// On a file system made of several a directory has the times of one of them, and new names may come into another.
+#[test]
+fn a_name_that_no_stamp_tells_of_is_captured() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "core.trustctime", "false"]);
+    sandbox.write(".gitignore", "*.o\n");
+    sandbox.write("dir/f", "x\n");
+    sandbox.write("dir/x.o", "made\n");
+    settle();
+    let files = || {
+        let mut command = sandbox.tw_command();
+        command.env("TW_TEST_UNTOLD_NAMES", "1");
+        let output = command.args(["--json", "snapshot"]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let taken: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let commit = taken["snapshot"]["commit"].as_str().unwrap();
+        sandbox.git(["ls-tree", "-r", "--name-only", commit])
+    };
+    assert_eq!(files(), ".gitignore\na.txt\ndir/f\n");
+    settle();
+    let dir = std::fs::File::open(sandbox.path("dir")).unwrap();
+    let times = dir.metadata().unwrap().modified().unwrap();
+    std::fs::rename(sandbox.path("dir/x.o"), sandbox.path("dir/new")).unwrap();
+    dir.set_modified(times).unwrap();
+    assert_eq!(files(), ".gitignore\na.txt\ndir/f\ndir/new\n");
+    assert_eq!(files(), ".gitignore\na.txt\ndir/f\ndir/new\n");
 }
 
 #[test]

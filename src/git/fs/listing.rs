@@ -4,8 +4,10 @@
 //! something that is not there. What only caches or shows may pass over an error, and does so by itself.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use crate::env::has_untold_names;
 use crate::error::{Result, ResultExt};
 use crate::git::regular::is_absent;
 
@@ -57,6 +59,30 @@ pub fn try_entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
             Ok(paths)
         }
     }
+}
+
+/// The file systems on which a name may come into a directory without its time moving, by the number that `statfs` gives: FUSE, on which
+/// a union shows the time of one branch alone; NFS, SMB, 9p and `VirtualBox`'s, whose server may be such a union; FAT, of which others than
+/// Linux write no times of directories.
+const UNTOLD: [u64; 9] = [
+    0x6573_5546,
+    0x6969,
+    0x517b,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x0102_1997,
+    0x786f_4256,
+    0x4d44,
+    0x2011_bab0,
+];
+
+/// Whether the stamp of a directory on the same file system as this one tells that the names in it are those that were read before.
+pub fn tells_of_names(dir: impl AsFd) -> bool {
+    if has_untold_names() {
+        return false;
+    }
+    let kind = rustix::fs::fstatfs(dir).map(|stat| u64::try_from(stat.f_type).unwrap_or(0));
+    kind.is_ok_and(|kind| !UNTOLD.contains(&kind))
 }
 
 #[cfg(test)]

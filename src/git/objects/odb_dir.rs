@@ -22,7 +22,7 @@ use super::part::PartOfId;
 use super::read::Opened;
 use super::{ObjectKind, entry, loose};
 use crate::env::clock_nanos;
-use crate::git::fs::{is_racy, nanoseconds};
+use crate::git::fs::{is_racy, nanoseconds, tells_of_names};
 use crate::git::hex::hex;
 use crate::git::mapped::{self, Use};
 use crate::git::path;
@@ -365,6 +365,7 @@ impl OdbDir {
             .as_ref()
             .is_some_and(|listing| !listing.racy && listing.stamp == self.pack_dir_stamp());
         drop(listing);
+        let same = same && tells_of_names(&self.fd);
         if !same {
             self.reload();
         }

@@ -10,7 +10,7 @@
 //!
 //! Whatever the fast way cannot decide (an ignore file moved, a repository appeared inside, a sparse directory came to life)
 //! makes it give up for the full one. A stamp that a write after the scan's start might leave alone ([`is_racy`]) is marked racy
-//! and looked at again next time.
+//! and looked at again next time, as is every directory where the file system does not tell of new names by it.
 
 mod compare;
 mod entry;
@@ -33,7 +33,7 @@ use super::manifest::Manifest;
 use super::rules::{Rules, Sides};
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{Root, Stamp, is_racy, stamp_of};
+use crate::git::fs::{Root, Stamp, is_racy, stamp_of, tells_of_names};
 use crate::git::own::OwnDirs;
 use crate::git::path;
 
@@ -148,6 +148,8 @@ struct Run<'a, 'b, 'r> {
     give_up: AtomicBool,
     /// How many directories that wait are held open.
     most_open: usize,
+    /// The stamps of directories need not tell of new names: they are read anew each time.
+    is_untold: bool,
     chains: Mutex<HashMap<Vec<u8>, Option<Chain>>>,
 }
 
@@ -174,6 +176,7 @@ pub fn scan(scan: &Scan<'_, '_>, old: Option<&Manifest>, way: Way) -> Result<Sca
         queue: Queue::starting((way == Way::Full).then(Task::root)),
         give_up: AtomicBool::new(false),
         most_open: most_open(),
+        is_untold: !tells_of_names(scan.root.fd()),
         chains: Mutex::new(HashMap::new()),
     };
     let found = run.in_parallel();

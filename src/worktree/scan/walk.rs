@@ -373,7 +373,7 @@ impl Run<'_, '_, '_> {
             known: at.filter(|_| self.way == Way::Fast),
             path: dir_path,
             stamp,
-            flags: DirFlags::RACY.when(self.is_racy(&stamp))
+            flags: DirFlags::RACY.when(self.is_untold || self.is_racy(&stamp))
                 | DirFlags::INSIDE_IGNORED.when(inside_ignored)
                 | DirFlags::VACANT.when(vacant)
                 | DirFlags::ATTRIBUTES.when(attributes),
