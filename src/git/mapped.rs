@@ -4,10 +4,12 @@
 //! our cache. Whoever cuts such a file off under our hands stops us as it would stop git, which maps them, too.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Deref;
 
 use memmap2::{Mmap, MmapOptions};
+
+use super::regular::LARGEST;
 
 /// How much of a map will be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +39,7 @@ impl Deref for Bytes {
     }
 }
 
-/// Maps a file that nobody writes into.
+/// Maps a file that nobody writes into. As git: not as shared, which file systems refuse that keep no pages of a file.
 ///
 /// # Errors
 /// The system's; some file systems cannot map, and nothing can be mapped of an empty file on some systems.
@@ -52,8 +54,25 @@ pub fn map(file: &File, what: Use) -> io::Result<Mmap> {
     )]
     // SAFETY: see the reason.
     unsafe {
-        options.map(file)
+        options.map_copy_read_only(file)
     }
+}
+
+/// The bytes of a file that was just opened: mapped, or read where that cannot be.
+///
+/// # Errors
+/// The system's.
+pub fn map_or_read(file: &File, what: Use) -> io::Result<Bytes> {
+    let cannot_map = match map(file, what) {
+        Ok(map) => return Ok(Bytes::Mapped(map)),
+        Err(error) => error,
+    };
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(cannot_map);
+    }
+    Ok(Bytes::Read(bytes))
 }
 
 /// The bytes at a place among those of a file and, behind them, others; none where they do not lie within one of both.
@@ -65,4 +84,17 @@ pub fn slice_of<'b>(file: &'b [u8], behind: &'b [u8], start: u32, len: u32) -> &
         None => (file, start),
     };
     part.get(start..start + len).unwrap_or_default()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_mapped_is_read() {
+        let file = crate::git::regular::open("/proc/self/status").expect("opened");
+        map(&file, Use::Parts).expect_err("made when it is read");
+        let bytes = map_or_read(&file, Use::Parts).expect("read");
+        assert!(bytes.starts_with(b"Name:"));
+    }
 }

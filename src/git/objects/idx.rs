@@ -7,7 +7,7 @@ use std::io;
 
 use super::hash::PlainHash;
 use super::part::PartOfId;
-use crate::git::mapped::{self, Use};
+use crate::git::mapped::{self, Bytes, Use};
 use crate::git::{ObjectFormat, Oid};
 
 const MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
@@ -25,7 +25,7 @@ pub(super) struct IdxEntry {
 
 /// An opened idx file.
 pub(super) struct Idx {
-    map: memmap2::Mmap,
+    map: Bytes,
     count: usize,
     layout: Layout,
     format: ObjectFormat,
@@ -40,7 +40,7 @@ enum Layout {
 impl Idx {
     /// Maps and checks the idx file of a pack of this format. The file itself does not say which that is.
     pub(super) fn open(file: &File, format: ObjectFormat) -> io::Result<Self> {
-        let map = mapped::map(file, Use::Parts)?;
+        let map = mapped::map_or_read(file, Use::Parts)?;
         let layout = if map.starts_with(&MAGIC) {
             Layout::V2
         } else {
