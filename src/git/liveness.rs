@@ -15,7 +15,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::create;
-use super::fs::try_entries;
+use super::fs::{open_dir, tells_of_names, try_entries};
 use super::process::freed;
 use super::regular::is_absent;
 
@@ -148,6 +148,11 @@ impl Drop for Source {
     }
 }
 
+fn tells_of_links(mark: &Path) -> bool {
+    mark.parent()
+        .is_some_and(|dir| open_dir(dir).is_ok_and(tells_of_names))
+}
+
 fn is_gone(mark: &Path) -> io::Result<bool> {
     match mark.symlink_metadata() {
         Ok(_) => Ok(false),
@@ -221,7 +226,8 @@ impl Dead {
         self.marks.is_empty() && self.sources.is_empty()
     }
 
-    /// The inodes that have further names.
+    /// The inodes that have further names, or may have: where the kernel keeps what it knows of each name apart, the number of names may
+    /// be that of a moment ago.
     ///
     /// # Errors
     /// A mark cannot be looked at.
@@ -230,7 +236,7 @@ impl Dead {
         let mut found = HashSet::new();
         for path in marks.chain(&self.sources) {
             match path.symlink_metadata() {
-                Ok(meta) if meta.nlink() > 1 => {
+                Ok(meta) if meta.nlink() > 1 || !tells_of_links(path) => {
                     found.insert((meta.dev(), meta.ino()));
                 }
                 Err(error) if !is_absent(&error) => return Err(error),
