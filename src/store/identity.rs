@@ -70,7 +70,7 @@ fn make(file: &Path) -> Result<Option<String>> {
     let id = hex(&random);
     // Of two that race, the first one's file stays: the link fails for the second.
     // Written whole under another name first: nobody ever reads half an id.
-    let temp = file.with_added_extension(std::process::id().to_string());
+    let temp = file.with_extension(std::process::id().to_string());
     fs::write_atomic(&temp, format!("{id}\n").as_bytes(), Durable::Yes)?;
     let linked = std::fs::hard_link(&temp, file);
     fs::remove_optional(&temp)?;
