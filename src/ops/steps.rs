@@ -34,7 +34,7 @@ use super::workspaces::{self, Partner};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
-use crate::git::path::RepoPath;
+use crate::git::path::{self, RepoPath};
 use crate::git::tree::Node;
 use crate::store::Store;
 use crate::store::id::SnapshotId;
@@ -43,6 +43,7 @@ use crate::store::snapshot::Lists;
 use crate::store::state::{Journal, Mode, State, path_from_stored, read_json};
 use crate::store::stored::Stored;
 use crate::store::workspace::Tie;
+use crate::text::listed;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::EmptyDirs;
 pub use level::{LevelView, Levels, Undone, level_view};
@@ -460,9 +461,19 @@ impl<'a> Step<'a> {
         }
         let state_after = |before: &State, _: &Made<'_>| before.clone();
         let swapped = swap(self.ctx, self.store, &goal, &state_after)?;
-        let changed_since = self.changed_since(&swapped)?;
+        let Since { changed, beyond } = self.since(&swapped)?;
         let stays = stays.then_some("the index stayed as it is");
-        Ok(self.answer(&swapped, changed_since, stays))
+        let mut answer = self.answer(&swapped, changed, stays);
+        let shown = beyond
+            .iter()
+            .map(|path| format!("'{}'", path::display(path)));
+        answer.notices.extend((!beyond.is_empty()).then(|| {
+            format!(
+                "no backup can have what is there now, so it stays: {}",
+                listed(shown, 5)
+            )
+        }));
+        Ok(answer)
     }
 
     /// The side that the level's paths came from.
@@ -492,15 +503,22 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// The paths of which something was made since that nobody asked to take back: it is in the backup.
-    fn changed_since(&self, swapped: &Swapped<'_>) -> Result<Vec<RepoPath>> {
+    /// What was made since at the paths of the level.
+    fn since(&self, swapped: &Swapped<'_>) -> Result<Since> {
         let manifest = &swapped.saved.capture.manifest;
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let is_there = |path: &[u8]| !matches!(root.stamp(path), Ok(None));
         let mut known = BTreeSet::new();
-        let mut changed = Vec::new();
+        let (mut changed, mut beyond) = (Vec::new(), Vec::new());
         for entry in &self.level.entries {
             let path = path_of(&entry.path)?;
             let after = side_of(entry.after.as_ref())?;
-            if node_in(manifest, &path) != after.map(|side| side.node) {
+            let seen = node_in(manifest, &path);
+            let is_captured = seen.is_some() || manifest.find_dir(&path).is_some();
+            // Where something comes back, such a thing is refused.
+            if entry.before.is_none() && !is_captured && is_there(&path) {
+                beyond.push(path.clone());
+            } else if seen != after.map(|side| side.node) {
                 changed.push(RepoPath::new(path.clone()));
             }
             known.insert(path);
@@ -509,8 +527,16 @@ impl<'a> Step<'a> {
         let touched = swapped.plan.entries.iter().map(|entry| &entry.path);
         let others = touched.filter(|path| !known.contains(*path));
         changed.extend(others.map(|path| RepoPath::new(path.clone())));
-        Ok(changed)
+        Ok(Since { changed, beyond })
     }
+}
+
+/// What was made since a swap at the paths that it touched, and that nobody asked to take back.
+struct Since {
+    /// It is in the backup.
+    changed: Vec<RepoPath>,
+    /// It was to go, cannot be captured, and stays.
+    beyond: Vec<Vec<u8>>,
 }
 
 /// The level that is meant, with its number and file.

@@ -48,6 +48,31 @@ fn undo_of_a_travel_is_a_return() {
 }
 
 #[test]
+fn what_undo_cannot_save_stays_and_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("made.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.remove("made.txt");
+    sandbox.json(["restore", &id]);
+    sandbox.remove("made.txt");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        sandbox.path("made.txt"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o644),
+        0,
+    )
+    .unwrap();
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(list(&answer["changed_since"]), [""; 0], "{answer}");
+    assert_eq!(
+        list(&answer["notices"]),
+        ["no backup can have what is there now, so it stays: 'made.txt'"]
+    );
+    assert!(sandbox.exists("made.txt"));
+}
+
+#[test]
 fn undo_of_a_return_goes_back_into_the_past_as_it_was_left() {
     let sandbox = Sandbox::new();
     sandbox.write("b.txt", "then\n");
