@@ -18,6 +18,7 @@ use crate::git::textdiff::{self, Hunks, LARGEST, Layout, PatchSide, QuotePath};
 use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
 use crate::store::Store;
 use crate::store::stored::Stored;
+use crate::worktree::manifest::DirFlags;
 
 /// What the new side, or the old, is.
 pub enum Side {
@@ -113,7 +114,8 @@ pub fn sides_as(
     Ok(Diff::of(from.name(), to.name(), files, others))
 }
 
-/// Files of a snapshot that are on disk although the rules of the present leave them out, as with `--include`: they are compared, too.
+/// Files and empty directories of a snapshot that are on disk although the rules of the present leave them out, as with `--include`: they
+/// are compared, too.
 fn hidden(
     ctx: &Context<'_>,
     store: &Store,
@@ -138,6 +140,13 @@ fn hidden(
             let on_disk = || root.stamp(&change.path).ok().flatten();
             if is_gone && on_disk().is_some_and(|stamp| stamp.is_file() || stamp.is_symlink()) {
                 found.insert(change.path);
+            }
+        }
+        for dir in store.lists(stored)?.empty_dirs {
+            let there = seen.manifest.dir_on_disk(&dir);
+            let is_seen = there.is_some_and(|dir| !dir.flags.has(DirFlags::INSIDE_IGNORED));
+            if !is_seen && matches!(root.stamp(&dir), Ok(Some(stamp)) if stamp.is_dir()) {
+                found.insert(path::join(&dir, b""));
             }
         }
     }

@@ -106,7 +106,7 @@ fn with_empty_dirs_in_the_way() -> (Sandbox, String) {
 fn empty_directories_in_an_ignored_one_come_back() {
     let (sandbox, id) = with_empty_dirs_in_the_way();
     let before = sandbox.state();
-    sandbox.json(["travel", &id]);
+    let backup = sandbox.json(["travel", &id])["backup_id"].clone();
     assert_eq!(sandbox.text("cache"), "a file then\n");
     let answer = sandbox.json(["return"]);
     assert_eq!(answer["verified"], true);
@@ -117,6 +117,8 @@ fn empty_directories_in_an_ignored_one_come_back() {
         "{answer}"
     );
     before.assert_same(&sandbox.state());
+    let diff = sandbox.json(["diff", backup.as_str().unwrap(), "present"]);
+    assert_eq!(diff["others"], serde_json::json!([]), "{diff}");
 }
 
 #[test]
