@@ -62,19 +62,6 @@ pub enum Code {
     Io,
 }
 
-/// Whose turn it is after an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The request cannot be understood or names what does not exist.
-    User,
-    /// The request is refused in the present state: away, locked, dirty.
-    State,
-    /// A stored record cannot be read.
-    Data,
-    /// The machine or `tw` itself failed.
-    Internal,
-}
-
 impl Code {
     /// The code as it stands in JSON: upper snake case.
     pub fn as_str(self) -> &'static str {
@@ -159,18 +146,6 @@ impl Code {
             | Self::CorruptRecord
             | Self::NewerRecord
             | Self::Io => 1,
-        }
-    }
-
-    /// Whose turn it is.
-    pub fn kind(self) -> Kind {
-        match self {
-            Self::CorruptRecord | Self::NewerRecord | Self::IssueInvalid => Kind::Data,
-            Self::Io | Self::NoSpace => Kind::Internal,
-            _ => match self.exit_code() {
-                4 | 5 => Kind::State,
-                _ => Kind::User,
-            },
         }
     }
 }

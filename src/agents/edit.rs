@@ -14,7 +14,7 @@ mod json;
 mod jsonc;
 mod toml;
 
-pub use block::{BEGIN, END, has_block, put_block, take_block};
+pub use block::{has_block, put_block, take_block};
 use block::{inside_block, replace_block};
 pub use json::{
     Document, Found, NO_FILE, put_entry, put_marked_member, put_member, take_entry,

@@ -62,7 +62,6 @@ impl Run for Args {
             address: self.address.clone(),
             dry_run: self.dry_run.into(),
             files_only: self.files_only,
-            session: None,
             issue_id: None,
             force: self.force.into(),
             hop: self.hop,

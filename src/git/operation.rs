@@ -48,6 +48,7 @@ pub struct OperationState {
 
 impl OperationState {
     /// True when there is nothing to put back.
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.refs.is_empty()
     }

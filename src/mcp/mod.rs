@@ -23,5 +23,4 @@ mod tools;
 mod transport;
 
 pub use call::answer;
-pub use schema::listing;
 pub use server::serve;

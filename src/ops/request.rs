@@ -86,8 +86,6 @@ pub struct Travel {
     pub dry_run: DryRun,
     /// Leave HEAD and index alone.
     pub files_only: bool,
-    /// The caller's session.
-    pub session: Option<String>,
     /// The issue it is for.
     pub issue_id: Option<String>,
     /// Go on where the workspace is `/`, `$HOME` or above.

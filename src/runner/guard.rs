@@ -1,6 +1,6 @@
 //! The process between `tw` and a run's command. See [`super`] for what it promises.
 //!
-//! Its input is a line of JSON, the [`Job`], and then a byte for each wish (`STOP`, `KILL`); the end of its input is the death of
+//! Its input is a line of JSON, the [`Job`], and then a byte (`STOP`) when it is to end; the end of its input is the death of
 //! `tw`. Its output is one `Answer`. It does one thing at a time, in one thread: it waits for input, for output of the command, for
 //! the end of a child, or for the next moment at which it has to do something.
 
@@ -25,8 +25,6 @@ use crate::git::fs::open_dir;
 
 /// Asks the run to end.
 pub(super) const STOP: u8 = b't';
-/// Ends it at once.
-pub(super) const KILL: u8 = b'k';
 
 /// How long what a command started may take to end after it before it counts as left behind.
 const LINGER: Duration = Duration::from_millis(500);
@@ -266,13 +264,9 @@ impl Guard {
     }
 
     fn follow(&mut self, wishes: &[u8]) {
-        for wish in wishes {
+        if !wishes.is_empty() {
             self.why.get_or_insert(End::Stopped);
-            if *wish == KILL {
-                self.kill_all();
-            } else {
-                self.end_all();
-            }
+            self.end_all();
         }
     }
 

@@ -138,19 +138,10 @@ pub struct Control(Arc<Mutex<Option<ChildStdin>>>);
 impl Control {
     /// Asks the run to end: TERM, later KILL.
     pub fn stop(&self) {
-        self.say(guard::STOP);
-    }
-
-    /// Kills all of the run.
-    pub fn kill(&self) {
-        self.say(guard::KILL);
-    }
-
-    fn say(&self, word: u8) {
         let mut pipe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pipe) = pipe.as_mut() {
             // A guard that is gone has nothing left to end.
-            let _ = pipe.write_all(&[word]).and_then(|()| pipe.flush());
+            let _ = pipe.write_all(&[guard::STOP]).and_then(|()| pipe.flush());
         }
     }
 

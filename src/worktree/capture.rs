@@ -24,7 +24,7 @@ use crate::work::{Work, count};
 
 pub use sink::{HashOnly, Sink};
 use trees::set_dirty;
-pub use trees::{KnownTrees, SeeTree, build_trees, take_known_trees};
+pub use trees::{KnownTrees, build_trees, take_known_trees};
 
 /// Files up to this size are read whole; larger ones are streamed.
 const WHOLE: u64 = 4 << 20;

@@ -217,14 +217,6 @@ impl Globs {
         self.fingerprint
     }
 
-    /// Whether some glob could hide a tracked path. When none could, tracked files need not be judged.
-    pub fn may_hide_tracked(&self) -> bool {
-        let hides = |(effect, _): &(Effect, bool)| matches!(effect, Effect::Exclude(by) if by.hides_tracked());
-        [&self.names, &self.paths]
-            .iter()
-            .any(|part| part.effects.iter().any(hides))
-    }
-
     /// The strongest globs that match `path` itself, not a directory above it. Whether it is tracked does not count yet.
     pub fn hits(&self, path: &[u8], is_dir: bool) -> Hits {
         let mut hits = Hits::default();

@@ -175,23 +175,6 @@ fn a_run_can_be_stopped_from_elsewhere() {
 }
 
 #[test]
-fn a_second_wish_kills_at_once() {
-    let place = Place::new();
-    let running = place
-        .job("trap '' TERM; echo $$ >pid; while :; do sleep 0.05; done")
-        .start(Path::new(TW))
-        .unwrap();
-    let pid = place.pid("pid");
-    let control = running.control();
-    let waiting = std::thread::spawn(move || running.wait().unwrap());
-    let begun = Instant::now();
-    control.stop();
-    control.kill();
-    assert_eq!(waiting.join().unwrap().end, End::Stopped);
-    assert!(begun.elapsed() < Duration::from_secs(8) && !runs(pid));
-}
-
-#[test]
 fn a_run_that_is_dropped_is_over() {
     let place = Place::new();
     let script = "trap '' TERM; setsid sleep 100 & echo $! >far; echo $$ >near; wait; sleep 100";

@@ -349,8 +349,8 @@ mod tests {
         let made = put_toml(mine, BODY).expect("valid");
         let other = "[mcp_servers.other]\ncommand = \"other\"\n";
         let mixed = made.replace(
-            super::super::END,
-            &format!("\n{other}{}", super::super::END),
+            super::super::block::END,
+            &format!("\n{other}{}", super::super::block::END),
         );
         let left = take_toml(&mixed).expect("valid");
         assert_eq!(left, format!("{mine}{other}"));

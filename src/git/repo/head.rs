@@ -81,11 +81,6 @@ impl Head {
         }
     }
 
-    /// The object that HEAD or its ref names: the tag, or the commit.
-    pub fn target(&self) -> Option<Oid> {
-        self.tag.or(self.oid)
-    }
-
     /// On a ref, which was followed to this; what cannot be read there is a broken one.
     fn at_ref(reference: String, resolved: Result<Option<Oid>>, symlink: bool) -> Result<Self> {
         let (oid, broken) = match resolved {

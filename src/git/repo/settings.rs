@@ -91,11 +91,6 @@ impl Repo {
         self.config.entry(key).map(ConfigEntry::int).transpose()
     }
 
-    /// The strongest value of a key as a path: `~/` is the user's home, a relative one starts at the working tree.
-    pub fn config_path(&self, key: &str) -> Result<Option<PathBuf>> {
-        Ok(self.config.path(key).map(|path| self.root.join(path)))
-    }
-
     /// `core.fileMode`: whether the executable bit counts.
     pub fn file_mode(&self) -> Result<bool> {
         Ok(self.config_bool("core.fileMode")?.unwrap_or(true))
@@ -109,11 +104,6 @@ impl Repo {
     /// `core.ignoreCase`.
     pub fn ignore_case(&self) -> Result<bool> {
         Ok(self.config_bool("core.ignoreCase")?.unwrap_or(false))
-    }
-
-    /// `core.precomposeUnicode`.
-    pub fn precompose_unicode(&self) -> Result<bool> {
-        Ok(self.config_bool("core.precomposeUnicode")?.unwrap_or(false))
     }
 
     /// `core.excludesFile`, else the user's `git/ignore`. It need not exist.

@@ -17,7 +17,6 @@ mod request;
 mod start;
 mod verify;
 
-pub use super::approval::{approve, fingerprint};
 pub use apply::apply;
 pub use close::{close, reopen};
 pub use comment::comment;

@@ -346,12 +346,6 @@ pub fn move_note(draft: &mut Draft, to: Oid) -> Result<()> {
     draft.put(to, json)
 }
 
-/// Adds sentences to those that an error or answer has already.
-pub fn extended(mut notices: Vec<String>, more: impl IntoIterator<Item = String>) -> Vec<String> {
-    notices.extend(more);
-    notices
-}
-
 /// A field of JSON from outside, which may be missing or null.
 pub fn text_field(json: &crate::store::records::Json, name: &str) -> Result<Option<String>> {
     match json.get(name) {

@@ -26,7 +26,7 @@ use crate::store::state::State;
 
 pub use super::caller::{Caller, Via, caller, caller_or_ended};
 pub use end::{children, end, find};
-pub use start::{TRIGGER, start, start_of_event};
+pub use start::{start, start_of_event};
 
 /// Who starts a session, and how much may be done for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

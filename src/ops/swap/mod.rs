@@ -33,7 +33,6 @@ pub mod undo_log;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-pub use blobs::Blobs;
 use goal::Goal;
 pub use prepare::{Prepared, prepare};
 use run::SwapRun;

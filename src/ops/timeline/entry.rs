@@ -97,6 +97,7 @@ pub(super) enum Source {
 
 impl Entry {
     /// An entry that says nothing yet.
+    #[cfg(test)]
     pub fn bare(kind: EntryKind, id: &str) -> Self {
         Self::new(kind, id.to_owned(), Source::Issue)
     }

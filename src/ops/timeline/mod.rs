@@ -40,7 +40,7 @@ use talks::Talks;
 
 pub use changes::{Counts, PathPatch};
 pub use entry::{Entry, EntryKind};
-pub use filter::{Filter, pattern, time, time_since};
+pub use filter::{Filter, time, time_since};
 
 /// What may be an entry of the kinds that are wanted.
 fn record_kinds(filter: &Filter) -> Vec<IdKind> {

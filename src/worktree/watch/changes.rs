@@ -190,11 +190,6 @@ impl Changes {
         }
     }
 
-    /// A directory may have changed, whatever the events say.
-    pub fn doubt(&mut self, dir: &[u8]) {
-        self.mark(dir.to_vec(), Reach::Names);
-    }
-
     /// Files that another one knows to be open are open still.
     pub fn take_open(&mut self, other: &mut Self) {
         self.open.append(&mut other.open);
