@@ -36,8 +36,6 @@ pub struct HookEvent {
     pub parent: Option<String>,
     /// The tool, in tool events.
     pub tool: Option<ToolUse>,
-    /// What the model said last, at a stop; the file may not have it yet.
-    pub last_message: Option<String>,
     /// The whole payload.
     pub payload: Value,
 }
@@ -242,14 +240,6 @@ fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {
         source: first(&payload, &["source", "reason", "trigger"]),
         parent,
         tool: tool(&payload),
-        last_message: first(
-            &payload,
-            &[
-                "last_assistant_message",
-                "last-assistant-message",
-                "prompt_response",
-            ],
-        ),
         payload,
     }
 }
@@ -398,7 +388,6 @@ mod tests {
             (event.session_id.as_deref(), event.prompt.as_deref()),
             (Some("t"), Some("b"))
         );
-        assert_eq!(event.last_message.as_deref(), Some("done"));
         let null = json!({"session_id": "s", "transcript_path": null, "source": "startup"});
         let event = parsed("codex", Some("SessionStart"), &null);
         assert_eq!(

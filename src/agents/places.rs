@@ -22,6 +22,7 @@ pub struct Places {
 
 impl Places {
     /// A home directory and no variables.
+    #[cfg(test)]
     pub fn new(home: Option<PathBuf>) -> Self {
         Self {
             home,
@@ -30,6 +31,7 @@ impl Places {
     }
 
     /// The same with a variable set.
+    #[cfg(test)]
     #[must_use]
     pub fn with_var(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.vars.insert(name.into(), value.into());

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::fork::{destination, new_session_id, plan_fork, validate_fork, write_fork};
+use super::fork::{destination, new_session_id, plan_fork, validate_fork};
+use super::testing::write_fork;
 use super::transcript::{Cut, Detail, Transcript};
 use crate::env::Moment;
 

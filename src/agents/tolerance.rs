@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use self::sessions::{AGENTS, document};
-use super::fork::{destination, new_session_id, plan_fork, write_fork};
+use super::fork::{destination, new_session_id, plan_fork};
+use super::testing::write_fork;
 use super::transcript::{Cut, Detail, Transcript};
 use super::{by_name, read};
 use crate::env::Moment;

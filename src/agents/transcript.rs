@@ -279,13 +279,6 @@ impl Transcript {
             .min_by_key(|prompt| prompt.position.offset)
     }
 
-    /// The prompt whose cut or own record is at exactly `offset`.
-    pub fn prompt_at(&self, offset: u64) -> Option<&Prompt> {
-        self.held()
-            .find(|(prompt, cut)| prompt.position.offset == offset || cut.position.offset == offset)
-            .map(|(prompt, _)| prompt)
-    }
-
     /// The last place at or before `offset` where no tool call is open; `None` before the first prompt, where there is
     /// nothing to fork.
     pub fn cut_at(&self, offset: u64) -> Option<&Cut> {
@@ -416,7 +409,6 @@ mod tests {
         );
         assert_eq!(sample.prompt_from(11).map(|prompt| prompt.index), Some(1));
         assert_eq!(sample.prompt_from(51), None);
-        assert_eq!(sample.prompt_at(10).map(|prompt| prompt.index), Some(0));
         assert_eq!(sample.title(), Some("prompt 0"));
     }
 }

@@ -37,7 +37,6 @@ pub struct Git<'a> {
     repo: &'a Repo,
     args: Vec<OsString>,
     stdin: Vec<u8>,
-    index: Option<OsString>,
 }
 
 /// What a finished git left.
@@ -58,7 +57,6 @@ impl<'a> Git<'a> {
             repo,
             args: Vec::new(),
             stdin: Vec::new(),
-            index: None,
         }
     }
 
@@ -78,12 +76,6 @@ impl<'a> Git<'a> {
     /// Gives git this on stdin. Without, stdin is empty.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = bytes.into();
-        self
-    }
-
-    /// Uses another index file than the worktree's own.
-    pub fn index_file(mut self, path: &Path) -> Self {
-        self.index = Some(path.as_os_str().to_owned());
         self
     }
 
@@ -117,9 +109,6 @@ impl<'a> Git<'a> {
 
     fn command(&self) -> Command {
         let mut command = scrubbed(self.repo.env(), self.repo.git_dir());
-        if let Some(index) = &self.index {
-            command.env("GIT_INDEX_FILE", index);
-        }
         command
             .arg(option("--work-tree=", self.repo.worktree_root()))
             .args(&self.args)
@@ -306,20 +295,5 @@ mod tests {
         assert!(!mark.exists());
         test.git(&["update-ref", "refs/heads/third", "HEAD"]);
         assert!(mark.exists(), "the hook works when git is asked plainly");
-    }
-
-    #[test]
-    fn another_index_file_leaves_the_own_one_alone() {
-        let test = TestRepo::new();
-        test.write("a", "1");
-        let repo = test.open();
-        let other = test.dir().join(".git/other-index");
-        Git::new(&repo)
-            .index_file(&other)
-            .args(["add", "a"])
-            .run()
-            .expect("added");
-        assert!(other.exists());
-        assert!(!repo.index_path().exists());
     }
 }

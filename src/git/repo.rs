@@ -145,11 +145,6 @@ impl Repo {
         self.index.clone()
     }
 
-    /// Where the repository's own objects are, alternates not counted.
-    pub fn objects_dir(&self) -> PathBuf {
-        self.common_dir.join("objects")
-    }
-
     /// Its refs, as this worktree sees them.
     pub fn refs(&self) -> &Refs {
         &self.refs

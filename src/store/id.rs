@@ -261,11 +261,6 @@ impl IssueId {
         text.strip_prefix("i_").and_then(Stamp::parse).map(Self)
     }
 
-    /// The six random characters.
-    pub fn tail(&self) -> &str {
-        self.0.tail.as_str()
-    }
-
     /// When it was reported, to the second.
     pub fn time(&self) -> Moment {
         self.0.time()

@@ -162,7 +162,6 @@ pub struct Globs {
     leads: Part,
     /// Paths that are brought back whatever leaves them out.
     shown: BTreeSet<Vec<u8>>,
-    warnings: Vec<String>,
     fingerprint: [u8; 20],
 }
 
@@ -173,8 +172,7 @@ enum Effect {
 }
 
 impl Globs {
-    /// Takes the globs in. Of the team's, those that cannot be read or that match everything are left aside with a
-    /// warning.
+    /// Takes the globs in. Of the team's, those that cannot be read or that match everything are left aside; [`Check`] says which.
     ///
     /// # Errors
     /// `INVALID_CONFIG` naming the first other glob that cannot be read.
@@ -205,11 +203,6 @@ impl Globs {
     /// Brings these paths back from now on, whatever leaves them out.
     pub fn show(&mut self, paths: BTreeSet<Vec<u8>>) {
         self.shown = paths;
-    }
-
-    /// What was left aside of the team's globs.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 
     /// Equal for equal globs of equal weight; changes when any verdict might, but for what [`show`](Self::show) brings back.

@@ -1,7 +1,7 @@
 //! Forks: a new session file that holds a conversation up to a cut, beside the one that goes on untouched.
 //!
-//! A [`ForkPlan`] names the lines to keep and the ids that must change in them; it reads, never writes. [`write_fork`]
-//! writes all to temporary names, has [`validate_fork`] check what was written, and only then puts it in place, never over
+//! A [`ForkPlan`] names the lines to keep and the ids that must change in them; it reads, never writes. [`stage_fork`]
+//! writes all to temporary names, has [`validate_fork`] check what was written, and only then [`StagedFork::place`] puts it in place, never over
 //! anything. Kept lines are copied byte for byte but for those ids. Sequence: plan → write → validate → offer.
 //! What an agent's forks keep and what the validator must know of its files is in the agent's own folder.
 
@@ -25,7 +25,7 @@ use super::transcript::{Cut, Tokens, Transcript};
 pub(in crate::agents) use companion::Companion;
 pub use ids::new_session_id;
 pub use validate::{Validation, validate_fork};
-pub use write::{DeadFork, StagedFork, dead_forks, stage_fork, write_fork};
+pub use write::{DeadFork, StagedFork, dead_forks, stage_fork};
 
 /// A path of keys to a value in a record.
 pub type KeyPath = &'static [&'static str];
@@ -137,8 +137,6 @@ pub struct ForkPlan {
     pub agent: &'static str,
     /// The file that is forked.
     pub source: PathBuf,
-    /// The session that is forked.
-    pub session_id: String,
     /// Where it is cut.
     pub cut: Cut,
     /// Neutral messages that the fork keeps.
@@ -252,7 +250,6 @@ impl Draft {
         ForkPlan {
             agent: transcript.agent,
             source: transcript.path.clone(),
-            session_id: transcript.session_id.clone(),
             cut: *cut,
             messages_kept,
             messages_discarded: all.saturating_sub(messages_kept),

@@ -17,15 +17,6 @@ use crate::git::process::Maker;
 /// What a temporary name has after the session's id; then who writes it.
 const TEMP: &str = ".tw-tmp-";
 
-/// Writes the fork of `plan` as session `new_id` at `dest` (a file, or the session's directory for agents that keep one),
-/// checks it, and puts it in place. The original is only read. On any error nothing is left behind.
-///
-/// # Errors
-/// `WOULD_OVERWRITE` when something is at `dest`; `VERIFY_FAILED` when what was written does not pass the validator.
-pub fn write_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<ForkOutcome> {
-    stage_fork(plan, new_id, dest)?.place()
-}
-
 /// A fork that was written under a temporary name and checked. Dropped, it goes again.
 pub struct StagedFork {
     plan: ForkPlan,
@@ -35,10 +26,11 @@ pub struct StagedFork {
     validation: Validation,
 }
 
-/// Writes the fork of `plan` under a temporary name beside `dest` and checks it.
+/// Writes the fork of `plan` as session `new_id` under a temporary name beside `dest` (a file, or the session's directory for
+/// agents that keep one) and checks it. The original is only read. On any error nothing is left behind.
 ///
 /// # Errors
-/// As [`write_fork`].
+/// `WOULD_OVERWRITE` when something is at `dest`; `VERIFY_FAILED` when what was written does not pass the validator.
 pub fn stage_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<StagedFork> {
     if std::fs::symlink_metadata(dest).is_ok() {
         return Err(in_the_way(dest));

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::agents::fork::{destination, plan_fork, write_fork};
+use crate::agents::fork::{destination, plan_fork};
 use crate::agents::read;
-use crate::agents::testing::prompts;
+use crate::agents::testing::{prompts, write_fork};
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::env::Moment;
 use crate::error::Code;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::agents::fork::{destination, plan_fork, write_fork};
+use crate::agents::fork::{destination, plan_fork};
 use crate::agents::read;
-use crate::agents::testing::prompts;
+use crate::agents::testing::{prompts, write_fork};
 use crate::agents::transcript::{Detail, Shrink, Transcript};
 use crate::env::Moment;
 

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::agents::fork::{destination, new_session_id, plan_fork, validate_fork, write_fork};
+use crate::agents::fork::{destination, new_session_id, plan_fork, validate_fork};
 use crate::agents::read;
-use crate::agents::testing::{cut, prompts};
+use crate::agents::testing::{cut, prompts, write_fork};
 use crate::agents::transcript::{Cut, Detail, Role, Transcript};
 use crate::env::Moment;
 use crate::error::Code;

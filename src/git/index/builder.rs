@@ -1,6 +1,6 @@
 //! Making an index from entries in any order, or changing one that was read.
 
-use super::{CacheTree, Entry, Index, split};
+use super::{Entry, Index, split};
 use crate::error::Result;
 use crate::git::ObjectFormat;
 
@@ -65,7 +65,8 @@ impl Builder {
     }
 
     /// Sets the cache tree, after the last change of entries. It must tell the truth: git writes commits from it.
-    pub fn set_cache_tree(&mut self, tree: Option<CacheTree>) {
+    #[cfg(test)]
+    pub fn set_cache_tree(&mut self, tree: Option<super::CacheTree>) {
         self.index.cache_tree = tree;
     }
 
@@ -78,7 +79,7 @@ impl Builder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Oid;
+    use super::super::{CacheTree, Oid};
     use super::*;
 
     fn entry(byte: u8, stage: u8) -> Entry {

@@ -26,6 +26,7 @@ pub struct CacheTree {
 
 impl CacheTree {
     /// A directory whose tree is known.
+    #[cfg(test)]
     pub fn of(entries: u32, oid: Oid) -> Self {
         Self {
             valid: Some(Valid { entries, oid }),

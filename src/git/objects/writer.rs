@@ -73,10 +73,6 @@ impl From<PutError> for Error {
 /// What a writer did.
 #[derive(Debug)]
 pub struct Written {
-    /// Objects that did not exist before.
-    pub new_objects: u64,
-    /// Bytes that they take on disk: loose files, or the pack without its idx.
-    pub new_bytes: u64,
     /// Objects that existed, sorted. To be looked up once more when a ref holds them.
     pub reused: Vec<Oid>,
     /// Objects that were written, sorted.
@@ -197,7 +193,7 @@ impl<'a> ObjectWriter<'a> {
         put
     }
 
-    /// Objects written so far, and the bytes they take on disk.
+    /// Objects written so far, and the bytes they take on disk: loose files, or the pack without its checksum and idx.
     pub fn count(&self) -> (u64, u64) {
         let fates = locked(&self.fates);
         let written = fates
@@ -224,11 +220,8 @@ impl<'a> ObjectWriter<'a> {
             .pack
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        let mut new_bytes = self.loose_bytes.into_inner();
         let pack = match (pack, self.mode) {
             (Some(pack), WriteMode::Pack { keep_note, sync }) if !pack.is_empty() => {
-                // And the checksum at its end.
-                new_bytes += pack.size() + self.store.format().width() as u64;
                 let own = self.store.own();
                 let kept = pack.install(&self.target, own, &keep_note, sync);
                 Some(kept.context(|| cannot_write(self.store))?)
@@ -247,12 +240,9 @@ impl<'a> ObjectWriter<'a> {
             oids.sort_unstable();
             oids
         };
-        let written = with(Fate::Written);
         Ok(Written {
-            new_objects: written.len() as u64,
-            new_bytes,
             reused: with(Fate::Reused),
-            written,
+            written: with(Fate::Written),
             pack,
         })
     }

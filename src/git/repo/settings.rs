@@ -86,11 +86,6 @@ impl Repo {
         self.config.bool(key)
     }
 
-    /// The strongest value of a key as a number, with git's `k`, `m`, `g`.
-    pub fn config_int(&self, key: &str) -> Result<Option<i64>> {
-        self.config.entry(key).map(ConfigEntry::int).transpose()
-    }
-
     /// `core.fileMode`: whether the executable bit counts.
     pub fn file_mode(&self) -> Result<bool> {
         Ok(self.config_bool("core.fileMode")?.unwrap_or(true))

@@ -1,4 +1,4 @@
-//! From the config's text to globs ready to compile: checks, weights, warnings and the fingerprint.
+//! From the config's text to globs ready to compile: checks, weights and the fingerprint.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,6 @@ impl Builder {
                 paths: Part::default(),
                 leads: Part::default(),
                 shown: BTreeSet::new(),
-                warnings: Vec::new(),
                 fingerprint: [0; 20],
             },
             hasher,
@@ -56,10 +55,7 @@ impl Builder {
                 self.hash(text, effect);
                 self.keep(read, effect);
             }
-            Err(reason) if is_team => {
-                let warning = format!("glob '{text}' of the team's config is ignored: {reason}");
-                self.globs.warnings.push(warning);
-            }
+            Err(_) if is_team => {}
             Err(reason) => {
                 let message = format!("invalid glob '{text}': {reason}");
                 return Err(Error::new(Code::InvalidConfig, message));
