@@ -31,6 +31,21 @@ const SETTINGS: [&str; 11] = [
     "submodule.recurse=false",
 ];
 
+/// What names a repository to git, beside options and the current directory: what a hook is told of the one that it belongs to.
+pub const NAMES_A_REPOSITORY: [&str; 11] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_QUARANTINE_PATH",
+];
+
 /// One run of git in a repository.
 #[must_use = "nothing happens before `run` or `output`"]
 pub struct Git<'a> {

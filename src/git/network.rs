@@ -11,28 +11,13 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::Oid;
-use super::command::{Output, run_child, said_by};
+use super::command::{NAMES_A_REPOSITORY, Output, run_child, said_by};
 use super::depot::Depot;
 use super::repo::Repo;
 use crate::error::{Code, Error, Result};
 
 /// What a fetch may write into one file, in blocks of 512 bytes (of 1,024 in some shells): 256 MiB.
 const LARGEST_FILE: u32 = 512 * 1024;
-
-/// What names a repository to git: the one that `tw` works in is named by an option.
-const NAMES_A_REPOSITORY: [&str; 11] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_COMMON_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_SHALLOW_FILE",
-    "GIT_GRAFT_FILE",
-    "GIT_QUARANTINE_PATH",
-];
 
 /// Settings for every run. What comes stays in the one pack that it came in, of which the size is bounded; nobody else tidies the depot up.
 const SETTINGS: [&str; 12] = [

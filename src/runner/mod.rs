@@ -11,6 +11,7 @@
 pub mod descendants;
 pub mod guard;
 pub mod log;
+pub mod program;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};

@@ -388,6 +388,62 @@ fn git_s_variables_of_a_hook_do_not_mislead() {
     sandbox.assert_sound();
 }
 
+/// A receive hook is told of objects that are nobody's yet.
+#[test]
+fn what_a_hook_is_told_of_its_repository_reaches_no_command_that_we_run() {
+    let sandbox = Sandbox::new();
+    crate::trip::snapshot(&sandbox);
+    let reported = sandbox.json([
+        "issue",
+        "report",
+        "--snapshot",
+        "latest",
+        "--symptom",
+        "s",
+        "--task-context",
+        "t",
+        "--success-criteria",
+        "c",
+    ]);
+    let id = reported["issue_id"].as_str().unwrap();
+    let nowhere = sandbox.root().join("nowhere");
+    let names = [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_COMMON_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_NAMESPACE",
+        "GIT_PREFIX",
+        "GIT_SHALLOW_FILE",
+        "GIT_QUARANTINE_PATH",
+    ];
+    let in_hook = |words: &[&str]| {
+        let mut command = sandbox.tw_command();
+        command.args(words);
+        for name in names {
+            command.env(name, &nowhere);
+        }
+        let output = command.output().unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        document
+    };
+    let check = format!("printenv {}; git cat-file -e HEAD", names.join(" "));
+    let verified = in_hook(&["--json", "issue", "verify", id, "--", &check]);
+    assert_eq!(verified["output_tail"], "", "{verified}");
+    assert_eq!(verified["exit_status"], 0, "{verified}");
+    let tried = in_hook(&[
+        "--json",
+        "try",
+        "-n",
+        "1",
+        "--",
+        &format!("! printenv {}", names.join(" ")),
+    ]);
+    assert_eq!(tried["runs"][0]["exit_status"], 0, "{tried}");
+}
+
 #[test]
 fn foreign_variables_do_not_mislead() {
     let sandbox = Sandbox::new();

@@ -5,7 +5,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,6 +14,7 @@ use super::{ContextLog, LogFile};
 use crate::agents::context_log::{self as log, Cut, Log};
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::json::{self, Text};
+use crate::runner::program::shell;
 use crate::store::context::Old;
 
 /// Where the summary comes from.
@@ -144,17 +145,8 @@ fn waits(call: &str) -> Error {
 /// Runs the summarizer. Its standard error is the caller's.
 fn summarize(line: &str, dir: &Path, text: String) -> Result<String> {
     let what = || format!("cannot run the summarizer '{line}'");
-    let mut process = Command::new("sh");
-    process
-        .arg("-c")
-        .arg(line)
-        .current_dir(dir)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
-    // Started from a git hook, it would work in that hook's repository and index.
-    for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX"] {
-        process.env_remove(name);
-    }
+    let mut process = shell(line, dir);
+    process.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = process.spawn().context(what)?;
     let stdin = child.stdin.take();
     // It may answer before it has read everything, or never read at all.

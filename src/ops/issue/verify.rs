@@ -8,7 +8,7 @@
 
 use std::io::{PipeReader, Read as _};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use crate::ops::approval;
 use crate::ops::issues::{desk, find, load, update};
 use crate::ops::redaction::Redacting;
 use crate::redact;
+use crate::runner::program::shell;
 use crate::store::Store;
 use crate::store::id::IssueId;
 use crate::store::issue::{self, Issue, Run};
@@ -191,18 +192,11 @@ fn run(ctx: &Context<'_>, command: &str) -> Result<issue::Verify> {
     let what = || "cannot run the check".to_owned();
     let (reader, writer) = std::io::pipe().context(what)?;
     let begun = Instant::now();
-    let mut process = Command::new("sh");
+    let mut process = shell(command, ctx.repo.worktree_root());
     process
-        .arg("-c")
-        .arg(command)
-        .current_dir(ctx.repo.worktree_root())
         .stdin(Stdio::null())
         .stdout(writer.try_clone().context(what)?)
         .stderr(writer);
-    // Started from a git hook, it would work in that hook's repository and index.
-    for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX"] {
-        process.env_remove(name);
-    }
     let mut child = process.spawn().context(what)?;
     // Our ends of the pipe go, or its end would never be seen.
     drop(process);

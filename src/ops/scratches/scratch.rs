@@ -12,6 +12,7 @@ use super::{NAMED, Purpose, make, remove, some_of, trash};
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::command::NAMES_A_REPOSITORY;
 use crate::git::pinned::{PinnedDir, Standing};
 use crate::git::tree::Node;
 use crate::ops::Context;
@@ -179,20 +180,17 @@ impl<'a> Scratch<'a> {
         if let Some(port) = free_ports(slot) {
             env.push(("TW_PORT".into(), port.to_string().into()));
         }
-        let not_here = [
-            "GIT_DIR",
-            "GIT_INDEX_FILE",
-            "GIT_WORK_TREE",
-            "GIT_PREFIX",
-            "OLDPWD",
-        ];
         Job {
             words,
             dir: self.dir().to_owned(),
             dir_numbers: Some(self.dir.numbers()),
             env,
-            // Started from a git hook, it would work in that hook's repository and index.
-            without: not_here.map(OsString::from).to_vec(),
+            // Started from a git hook, it would work in that hook's repository, index and objects.
+            without: NAMES_A_REPOSITORY
+                .into_iter()
+                .chain(["OLDPWD"])
+                .map(OsString::from)
+                .collect(),
             timeout,
             log,
         }
