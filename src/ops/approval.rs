@@ -10,7 +10,9 @@ use sha2::{Digest, Sha256};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Durable};
 use crate::git::hex::hex;
+use crate::redact;
 use crate::store::Store;
+use crate::store::id::IssueId;
 use crate::text::command_line;
 
 /// The file in the common `timewarp` directory.
@@ -52,6 +54,30 @@ pub fn approve(store: &Store, command: &str) -> Result<()> {
     bytes.extend_from_slice(digest(command).as_bytes());
     bytes.push(b'\n');
     fs::write_atomic(&path, &bytes, Durable::No)
+}
+
+/// What to do about a command that redaction changed.
+pub const UNREDACTED: &str = "let it read the secret from the environment or a file, and give it anew with 'tw issue edit ISSUE --verify COMMAND'";
+
+/// Refuses the verify command of an issue unless it was approved.
+///
+/// # Errors
+/// `NOT_APPROVED` with the command, and the hash that allows it; of one that redaction changed, what else to do.
+pub fn check_of_issue(store: &Store, id: IssueId, command: &str) -> Result<()> {
+    if is_approved(store, command)? {
+        return Ok(());
+    }
+    let hash = fingerprint(command);
+    let hint = if command.contains(redact::MARK) {
+        format!("it was redacted: {UNREDACTED}")
+    } else {
+        format!("when it is harmless: tw issue verify {id} --allow {hash}")
+    };
+    let message = format!("the verify command was not approved on this machine: {command}");
+    Err(Error::new(Code::NotApproved, message)
+        .hint(hint)
+        .detail("command", command)
+        .detail("verify_hash", hash))
 }
 
 /// Lets commands run that a person has typed here, and refuses others unless they were approved.

@@ -1194,6 +1194,35 @@ fn an_issue_from_elsewhere_runs_nothing_that_was_not_approved_here() {
     assert_eq!(sandbox.json(["try", "list"])["tries"], json!([]));
 }
 
+/// Nobody can allow it: as it stands it is not what was meant.
+#[test]
+fn a_check_that_redaction_changed_is_said_to_be_no_use() {
+    let sandbox = checked();
+    crate::trip::snapshot(&sandbox);
+    let reported = sandbox.json([
+        "issue",
+        "report",
+        "--snapshot",
+        "latest",
+        "--symptom",
+        "s",
+        "--task-context",
+        "t",
+        "--success-criteria",
+        "c",
+        "--verify",
+        "test \"$(cat key)\" = password=hunter2",
+    ]);
+    let id = reported["issue_id"].as_str().unwrap();
+    let (error, _) = sandbox.json_error(["try", id, "-n", "1", "--", "true"]);
+    assert_eq!(error["code"], "NOT_APPROVED");
+    let hint = error["hint"].as_str().unwrap();
+    assert!(
+        hint.contains("redacted") && !hint.contains("--allow"),
+        "{hint}"
+    );
+}
+
 #[test]
 fn ctrl_c_ends_the_runs_and_keeps_what_they_made() {
     let sandbox = checked();

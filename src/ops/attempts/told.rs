@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use crate::agents::by_name;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::ops::approval;
 use crate::ops::tries::{Status, TryRun};
 use crate::store::Store;
@@ -34,21 +34,12 @@ pub fn agent_words(name: &str, args: &[String], issue: &Issue) -> Result<Vec<OsS
 /// The issue's own check. None: it has none.
 ///
 /// # Errors
-/// `NOT_APPROVED` with the hash that allows it.
+/// As [`approval::check_of_issue`].
 pub fn approved_check(store: &Store, issue: &Issue) -> Result<Option<String>> {
     let Some(command) = issue.verify_command.clone() else {
         return Ok(None);
     };
-    if !approval::is_approved(store, &command)? {
-        let (id, hash) = (issue.id, approval::fingerprint(&command));
-        let message = format!("the verify command was not approved on this machine: {command}");
-        return Err(Error::new(Code::NotApproved, message)
-            .hint(format!(
-                "when it is harmless: tw issue verify {id} --allow {hash}"
-            ))
-            .detail("command", command)
-            .detail("verify_hash", hash));
-    }
+    approval::check_of_issue(store, issue.id, &command)?;
     Ok(Some(command))
 }
 

@@ -18,7 +18,6 @@ use crate::ops::Context;
 use crate::ops::approval;
 use crate::ops::issues::{desk, find, load, update};
 use crate::ops::redaction::Redacting;
-use crate::redact;
 use crate::runner::program::shell;
 use crate::store::Store;
 use crate::store::id::IssueId;
@@ -151,13 +150,11 @@ pub(super) fn changed_by_redaction(given: Option<&str>, kept: Option<&str>) -> O
     let is_changed = given.is_some_and(|given| kept.is_some_and(|kept| kept != given));
     is_changed.then(|| {
         format!(
-            "the verify command holds what looks like a secret, was redacted and cannot run as it stands: {WAY_OUT}"
+            "the verify command holds what looks like a secret, was redacted and cannot run as it stands: {}",
+            approval::UNREDACTED
         )
     })
 }
-
-/// What to do about a command that redaction changed.
-const WAY_OUT: &str = "let it read the secret from the environment or a file, and give it anew with 'tw issue edit ISSUE --verify COMMAND'";
 
 /// The command to run, which may run here.
 fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Result<String> {
@@ -170,20 +167,10 @@ fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Resul
             Error::new(Code::Usage, message).hint(format!("tw issue verify {id} -- COMMAND"))
         );
     };
-    let hash = approval::fingerprint(command);
-    if request.allow.as_deref() == Some(hash.as_str()) {
+    if request.allow == Some(approval::fingerprint(command)) {
         approval::approve(store, command)?;
-    } else if !approval::is_approved(store, command)? {
-        let message = format!("the verify command was not approved on this machine: {command}");
-        let hint = if command.contains(redact::MARK) {
-            format!("it was redacted: {WAY_OUT}")
-        } else {
-            format!("when it is harmless: tw issue verify {id} --allow {hash}")
-        };
-        return Err(Error::new(Code::NotApproved, message)
-            .hint(hint)
-            .detail("command", command.clone())
-            .detail("verify_hash", hash));
+    } else {
+        approval::check_of_issue(store, id, command)?;
     }
     Ok(command.clone())
 }
