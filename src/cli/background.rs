@@ -6,13 +6,12 @@
 //! more, detached, to do all of it; the next snapshot has it. `TW_NO_BACKGROUND` turns that off.
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 
 use crate::env::Env;
 use crate::ops::capture::seeds;
 use crate::ops::{Context, fingerprint, upkeep, workspaces};
 use crate::progress::Silent;
+use crate::runner::program::detached;
 
 /// The word by which `tw` asks itself; no command of its users.
 const WORD: &str = "__background";
@@ -35,18 +34,7 @@ fn start(context: &Context<'_>) {
     if !is_due {
         return;
     }
-    let Ok(program) = std::env::current_exe() else {
-        return;
-    };
-    let _ = Command::new(program)
-        .arg(WORD)
-        .current_dir(context.repo.worktree_root())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        // Ctrl-C at the terminal goes to the group of the command that starts this: the work goes on.
-        .process_group(0)
-        .spawn();
+    let _ = detached(context.repo.worktree_root()).arg(WORD).spawn();
 }
 
 /// Does the work when this process was started for it.

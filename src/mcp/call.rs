@@ -16,6 +16,7 @@ use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::ops::Context;
 use crate::progress::Silent;
+use crate::runner::program::own_program;
 use crate::wire;
 
 /// What is asked for.
@@ -38,8 +39,6 @@ pub struct Job {
     pub roots: Option<Vec<String>>,
 }
 
-/// This very program, also when its file has been replaced since the server started.
-const OURSELVES: &str = "/proc/self/exe";
 
 /// The end of a dead process's last words that is worth showing.
 const LAST_WORDS: usize = 500;
@@ -104,7 +103,7 @@ fn start(job: &Job, place: &Path, stop: &Stop) -> Result<Value> {
     let text = serde_json::to_vec(job)
         .map_err(std::io::Error::from)
         .context(what)?;
-    let mut command = Command::new(OURSELVES);
+    let mut command = Command::new(own_program());
     command
         .args(["mcp", "--call"])
         .stdin(Stdio::piped())

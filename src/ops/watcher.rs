@@ -4,9 +4,8 @@
 //! fails without it. One that turned itself off leaves the reason behind, and is not started by a hook until somebody did by hand.
 
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
@@ -17,6 +16,7 @@ use super::Context;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Root};
 use crate::git::{create, regular};
+use crate::runner::program::detached;
 use crate::store::Store;
 use crate::store::lock::{Owner, flock_until};
 use crate::worktree::watch::ask::{DIR, tell};
@@ -98,16 +98,9 @@ pub fn prepare(ctx: &Context<'_>, store: &Store) -> Result<()> {
 /// The system's.
 pub fn spawn(ctx: &Context<'_>, options: &Options) -> Result<Child> {
     let what = || "cannot start the watcher".to_owned();
-    let program = std::env::current_exe().context(what)?;
     let seconds = |time: Duration| format!("{}s", time.as_secs().max(1));
-    let mut command = Command::new(program);
-    command
-        .args(["watch", "--detached", "--audit", &seconds(options.audit)])
-        .current_dir(ctx.repo.worktree_root())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0);
+    let mut command = detached(ctx.repo.worktree_root());
+    command.args(["watch", "--detached", "--audit", &seconds(options.audit)]);
     if let Some(idle) = options.idle {
         command.args(["--idle", &seconds(idle)]);
     }

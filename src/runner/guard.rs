@@ -20,6 +20,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::descendants::{self, Row};
 use super::log::Log;
+use super::program::own_program;
 use super::{BECOME, End, Ended, GUARD, Job, PATIENCE};
 use crate::git::fs::open_dir;
 
@@ -427,15 +428,5 @@ fn read_job() -> std::io::Result<(Job, Vec<u8>)> {
         if count == 0 {
             return Err(ErrorKind::UnexpectedEof.into());
         }
-    }
-}
-
-/// This program, also when its file was replaced since it was started.
-pub fn own_program() -> std::path::PathBuf {
-    let running = std::path::Path::new("/proc/self/exe");
-    if running.metadata().is_ok() {
-        running.to_owned()
-    } else {
-        std::env::current_exe().unwrap_or_else(|_| "tw".into())
     }
 }

@@ -22,11 +22,10 @@ use crate::ops::Context;
 use crate::ops::open::{self, Open};
 use crate::ops::pathspec::word_of;
 use crate::ops::web::{self, Key, Subject};
+use crate::runner::program::own_program;
 use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
 
-/// This very program, also when its file has been replaced since the server started.
-const OURSELVES: &str = "/proc/self/exe";
 /// What was shown can be agreed to so long.
 const SHOWN: Duration = Duration::from_secs(600);
 /// So much that was shown is remembered.
@@ -340,7 +339,7 @@ pub fn run(shared: &Shared, words: &Words, flags: &[&str]) -> Result<Value> {
         Some((second, rest)) if verb == "issue" => (Some(second), rest),
         _ => (None, rest),
     };
-    let mut child = Command::new(OURSELVES)
+    let mut child = Command::new(own_program())
         .args(["--json", "--no-progress"])
         .arg(verb)
         .args(group)

@@ -441,7 +441,7 @@ fn what_a_hook_is_told_of_its_repository_reaches_no_command_that_we_run() {
         "--",
         &format!("! printenv {}", names.join(" ")),
     ]);
-    assert_eq!(tried["runs"][0]["exit_status"], 0, "{tried}");
+    assert_eq!(tried["runs"][0]["exit"], 0, "{tried}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use super::scratches::Slot;
 use super::tries::TryRun;
 use crate::error::Result;
 use crate::interrupt::Deferred;
-use crate::runner::guard::own_program;
+use crate::runner::program::own_program;
 use watch::Watch;
 
 /// How often an interrupt is looked for.

@@ -13,7 +13,7 @@ use crate::ops::Context;
 use crate::ops::scratches::with::With;
 use crate::ops::scratches::{Scratch, Slot};
 use crate::progress::Silent;
-use crate::runner::guard::own_program;
+use crate::runner::program::own_program;
 use crate::runner::{Control, End, Ended};
 use crate::store::id::SnapshotId;
 

@@ -8,9 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Error;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
@@ -20,6 +18,7 @@ use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_of};
 use crate::git::pinned::PinnedDir;
 use crate::git::{create, path};
+use crate::runner::program::detached;
 use crate::store::id::Tail;
 use crate::worktree::apply::set_permissions;
 
@@ -66,18 +65,10 @@ impl Trash {
     }
 
     fn start(&self) -> bool {
-        let Ok(program) = std::env::current_exe() else {
-            return false;
-        };
-        Command::new(program)
+        detached(Path::new("/"))
             .arg(WORD)
             .arg(&self.path)
             .args([self.numbers.0, self.numbers.1].map(|number| number.to_string()))
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
             .spawn()
             .is_ok()
     }
