@@ -1,7 +1,8 @@
 //! Text that somebody else wrote, on its way in and on its way to a screen.
 //!
-//! Owns the reading of JSON that strains the parser ([`foreign_json`]), which characters move a terminal instead of being seen, how they are written so that they are seen, how words become
-//! a line for a shell, how amounts are written, and the byte order mark that some editors put before a text. Promises that [`hidden`] is the inverse of [`visible`].
+//! Owns the reading of JSON that strains the parser ([`foreign_json`]), which characters move a terminal instead of being seen, how they
+//! are written so that they are seen, what names a text in a line, how words become a line for a shell, how amounts are written, and the
+//! byte order mark that some editors put before a text. Promises that [`hidden`] is the inverse of [`visible`].
 
 pub mod foreign_json;
 pub mod syntax;
@@ -16,6 +17,23 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 /// The bytes of a text without a byte order mark before it, which is no part of it.
 pub fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(MARK).unwrap_or(bytes)
+}
+
+/// The first line of a text that says something, without the space around it; empty when none does.
+pub fn first_line(text: &str) -> &str {
+    let mut lines = text.lines().map(str::trim);
+    lines.find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+/// The first line of a text that says something, in so many characters; an ellipsis says that it goes on.
+pub fn headline(text: &str, most: usize) -> String {
+    let line = first_line(text);
+    if line.chars().count() <= most {
+        return line.to_owned();
+    }
+    let mut short: String = line.chars().take(most.saturating_sub(1)).collect();
+    short.push('…');
+    short
 }
 
 /// Control characters, and the marks that turn the direction of text.
@@ -202,6 +220,13 @@ fn in_single_quotes(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_headline_is_the_first_line_that_says_something() {
+        assert_eq!(headline(" \n\t\r\n  say é \nmore", 5), "say é");
+        assert_eq!(headline("say és", 5), "say …");
+        assert_eq!(headline("\n \n", 5), "");
+    }
 
     #[test]
     fn what_is_made_visible_can_be_hidden_again() {

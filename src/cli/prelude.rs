@@ -3,7 +3,7 @@
 pub use clap::builder::ValueHint;
 
 pub use super::call::{Call, Reply, Run, reply, swapped};
-pub use super::human::text::{clean, count, number, quoted};
+pub use super::human::text::{beginning, clean, count, number, quoted};
 pub use super::human::{Human, Page, RenderOptions};
 pub(super) use super::{background, complete, flags};
 pub use crate::error::{Code, Error, Result};

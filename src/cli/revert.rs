@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 
-use crate::cli::checkpoint::first_line;
 use crate::cli::human::swap::{changes, remark, saved};
 use crate::cli::prelude::*;
 use crate::git::path::RepoPath;
@@ -104,7 +103,7 @@ fn named(page: &Page, taken: &Taken) -> String {
         let id = taken.end_snapshot_id.as_deref().unwrap_or_default();
         return format!("what {} changed", page.id(id));
     };
-    let said = first_line(prompt.prompt.as_deref().unwrap_or_default());
+    let said = beginning(prompt.prompt.as_deref().unwrap_or_default());
     let session = clean(prompt.session_id.as_deref().unwrap_or_default());
     match said.as_str() {
         "" => format!("checkpoint {n} of session {session}"),

@@ -39,7 +39,6 @@ pub struct Job {
     pub roots: Option<Vec<String>>,
 }
 
-
 /// The end of a dead process's last words that is worth showing.
 const LAST_WORDS: usize = 500;
 

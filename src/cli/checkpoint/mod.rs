@@ -103,24 +103,10 @@ fn kind(word: KindWord) -> Kind {
     }
 }
 
-/// So much of a prompt names a checkpoint in a line.
-const PROMPT_CHARS: usize = 60;
-
 /// What was asked, on one line.
 pub fn headline(checkpoint: &Checkpoint) -> String {
     let text = checkpoint.prompt.as_deref().or(checkpoint.tool.as_deref());
-    first_line(text.unwrap_or_default())
-}
-
-/// The first line of a text that says something, not longer than a prompt is shown.
-pub fn first_line(text: &str) -> String {
-    let mut lines = text.lines().map(str::trim);
-    let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
-    let mut short: String = line.chars().take(PROMPT_CHARS).collect();
-    if short.len() < line.len() {
-        short.push('…');
-    }
-    clean(&short)
+    beginning(text.unwrap_or_default())
 }
 
 impl Human for Taken {

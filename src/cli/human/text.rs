@@ -3,8 +3,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::text::is_unsafe;
 pub use crate::text::{count, number, size};
+use crate::text::{headline, is_unsafe};
 
 /// One line of text with control characters escaped, also those that reorder what is shown.
 pub fn clean(text: &str) -> String {
@@ -20,6 +20,14 @@ pub fn clean(text: &str) -> String {
         }
     }
     out
+}
+
+/// So much of a text names what it belongs to, in a line among others.
+const BEGINNING: usize = 60;
+
+/// What a text begins with, to name what it belongs to.
+pub fn beginning(text: &str) -> String {
+    clean(&headline(text, BEGINNING))
 }
 
 /// A path inside the repository as git prints it: in double quotes with C escapes when it needs them, so that it can be

@@ -26,13 +26,7 @@ pub fn lines(page: &mut Page, text: &str) {
 }
 
 fn one_line(text: &str) -> String {
-    let first = text.lines().find(|line| !line.trim().is_empty());
-    let mut line: String = clean(first.unwrap_or_default().trim());
-    if line.chars().count() > 80 {
-        line = line.chars().take(79).collect();
-        line.push('\u{2026}');
-    }
-    line
+    clean(&crate::text::headline(text, 80))
 }
 
 pub fn headline(issue: &IssueSummary, options: &RenderOptions) -> String {

@@ -2,7 +2,7 @@
 
 use super::{called, code_numbers, talk_numbers, which_prompt};
 use crate::cli::ask::Choice;
-use crate::cli::checkpoint::{first_line, headline};
+use crate::cli::checkpoint::headline;
 use crate::cli::prelude::*;
 use crate::ops::rewind::{self, Choices, Mode};
 
@@ -93,7 +93,7 @@ impl Choices {
     /// The prompt that the conversation would go back to, where the checkpoint is not named after it.
     fn other_prompt(&self) -> Option<String> {
         let part = self.conversation.as_ref()?;
-        let prompt = first_line(part.original_user_message.as_deref()?);
+        let prompt = beginning(part.original_user_message.as_deref()?);
         (prompt != headline(&self.checkpoint)).then_some(prompt)
     }
 }

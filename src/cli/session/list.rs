@@ -1,6 +1,6 @@
 //! `tw session list`.
 
-use super::{first_line, line};
+use super::line;
 use crate::cli::prelude::*;
 use crate::ops::outcome::Invalid;
 use crate::ops::session::{self, List, Listing};
@@ -65,7 +65,7 @@ fn shared_line(shared: &SharedSession, options: &RenderOptions) -> String {
         number => parts.push(count(number, "prompt")),
     }
     let title = prompts.clone().find_map(|one| one.prompt.as_deref());
-    parts.extend(shared.hint.as_deref().or(title).map(first_line));
+    parts.extend(shared.hint.as_deref().or(title).map(beginning));
     parts.push(format!("(claimed by {})", clean(&shared.claimed_by)));
     parts.join("  ")
 }
@@ -80,7 +80,7 @@ impl Human for Listing {
             if page.options.verbose {
                 for one in &shared.checkpoints {
                     let ago = page.options.ago(&one.created_at);
-                    let asked = first_line(one.prompt.as_deref().unwrap_or(&one.kind));
+                    let asked = beginning(one.prompt.as_deref().unwrap_or(&one.kind));
                     page.line(format!("  {}  {ago}  {asked}", one.checkpoint_id));
                 }
             }

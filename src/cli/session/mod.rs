@@ -63,14 +63,8 @@ pub fn line(view: &SessionView, options: &RenderOptions) -> String {
         parts.push(counted);
     }
     let title = view.talk.title.as_deref();
-    parts.extend(view.hint.as_deref().or(title).map(first_line));
+    parts.extend(view.hint.as_deref().or(title).map(beginning));
     parts.join("  ")
-}
-
-/// What a text begins with.
-pub fn first_line(text: &str) -> String {
-    let first = text.lines().next().unwrap_or_default();
-    clean(&first.chars().take(60).collect::<String>())
 }
 
 /// `3 prompts, 1 rewind, 2 files`: what there is of each.

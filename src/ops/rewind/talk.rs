@@ -15,7 +15,7 @@ use crate::ops::checkpoints::{conversation, spot};
 use crate::ops::exports::Export;
 use crate::store::checkpoint::{Checkpoint, Kind};
 use crate::store::session::{Origin, SessionRecord};
-use crate::text::typed;
+use crate::text::{headline, typed};
 
 /// So much of a prompt is named in what the future self is told.
 const PROMPT_CHARS: usize = 200;
@@ -275,12 +275,16 @@ fn pending_note(
     let mut text = format!("This conversation was rewound with 'tw rewind' to checkpoint {number}");
     let is_of_prompt = checkpoint.kind == Kind::Prompt;
     if let Some(message) = checkpoint.prompt.as_deref().filter(|_| !is_of_prompt) {
-        let _ = write!(text, " (\"{}\")", shortened(message));
+        let _ = write!(text, " (\"{}\")", headline(message, PROMPT_CHARS));
     }
     if let Some(prompt) = prompt {
         // One made in a turn, or after it, keeps that turn's prompt.
         let place = if is_of_prompt { "just before" } else { "after" };
-        let _ = write!(text, ", {place} the prompt \"{}\"", shortened(prompt));
+        let _ = write!(
+            text,
+            ", {place} the prompt \"{}\"",
+            headline(prompt, PROMPT_CHARS)
+        );
     }
     let files = if told.code {
         "The files were put back to that point, too."
@@ -295,16 +299,6 @@ fn pending_note(
         let _ = write!(text, "\nWhy it was rewound:\n{rationale}\n");
     }
     Some(text)
-}
-
-/// The beginning of a text, for a sentence.
-fn shortened(text: &str) -> String {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty());
-    first
-        .unwrap_or_default()
-        .chars()
-        .take(PROMPT_CHARS)
-        .collect()
 }
 
 /// Removes a note that was left for a fork and not taken.

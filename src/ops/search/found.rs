@@ -8,6 +8,7 @@ use super::hit::{Change, Hit, Neighbour, Place, Removal};
 use super::runs::{Spot, What};
 use crate::git::path::RepoPath;
 use crate::ops::versions::{Prompt, States, Turns};
+use crate::text;
 
 /// What a hit shows of a file, a prompt or an issue.
 #[derive(Debug, Clone, Default)]
@@ -139,8 +140,8 @@ impl Found {
 
 /// The first line of a prompt that says anything.
 fn first_line(prompt: &Prompt) -> Option<String> {
-    let mut lines = prompt.text.as_deref()?.lines().map(str::trim);
-    lines.find(|line| !line.is_empty()).map(str::to_owned)
+    let line = text::first_line(prompt.text.as_deref()?);
+    (!line.is_empty()).then(|| line.to_owned())
 }
 
 /// The order in which hits are told: of newer states first, then by path and place; there what came last first, by line.

@@ -18,6 +18,7 @@ use crate::ops::checkpoints::{OF_CHECKPOINT, OF_TURN_END};
 use crate::ops::history::is_in_plain_list;
 use crate::ops::issues;
 use crate::store::id::{IdKind, IssueId, SnapshotId};
+use crate::text::first_line;
 
 /// The place of an entry within its second: the number of the snapshot that was there, and how long after it.
 type Place = (u64, u64);
@@ -143,7 +144,7 @@ impl Timeline<'_> {
             EntryKind::Prompt
         };
         let title = match (point.is_end, point.n) {
-            (false, _) => first_line(&point.text),
+            (false, _) => first_line(&point.text).to_owned(),
             (true, Some(n)) => format!("end of turn, after checkpoint {n}"),
             (true, None) => "end of turn".to_owned(),
         };
@@ -214,7 +215,7 @@ impl Timeline<'_> {
         };
         let entry = Entry {
             at: issue.created_at.clone(),
-            title: first_line(&issue.symptom),
+            title: first_line(&issue.symptom).to_owned(),
             session_id: issue.session_id.clone(),
             agent: issue.agent.clone(),
             status: Some(issue.status.as_str().to_owned()),
@@ -256,11 +257,4 @@ fn title_of(meta: &Meta, is_swap: bool) -> String {
 
 fn seconds(id: &IssueId) -> i64 {
     id.time().seconds()
-}
-
-/// The first line that says anything.
-fn first_line(text: &str) -> String {
-    let mut lines = text.lines().map(str::trim);
-    let first = lines.find(|line| !line.is_empty());
-    first.unwrap_or_default().to_owned()
 }
