@@ -17,7 +17,7 @@ use super::objects::{ObjectStore, PartOfId};
 use super::path;
 use super::refs::{LogEntry, OwnChange, RefFormat, Refs, Value, head_of};
 use super::regular::{self, Links};
-use super::repo::Repo;
+use super::repo::{Repo, git_dirs_of};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt};
 
@@ -172,9 +172,7 @@ impl Repo {
     pub fn nested_head(&self, path: &[u8]) -> Option<Oid> {
         use std::os::unix::ffi::OsStrExt;
         let dir = self.worktree_root().join(std::ffi::OsStr::from_bytes(path));
-        let git_dir = resolve_git_dir(&dir)?;
-        let common = crate::git::regular::read_to_string(git_dir.join("commondir")).ok();
-        let common = common.map_or_else(|| git_dir.clone(), |text| git_dir.join(text.trim()));
+        let (git_dir, common) = git_dirs_of(&dir)?;
         let format = match head_of(&git_dir) {
             Some(_) => RefFormat::Reftable,
             None => RefFormat::Files,
@@ -182,21 +180,6 @@ impl Repo {
         let refs = Refs::new(common, git_dir, format);
         refs.read("HEAD").ok().flatten()
     }
-}
-
-/// The git directory of a nested working tree: `.git` itself, or where the file `.git` points.
-fn resolve_git_dir(dir: &Path) -> Option<PathBuf> {
-    let dot_git = dir.join(".git");
-    let meta = dot_git.symlink_metadata().ok()?;
-    if meta.is_dir() {
-        return Some(dot_git);
-    }
-    // It holds one path: what is longer than a path can be is none.
-    if !meta.is_file() || meta.len() > 4096 {
-        return None;
-    }
-    let text = crate::git::regular::read_to_string(&dot_git).ok()?;
-    Some(dir.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
 /// How the text of a HEAD begins that is a symlink.

@@ -39,7 +39,8 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, RepositoryOpenFlags};
 
 pub use self::config::{ConfigEntry, ConfigLevel};
-pub use self::discover::{has_git, holds_repository, is_git_directory};
+pub(in crate::git) use self::discover::git_dirs_of;
+pub use self::discover::{gitfile_of, gitfile_target, has_git, holds_repository, is_git_directory};
 pub use self::head::Head;
 pub use self::settings::{SharedRepository, Values};
 

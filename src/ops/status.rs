@@ -4,8 +4,6 @@
 
 mod work;
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -20,6 +18,7 @@ use super::swap::recover::{is_interrupted, taken_by_power};
 use super::workspaces::membership;
 use crate::error::Result;
 use crate::git::fs;
+use crate::git::repo::gitfile_target;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::is_swapping;
@@ -217,8 +216,7 @@ fn git_dir_above(start: &Path) -> Option<PathBuf> {
         } else {
             // The '.git' file of a linked worktree or a submodule.
             let bytes = fs::read_optional(&dot_git).ok()??;
-            let target = bytes.strip_prefix(b"gitdir: ")?.trim_ascii_end();
-            dir.join(OsStr::from_bytes(target))
+            gitfile_target(dir, &bytes)?
         };
         // An empty `.git` directory is no repository; git walks on, too.
         git_dir.join("HEAD").symlink_metadata().ok()?;

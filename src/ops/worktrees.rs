@@ -3,7 +3,8 @@
 //! A read that fails is an error and never an absence: who forgets snapshots has to know all that needs them.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::git::fs;
 use crate::git::pinned::DirId;
-use crate::git::repo::Repo;
+use crate::git::repo::{Repo, gitfile_of, gitfile_target};
 use crate::store::state::{StateDir, path_from_stored, read_json};
 
 /// Says that `tw open` made a worktree; in its `timewarp` directory.
@@ -106,11 +107,10 @@ pub fn opened(dir: &StateDir) -> Result<Option<OpenedDir>> {
 /// Where a worktree's working tree is, as far as its git directory tells.
 pub fn root(worktree: &Worktree) -> Option<PathBuf> {
     let git_dir = &worktree.git_dir;
-    let Some(link) = crate::git::fs::read_optional(&git_dir.join("gitdir")).ok()? else {
+    let Some(file) = gitfile_of(git_dir).ok()? else {
         let is_usual = git_dir.file_name() == Some(OsStr::new(".git"));
         return git_dir.parent().filter(|_| is_usual).map(Path::to_owned);
     };
-    let file = git_dir.join(OsStr::from_bytes(link.trim_ascii_end()));
     file.parent().map(Path::to_owned)
 }
 
@@ -126,8 +126,7 @@ pub fn linked_git_dir(repo: &Repo, dir: &Path) -> Option<PathBuf> {
         return None;
     }
     let bytes = crate::git::fs::read_optional(&link).ok()??;
-    let target = bytes.strip_prefix(b"gitdir: ")?.trim_ascii_end();
-    let git_dir = dir.join(OsStr::from_bytes(target)).canonicalize().ok()?;
+    let git_dir = gitfile_target(dir, &bytes)?.canonicalize().ok()?;
     let worktrees = repo.common_dir().join("worktrees");
     // The link is a file in a directory that others write: one that leads elsewhere would have us remove what is not ours.
     (git_dir.parent() == Some(&worktrees)).then_some(git_dir)

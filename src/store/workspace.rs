@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::state::{Journal, StateDir, path_from_stored, read_json, stored_path};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
-use crate::git::regular;
+use crate::git::repo::gitfile_of;
 use crate::json;
 
 /// In the head's directory: the members.
@@ -187,8 +187,7 @@ pub fn member_root(head: &Path, stored: &str) -> Result<PathBuf> {
 
 /// The linked working tree of a git directory, when it is where git says.
 fn linked_root(git_dir: &Path) -> Option<PathBuf> {
-    let bytes = regular::read(git_dir.join("gitdir")).ok()?;
-    let link = git_dir.join(OsStr::from_bytes(bytes.trim_ascii_end()));
+    let link = gitfile_of(git_dir).ok()??;
     link.is_file().then(|| link.parent().map(Path::to_owned))?
 }
 

@@ -3,20 +3,16 @@
 //! `cp -a` takes the `.git` file along, and with it the way to another directory's HEAD, index and state. git goes on in either of
 //! them as if the other were not there.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{Repo, discover};
-use crate::git::regular;
 
 impl Repo {
     /// The directory that this linked worktree's git directory belongs to, when that is another one and still stands. One that
     /// was moved away is none: git goes on where it is now.
     pub fn copied_from(&self) -> Option<PathBuf> {
-        let link = regular::read(self.git_dir.join("gitdir")).ok()?;
-        let file = self.git_dir.join(OsStr::from_bytes(link.trim_ascii_end()));
+        let file = discover::gitfile_of(&self.git_dir).ok()??;
         let top = file.parent().filter(|_| self.linked)?;
         self.shares_git_dir_with(top).then(|| top.to_path_buf())
     }
@@ -25,6 +21,6 @@ impl Repo {
     pub fn shares_git_dir_with(&self, dir: &Path) -> bool {
         let identity = |dir: &Path| dir.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
         let is_other = identity(dir).is_some_and(|found| Some(found) != identity(&self.root));
-        is_other && discover::git_dir_of(dir).is_some_and(|found| found == self.git_dir)
+        is_other && discover::git_dirs_of(dir).is_some_and(|(found, _)| found == self.git_dir)
     }
 }

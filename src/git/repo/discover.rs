@@ -200,15 +200,8 @@ fn from_gitfile(top: &Path, file: &Path, size: u64) -> Result<Discovered> {
     }
     let content =
         crate::git::regular::read(file).context(|| format!("read '{}'", file.display()))?;
-    let Some(target) = content.strip_prefix(b"gitdir: ") else {
-        return Err(bad("does not start with 'gitdir: '"));
-    };
-    let end = target
-        .iter()
-        // As git: line ends alone are cut, for a path may end in a space.
-        .rposition(|byte| !matches!(byte, b'\n' | b'\r'))
-        .map_or(0, |at| at + 1);
-    let target = top.join(OsStr::from_bytes(target.get(..end).unwrap_or_default()));
+    let target =
+        gitfile_target(top, &content).ok_or_else(|| bad("does not start with 'gitdir: '"))?;
     let found = from_git_dir(&target).ok_or_else(|| {
         bad(&format!(
             "names '{}', which is not a git directory",
@@ -220,6 +213,31 @@ fn from_gitfile(top: &Path, file: &Path, size: u64) -> Result<Discovered> {
         top: Some(top.to_path_buf()),
         ..found
     })
+}
+
+/// Where the `.git` file of a directory leads, by what it holds. Whether that is a git directory is not looked at.
+pub fn gitfile_target(top: &Path, content: &[u8]) -> Option<PathBuf> {
+    let target = content.strip_prefix(b"gitdir: ")?;
+    let end = target
+        .iter()
+        // As git: line ends alone are cut, for a path may end in a space.
+        .rposition(|byte| !matches!(byte, b'\n' | b'\r'))
+        .map_or(0, |at| at + 1);
+    Some(top.join(OsStr::from_bytes(target.get(..end)?)))
+}
+
+/// The `.git` file that the git directory of a linked worktree was made for, wherever it is by now. None: it names none, as
+/// that of a main worktree.
+///
+/// # Errors
+/// It cannot be read.
+pub fn gitfile_of(git_dir: &Path) -> std::io::Result<Option<PathBuf>> {
+    let link = match crate::git::regular::read(git_dir.join("gitdir")) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        read => read?,
+    };
+    let link = link.trim_ascii_end();
+    Ok((!link.is_empty()).then(|| git_dir.join(OsStr::from_bytes(link))))
 }
 
 /// git's `is_git_directory`: a HEAD that reads like one, `objects` and `refs`.
@@ -245,10 +263,10 @@ fn from_git_dir(dir: &Path) -> Option<Discovered> {
     })
 }
 
-/// The git directory that `.git` in a directory is or names.
-pub(super) fn git_dir_of(dir: &Path) -> Option<PathBuf> {
+/// The git directory that `.git` in a directory is or names, and the directory with its refs.
+pub(in crate::git) fn git_dirs_of(dir: &Path) -> Option<(PathBuf, PathBuf)> {
     let found = look(dir).ok()??;
-    found.top.map(|_| found.git_dir)
+    found.top.map(|_| (found.git_dir, found.common_dir))
 }
 
 /// Whether a directory is the working tree of a repository, as git decides it: its `.git` is a git directory or a file that names

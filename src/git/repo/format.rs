@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use super::config::{Config, ConfigEntry};
-use super::discover::Discovered;
+use super::discover::{Discovered, gitfile_of};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::ObjectFormat;
 use crate::git::fs::is_there;
@@ -120,10 +120,10 @@ pub(super) fn worktree_root(found: &Discovered, local: &Config) -> Result<PathBu
     } else if let Some(top) = &found.top {
         top.clone()
     } else if linked {
-        let link = crate::git::regular::read(found.git_dir.join("gitdir"))
+        let file = gitfile_of(&found.git_dir)
             .context(|| format!("read '{}'", found.git_dir.join("gitdir").display()))?;
-        let file = found.git_dir.join(OsStr::from_bytes(link.trim_ascii_end()));
-        file.parent().map(Path::to_path_buf).unwrap_or_default()
+        let top = file.as_deref().and_then(Path::parent);
+        top.map(Path::to_path_buf).unwrap_or_default()
     } else {
         // git: without core.bare, a git directory that is not called .git is taken to be bare.
         match found.git_dir.parent() {

@@ -1,5 +1,8 @@
 //! Discovery and identity against repositories that git itself made.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::testing::TestRepo;
@@ -103,6 +106,32 @@ fn a_linked_worktree_also_relative_moved_and_of_a_bare_repository() {
     assert!(repo.is_linked_worktree() && !repo.git2().expect("opened").is_bare());
     assert_eq!(repo.common_dir(), bare);
     assert_eq!(refused(&bare).0, Code::UnsupportedRepository);
+}
+
+#[test]
+fn the_head_of_a_nested_repository_is_read_wherever_its_git_directory_is() {
+    let test = committed();
+    let make = |name: &str| {
+        let dir = test.dir().join(name);
+        std::fs::create_dir(&dir).expect("made");
+        test.git_in(&dir, &["init", "-q", "-b", "main"]);
+        test.git_in(&dir, &["commit", "-qm", name, "--allow-empty"]);
+        test.git_in(&dir, &["rev-parse", "HEAD"])
+    };
+    let expected = [make("odd"), make("linked")];
+    // A path may end in a space, and need not be UTF-8; and git follows a symlink to a git directory.
+    let odd = test.beside("").join(OsStr::from_bytes(b"store \xff "));
+    std::fs::rename(test.dir().join("odd/.git"), &odd).expect("moved");
+    let gitfile = [b"gitdir: ", odd.as_os_str().as_bytes(), b"\n"].concat();
+    std::fs::write(test.dir().join("odd/.git"), gitfile).expect("written");
+    let linked = test.dir().join("linked/.git");
+    std::fs::rename(&linked, test.beside("linked.git")).expect("moved");
+    symlink(test.beside("linked.git"), &linked).expect("made");
+    let repo = test.open();
+    for (name, expected) in ["odd", "linked"].iter().zip(expected) {
+        let head = repo.nested_head(name.as_bytes()).expect(name);
+        assert_eq!(head.to_string(), expected.trim(), "{name}");
+    }
 }
 
 #[test]

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Result, ResultExt};
 use crate::git::fs;
-use crate::git::regular;
-use crate::git::repo::Repo;
+use crate::git::repo::{Repo, gitfile_of};
 use crate::ops::Context;
 use crate::ops::worktrees::{OPENED, linked_git_dir};
 use crate::store::lock::{HeldFile, hold_file_within};
@@ -117,9 +116,7 @@ pub fn take_back(repo: &Repo, dir: &Path) -> Result<()> {
 
 /// Whether a worktree's git directory was made for this one: it links back to it, or git was stopped before it said so.
 fn is_of(git_dir: &Path, dir: &Path) -> bool {
-    let link = regular::read(git_dir.join("gitdir")).unwrap_or_default();
-    if !link.trim_ascii().is_empty() {
-        let named = git_dir.join(OsStr::from_bytes(link.trim_ascii_end()));
+    if let Ok(Some(named)) = gitfile_of(git_dir) {
         return named == dir.join(".git");
     }
     let (made, wanted) = (git_dir.file_name(), dir.file_name());
