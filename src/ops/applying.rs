@@ -4,6 +4,7 @@
 //! directory. What becomes of conflicts is the caller's choice.
 
 mod bits;
+mod run;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -34,6 +35,8 @@ use crate::store::stored::Stored;
 use crate::text::listed;
 use crate::worktree::manifest::Kind;
 use crate::worktree::plan::{Extras, Side};
+
+pub use run::{AppliedRun, apply_run};
 
 /// What becomes of lines that both sides changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

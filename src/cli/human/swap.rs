@@ -3,6 +3,7 @@
 use super::Page;
 use super::text::{clean, count, quoted, short};
 use crate::git::path::RepoPath;
+use crate::ops::applying::AppliedRun;
 use crate::ops::outcome::{Changes, CommitMade, MemberSwap};
 
 /// So many paths stand in one remark.
@@ -78,6 +79,29 @@ pub fn saved(page: &mut Page, what: &str, id: Option<&str>) {
     if let Some(id) = id {
         page.line(format!("  {what} is saved as {}", page.id(id)));
     }
+}
+
+/// What came of a run that was applied. `of`: whose run it is.
+pub fn applied_run(page: &mut Page, of: &str, applied: &AppliedRun) {
+    let verb = match &applied.backup_id {
+        _ if applied.dry_run => "would apply",
+        None => "nothing to apply of",
+        Some(_) => "applied",
+    };
+    page.line(format!(
+        "{verb} run {} of {of}, {}",
+        applied.run,
+        page.id(&applied.experiment_id)
+    ));
+    saved(page, "the present", applied.backup_id.as_deref());
+    changes(page, &applied.changes, applied.dry_run);
+    remark(page, "merged with changes of the present", &applied.merged);
+    for conflict in &applied.conflicts {
+        let reason = conflict.reason.as_str();
+        let said = format!("  conflict ({reason}): {}", quoted(&conflict.path));
+        page.line(page.options.style.red(&said));
+    }
+    page.notices(&applied.notices);
 }
 
 /// The members of a workspace that went along.

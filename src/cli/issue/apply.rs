@@ -1,6 +1,6 @@
 //! `tw issue apply`.
 
-use crate::cli::human::swap::{changes, remark, saved};
+use crate::cli::human::swap::applied_run;
 use crate::cli::prelude::*;
 use crate::ops::issue::{self, Applied, Apply};
 
@@ -47,36 +47,17 @@ impl Run for Args {
 
 impl Human for Applied {
     fn print(&self, page: &mut Page) {
-        let verb = if self.dry_run {
-            "would apply"
-        } else {
-            "applied"
-        };
-        let verb = match &self.backup_id {
-            None if !self.dry_run => "nothing to apply of",
-            _ => verb,
-        };
-        page.line(format!(
-            "{verb} run {} of issue {}, {}",
-            self.run,
-            clean(&self.issue_id),
-            page.id(&self.experiment_id)
-        ));
-        saved(page, "the present", self.backup_id.as_deref());
-        changes(page, &self.changes, self.dry_run);
-        remark(page, "merged with changes of the present", &self.merged);
-        for conflict in &self.conflicts {
-            let reason = conflict.reason.as_str();
-            let said = format!("  conflict ({reason}): {}", quoted(&conflict.path));
-            page.line(page.options.style.red(&said));
-        }
-        page.notices(&self.notices);
         let id = clean(&self.issue_id);
-        if self.dry_run {
-            page.hint(format!("'tw issue apply {id} --run {}' does it", self.run));
-        } else if self.backup_id.is_some() && !self.conflicts.is_empty() {
+        let applied = &self.applied;
+        applied_run(page, &format!("issue {id}"), applied);
+        if applied.dry_run {
+            page.hint(format!(
+                "'tw issue apply {id} --run {}' does it",
+                applied.run
+            ));
+        } else if applied.backup_id.is_some() && !applied.conflicts.is_empty() {
             page.hint("mend the files and 'git add' them, or 'tw undo' takes it all back");
-        } else if self.backup_id.is_some() {
+        } else if applied.backup_id.is_some() {
             page.hint(format!(
                 "'tw issue verify {id}' runs its check, 'tw undo' takes it back"
             ));
@@ -84,10 +65,10 @@ impl Human for Applied {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(self.backup_id.iter().cloned().collect())
+        Some(self.applied.backup_id.iter().cloned().collect())
     }
 
     fn exit_code(&self) -> u8 {
-        u8::from(!self.dry_run && !self.conflicts.is_empty())
+        u8::from(!self.applied.dry_run && !self.applied.conflicts.is_empty())
     }
 }

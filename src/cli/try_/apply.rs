@@ -1,6 +1,6 @@
 //! `tw try apply`.
 
-use crate::cli::human::swap::{changes, remark, saved};
+use crate::cli::human::swap::applied_run;
 use crate::cli::prelude::*;
 use crate::ops::try_::{self, Applied, Apply};
 
@@ -50,32 +50,16 @@ impl Run for Args {
 
 impl Human for Applied {
     fn print(&self, page: &mut Page) {
-        let verb = match &self.backup_id {
-            _ if self.dry_run => "would apply",
-            None => "nothing to apply of",
-            Some(_) => "applied",
-        };
-        page.line(format!(
-            "{verb} run {} of {}, {}",
-            self.run,
-            clean(&self.try_id),
-            page.id(&self.experiment_id)
-        ));
-        saved(page, "the present", self.backup_id.as_deref());
-        changes(page, &self.changes, self.dry_run);
-        remark(page, "merged with changes of the present", &self.merged);
-        for conflict in &self.conflicts {
-            let reason = conflict.reason.as_str();
-            let said = format!("  conflict ({reason}): {}", quoted(&conflict.path));
-            page.line(page.options.style.red(&said));
-        }
-        page.notices(&self.notices);
-        if self.dry_run || self.backup_id.is_none() {
+        let applied = &self.applied;
+        applied_run(page, &clean(&self.try_id), applied);
+        if applied.dry_run || applied.backup_id.is_none() {
             return;
         }
-        if !self.conflicts.is_empty() {
+        if !applied.conflicts.is_empty() {
             page.hint("mend the files, or 'tw undo' takes it all back");
-        } else if let Some(issue) = &self.issue_id {
+            return;
+        }
+        if let Some(issue) = &self.issue_id {
             let issue = clean(issue);
             page.hint(format!(
                 "'tw issue verify {issue}' runs its check, 'tw issue close {issue}' closes it"
@@ -85,10 +69,10 @@ impl Human for Applied {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(self.backup_id.iter().cloned().collect())
+        Some(self.applied.backup_id.iter().cloned().collect())
     }
 
     fn exit_code(&self) -> u8 {
-        u8::from(!self.dry_run && !self.conflicts.is_empty())
+        u8::from(!self.applied.dry_run && !self.applied.conflicts.is_empty())
     }
 }

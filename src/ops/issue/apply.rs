@@ -6,17 +6,13 @@
 
 use super::{Applied, Apply};
 use crate::error::{Code, Error, Result};
-use crate::git::path::RepoPath;
 use crate::ops::Context;
-use crate::ops::applying::{Applying, OnConflict};
+use crate::ops::applying::{OnConflict, apply_run};
 use crate::ops::issues::{desk, find, load, snapshot_of};
-use crate::ops::request::DryRun;
-use crate::ops::swap::recover;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{Issue, Run};
 use crate::store::names::snapshot_ref;
-use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 
 /// Applies a run's changes.
@@ -31,34 +27,18 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
     let mut notices = desk::take_in(ctx, store, id)?;
     let loaded = load(store, id)?;
     notices.extend(loaded.notices);
-    let dry = request.dry_run == DryRun::Yes;
-    let lock = if dry {
-        recover::refuse_interrupted(store)?;
-        None
-    } else {
-        let lock = ctx.lock(&store.dir, "apply")?;
-        notices.extend(recover::recover_locked(ctx, store, &lock)?);
-        Some(lock)
+    let choose = || {
+        let run = choose(store, id, &loaded.issue, request.run)?;
+        let (snapshot, experiment) = sides(store, &loaded.issue, run)?;
+        Ok((run.run, snapshot, experiment))
     };
-    refuse_past(&store.dir.state()?)?;
-    let run = choose(store, id, &loaded.issue, request.run)?;
-    let sides = sides(store, &loaded.issue, run)?;
-    let ids = (sides.0.id, sides.1.id);
-    let both = (&sides.0, &sides.1);
-    let put = Applying::of_run(ctx, store, both, &id.to_string(), OnConflict::Stages)?.run(dry)?;
-    drop(lock);
-    notices.extend(put.notices);
+    let how = (OnConflict::Stages, request.dry_run);
+    let mut applied = apply_run(ctx, &id.to_string(), how, choose)?;
+    notices.append(&mut applied.notices);
+    applied.notices = notices;
     Ok(Applied {
         issue_id: id.to_string(),
-        run: run.run,
-        snapshot_id: ids.0.to_string(),
-        experiment_id: ids.1.to_string(),
-        backup_id: put.backup_id,
-        dry_run: put.dry_run,
-        changes: put.changes,
-        merged: put.merged.merged.into_iter().map(RepoPath::new).collect(),
-        conflicts: put.merged.conflicts.into_iter().map(Into::into).collect(),
-        notices,
+        applied,
     })
 }
 
@@ -77,17 +57,6 @@ fn sides(store: &Store, issue: &Issue, run: &Run) -> Result<(Stored, Stored)> {
     };
     let experiment = store.read_id(&id).map_err(gone)?;
     Ok((snapshot_of(store, issue)?, experiment))
-}
-
-fn refuse_past(state: &State) -> Result<()> {
-    match state.mode {
-        Mode::Present => Ok(()),
-        Mode::Past => Err(Error::new(
-            Code::AlreadyInPast,
-            "a run's changes are applied to the present, and this is the past",
-        )
-        .hint("run 'tw return' first")),
-    }
 }
 
 /// The run that is meant, which has an experiment: without a number the last of which it is here, since others' need not be.

@@ -6,17 +6,13 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::git::path::RepoPath;
-use crate::json::{self, Texts};
+use crate::json;
+use crate::ops::applying::AppliedRun;
 use crate::ops::issues::DeskPaths;
-use crate::ops::outcome::{Changes, Conflict, Travelled};
+use crate::ops::outcome::Travelled;
 use crate::store::chat::Chat;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{Experiment, Issue, Run, Severity, Status};
-
-json::fields! {
-    Merged = "merged",
-}
 
 /// An issue as it is stored, with where its desk is and what is known of its verify command.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -285,25 +281,9 @@ pub struct Started {
 pub struct Applied {
     /// The issue.
     pub issue_id: String,
-    /// The run that was applied.
-    pub run: u64,
-    /// The snapshot that the run started from.
-    pub snapshot_id: String,
-    /// What the run left.
-    pub experiment_id: String,
-    /// What was there before; null when nothing was written.
-    pub backup_id: Option<String>,
-    /// Nothing was written.
-    pub dry_run: bool,
-    /// Paths touched.
-    pub changes: Changes,
-    /// Paths that both the run and the present had changed, and that came together.
-    #[serde(flatten, with = "Texts::<Merged>")]
-    pub merged: Vec<RepoPath>,
-    /// Paths that need a decision.
-    pub conflicts: Vec<Conflict>,
-    /// Sentences for people.
-    pub notices: Vec<String>,
+    /// What was done.
+    #[serde(flatten)]
+    pub applied: AppliedRun,
 }
 
 /// Answer of `issue verify`.

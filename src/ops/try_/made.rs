@@ -2,18 +2,15 @@
 
 use super::{Applied, Apply, Dropped, Logged, Tried, Tries};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::path::RepoPath;
 use crate::git::regular;
 use crate::ops::Context;
-use crate::ops::applying::{Applying, OnConflict};
+use crate::ops::applying::{OnConflict, apply_run};
 use crate::ops::compare::{Beyond, Patches, Side, sides};
 use crate::ops::issues::{self, desk};
 use crate::ops::kept::{self, Versioned};
 use crate::ops::outcome::Diff;
 use crate::ops::pathspec::Pathspec;
-use crate::ops::request::DryRun;
 use crate::ops::sharing::experiments::tried_by_others;
-use crate::ops::swap::recover;
 use crate::ops::tries::{Try, TryRun, notices};
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
@@ -139,46 +136,25 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
     let store = ctx.store()?;
     let record = kept::find::<Try>(ctx, &request.name)?;
     let run = record.run(request.run)?;
-    let dry = request.dry_run == DryRun::Yes;
-    let mut notices = Vec::new();
-    let lock = if dry {
-        recover::refuse_interrupted(store)?;
-        None
-    } else {
-        let lock = ctx.lock(&store.dir, "apply")?;
-        notices.extend(recover::recover_locked(ctx, store, &lock)?);
-        Some(lock)
-    };
-    if store.dir.state()?.mode == Mode::Past {
-        let message = "a run is applied to the present, and this is the past";
-        return Err(Error::new(Code::AlreadyInPast, message).hint("run 'tw return' first"));
-    }
-    let sides = both(store, &record, run)?;
-    let ids = (sides.0.id, sides.1.id);
     let on_conflict = if request.conflicts {
         OnConflict::Markers
     } else {
         OnConflict::Refuse
     };
-    let both = (&sides.0, &sides.1);
-    let put = Applying::of_run(ctx, store, both, &record.try_id, on_conflict)?.run(dry)?;
-    std::mem::drop(lock);
-    notices.extend(put.notices);
-    if !dry {
-        notices.extend(note_applied(ctx, store, &record, run));
+    let choose = || {
+        let (snapshot, experiment) = both(store, &record, run)?;
+        Ok((run.run, snapshot, experiment))
+    };
+    let how = (on_conflict, request.dry_run);
+    let mut applied = apply_run(ctx, &record.try_id, how, choose)?;
+    if !applied.dry_run {
+        let noted = note_applied(ctx, store, &record, run);
+        applied.notices.extend(noted);
     }
     Ok(Applied {
-        run: run.run,
-        snapshot_id: ids.0.to_string(),
-        experiment_id: ids.1.to_string(),
+        try_id: record.try_id.clone(),
         issue_id: record.issue_id.clone(),
-        try_id: record.try_id,
-        backup_id: put.backup_id,
-        dry_run: put.dry_run,
-        changes: put.changes,
-        merged: put.merged.merged.into_iter().map(RepoPath::new).collect(),
-        conflicts: put.merged.conflicts.into_iter().map(Into::into).collect(),
-        notices,
+        applied,
     })
 }
 

@@ -9,20 +9,14 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::applying::AppliedRun;
 use super::kept::Versioned;
-use super::outcome::{Changes, Conflict};
 use super::request::DryRun;
 use super::sharing::experiments::SharedTry;
 use super::tries::Try;
-use crate::git::path::RepoPath;
-use crate::json::{self, Texts};
 
 pub use made::{apply, diff, drop, list, log, show};
 pub use start::start;
-
-json::fields! {
-    Merged = "merged",
-}
 
 /// Run a command several times.
 #[derive(Debug, Clone)]
@@ -111,27 +105,11 @@ pub struct Apply {
 pub struct Applied {
     /// The try.
     pub try_id: String,
-    /// The run that was applied.
-    pub run: u64,
-    /// The snapshot that the run began with.
-    pub snapshot_id: String,
-    /// What the run left.
-    pub experiment_id: String,
     /// The issue that the try is of; null: of none.
     pub issue_id: Option<String>,
-    /// What was there before; null when nothing was written.
-    pub backup_id: Option<String>,
-    /// Nothing was to be written.
-    pub dry_run: bool,
-    /// Paths touched.
-    pub changes: Changes,
-    /// Paths that both had changed, and that came together.
-    #[serde(flatten, with = "Texts::<Merged>")]
-    pub merged: Vec<RepoPath>,
-    /// Paths that need a decision.
-    pub conflicts: Vec<Conflict>,
-    /// Sentences for people.
-    pub notices: Vec<String>,
+    /// What was done.
+    #[serde(flatten)]
+    pub applied: AppliedRun,
 }
 
 /// Answer of `try drop`.
