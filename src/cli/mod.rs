@@ -43,7 +43,6 @@ mod issue;
 mod label;
 mod list;
 mod log;
-pub mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod open;

@@ -1,7 +1,12 @@
 //! Rendered files against those checked in: completions, manual pages, help, JSON schemas. `TW_BLESS=1` rewrites them.
 
+mod man;
+
 use std::collections::BTreeMap;
 use std::path::Path;
+
+use clap_complete::env::Shells;
+use timewarp::cli::complete::VARIABLE;
 
 use crate::sandbox::Sandbox;
 
@@ -73,9 +78,29 @@ fn add_commands(tree: &clap::Command, above: &str, found: &mut Vec<String>) {
     }
 }
 
+/// The script of each shell: those that are written by hand as they are, those of clap rendered anew.
+fn scripts() -> Vec<(&'static str, Vec<u8>)> {
+    let by_hand = ["tw.bash", "_tw", "tw.fish"].map(|file| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("completions")
+            .join(file);
+        (file, std::fs::read(path).unwrap())
+    });
+    let of_clap = [("tw.elv", "elvish"), ("_tw.ps1", "powershell")].map(|(file, shell)| {
+        let mut script = Vec::new();
+        let shells = Shells::builtins();
+        let shell = shells.completer(shell).unwrap();
+        shell
+            .write_registration(VARIABLE, "tw", "tw", "tw", &mut script)
+            .unwrap();
+        (file, [script.trim_ascii(), b"\n"].concat())
+    });
+    by_hand.into_iter().chain(of_clap).collect()
+}
+
 #[test]
 fn completions_are_up_to_date() {
-    let scripts = timewarp::cli::complete::scripts();
+    let scripts = scripts();
     check(
         "completions",
         &scripts
@@ -107,7 +132,7 @@ fn completions_prints_the_files_checked_in() {
 
 #[test]
 fn manual_pages_are_up_to_date() {
-    let pages = timewarp::cli::man::pages();
+    let pages = man::pages();
     assert_eq!(
         pages.len(),
         commands().len() + 1,
@@ -181,7 +206,7 @@ fn every_error_code_stands_in_the_manual() {
         .filter(|text| !text.contains(|c: char| c.is_ascii_lowercase()))
         .collect();
     assert!(codes.len() > 30, "the codes were found");
-    let pages = timewarp::cli::man::pages();
+    let pages = man::pages();
     let manual = &pages[0].1;
     let missing: Vec<_> = codes
         .iter()

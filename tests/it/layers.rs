@@ -31,10 +31,9 @@ const GROUND: [&str; 8] = [
 ];
 
 /// Who alone may name what.
-const RESERVED: [(&str, &[&str]); 22] = [
+const RESERVED: [(&str, &[&str]); 21] = [
     ("clap", &["cli/"]),
     ("clap_complete", &["cli/"]),
-    ("clap_mangen", &["cli/"]),
     ("indicatif", &["cli/progress.rs"]),
     ("grep_matcher", &["ops/search/"]),
     ("grep_regex", &["ops/search/"]),

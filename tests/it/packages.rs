@@ -127,7 +127,6 @@ fn what_is_packed_has_all_that_is_built_and_installed() {
     let others = [
         "build.rs",
         "src/main.rs",
-        "src/cli/man/words.roff",
         "README.md",
         "CHANGELOG.md",
         "LICENSE-MIT",

@@ -2,7 +2,7 @@
 //!
 //! bash, zsh and fish have scripts of our own, checked in under `completions/`: those that clap writes run names through the
 //! shell's word splitting, lose what has a colon or a newline, and offer each option before each file. They set `TW_COMPLETE`. elvish
-//! and PowerShell have clap's, which [`scripts`] renders anew so that a test can tell when they are out of date; these ask with
+//! and PowerShell have clap's, which a test renders anew, so that it can tell when they are out of date; these ask with
 //! `COMPLETE`, as the scripts of all shells once did: who has an old one keeps an answer.
 
 mod line;
@@ -27,7 +27,7 @@ pub use values::*;
 const OURS: &str = "TW_COMPLETE";
 
 /// The variable by which a script of clap's asks.
-const VARIABLE: &str = "COMPLETE";
+pub const VARIABLE: &str = "COMPLETE";
 
 /// Answers a shell's question, when this call is one, and tells the exit code.
 pub fn answer(words: &[OsString], env: &Env) -> Option<u8> {
@@ -71,35 +71,6 @@ fn hide_aliases(command: Command) -> Command {
         .map(|alias| &*alias.to_owned().leak())
         .collect();
     command.visible_alias(None).aliases(aliases)
-}
-
-/// Our own scripts: the name of the file and its text.
-const OWN: [(&str, &str); 3] = [
-    ("tw.bash", include_str!("../../../completions/tw.bash")),
-    ("_tw", include_str!("../../../completions/_tw")),
-    ("tw.fish", include_str!("../../../completions/tw.fish")),
-];
-
-/// The script of each shell, those of clap rendered anew: the name of the file and its text.
-#[expect(clippy::missing_panics_doc, reason = "writing to memory cannot fail")]
-pub fn scripts() -> Vec<(&'static str, Vec<u8>)> {
-    let of_clap = [("tw.elv", "elvish"), ("_tw.ps1", "powershell")];
-    let of_clap = of_clap.into_iter().map(|(file, shell)| {
-        let mut script = Vec::new();
-        Shells::builtins()
-            .completer(shell)
-            .expect("every shell named here is built in")
-            .write_registration(VARIABLE, "tw", "tw", "tw", &mut script)
-            .expect("memory takes every write");
-        while script.starts_with(b"\n") {
-            script.remove(0);
-        }
-        script.truncate(script.trim_ascii_end().len());
-        script.push(b'\n');
-        (file, script)
-    });
-    let own = OWN.into_iter().map(|(file, text)| (file, text.into()));
-    own.chain(of_clap).collect()
 }
 
 #[cfg(test)]

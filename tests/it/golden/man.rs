@@ -1,16 +1,16 @@
 //! Manual pages, rendered from the clap tree and checked in under `man/`.
 //!
 //! `tw(1)` also has what belongs to no single command: our words, addresses, exit and error codes, environment and
-//! files; that text stands in `man/words.roff` beside this file.
+//! files; that text stands in `words.roff` beside this file.
 
 use std::fmt::Write as _;
 
 use clap::Command;
 use clap_mangen::Man;
 
-use super::args;
+use timewarp::cli::args;
 
-const WORDS: &str = include_str!("man/words.roff");
+const WORDS: &str = include_str!("words.roff");
 
 /// Every page: the name of its file and its text.
 pub fn pages() -> Vec<(String, String)> {
