@@ -4,6 +4,7 @@
 //! into it does so below that descriptor; whoever has to go by its path compares first. Promises: a symlink, another directory or a
 //! mount in its place is never taken for it. Leaves out what is mounted further down, which [`Root::within_mount`] keeps away from.
 
+use std::fs::Metadata;
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -28,15 +29,19 @@ impl DirId {
     /// Of what is at a path; None: nothing, or no directory. No symlink is followed in the last name.
     fn at(path: &Path) -> Option<(Self, u64)> {
         let meta = path.symlink_metadata().ok()?;
+        meta.is_dir().then(|| (Self::of(&meta), meta.dev()))
+    }
+
+    /// Of a directory that was looked at.
+    pub fn of(meta: &Metadata) -> Self {
         let since = meta.created().ok();
         let since = since.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let birth_time = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
-        let id = Self {
+        Self {
             inode: meta.ino(),
             // A file system without such times may tell the epoch.
             birth_time: birth_time.filter(|born| *born != 0),
-        };
-        meta.is_dir().then_some((id, meta.dev()))
+        }
     }
 }
 

@@ -32,7 +32,6 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -41,6 +40,7 @@ use sha1::Digest;
 use super::create;
 use super::fs::{Durable, entries, remove_optional, sync_parent, write_atomic};
 use super::hex::hex;
+use super::pinned::DirId;
 use super::regular;
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -60,9 +60,7 @@ const UNFINISHED: &str = ".unfinished-";
 /// What tells one directory from another, wherever it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    inode: u64,
-    /// Nanoseconds since the epoch.
-    born: Option<i64>,
+    id: DirId,
     device: u64,
 }
 
@@ -78,27 +76,22 @@ impl Identity {
             let message = format!("'{}' is not a directory", dir.display());
             return Err(Error::new(Code::PathNotFound, message));
         }
-        let since = meta.created().ok();
-        let since = since.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         Ok(Self {
-            inode: meta.ino(),
-            // A file system without such times may tell the epoch.
-            born: since
-                .and_then(|since| i64::try_from(since.as_nanos()).ok())
-                .filter(|born| *born != 0),
+            id: DirId::of(&meta),
             device: meta.dev(),
         })
     }
 
     /// Whether a directory that is made later, in its place and with its inode number, can be told from it.
     pub fn is_certain(&self) -> bool {
-        self.born.is_some()
+        self.id.birth_time.is_some()
     }
 
     fn key(&self) -> String {
-        match self.born {
-            Some(born) => format!("{:x}-{born:x}", self.inode),
-            None => format!("{:x}-on-{:x}", self.inode, self.device),
+        let DirId { inode, birth_time } = self.id;
+        match birth_time {
+            Some(born) => format!("{inode:x}-{born:x}"),
+            None => format!("{inode:x}-on-{:x}", self.device),
         }
     }
 }
@@ -121,8 +114,11 @@ struct Record {
 }
 
 impl Record {
-    fn identity(&self) -> (u64, Option<i64>) {
-        (self.inode, self.birth_time)
+    fn id(&self) -> DirId {
+        DirId {
+            inode: self.inode,
+            birth_time: self.birth_time,
+        }
     }
 }
 
@@ -249,9 +245,7 @@ impl Registry {
         let identity = Identity::of(dir)?;
         let found = self.read(&identity.key())?;
         // One that says that it is another directory's waits for the end of an `attach` that died.
-        let Some(found) =
-            found.filter(|found| found.record.identity() == (identity.inode, identity.born))
-        else {
+        let Some(found) = found.filter(|found| found.record.id() == identity.id) else {
             return Ok(self.former(dir, identity)?.map(Known::Former));
         };
         let is_same = found.path() == dir
@@ -338,8 +332,8 @@ impl Registry {
         let record = Record {
             version: VERSION,
             path: utf8(dir)?.to_owned(),
-            inode: identity.inode,
-            birth_time: identity.born,
+            inode: identity.id.inode,
+            birth_time: identity.id.birth_time,
             device: identity.device,
             created_at: at,
             set_aside: false,
@@ -372,8 +366,8 @@ impl Registry {
         let identity = Identity::of(dir)?;
         let record = Record {
             path: utf8(dir)?.to_owned(),
-            inode: identity.inode,
-            birth_time: identity.born,
+            inode: identity.id.inode,
+            birth_time: identity.id.birth_time,
             device: identity.device,
             set_aside: false,
             ..known.record.clone()
