@@ -1,6 +1,6 @@
-//! The one error type: what went wrong, whose turn it is, and what to do next.
+//! The one error type: what went wrong, and what to do next.
 //!
-//! Owns the stable error codes and their exit codes (DESIGN sections 7 and 11). A layer adds what it was doing with
+//! Owns the stable error codes and their exit codes. A layer adds what it was doing with
 //! [`ResultExt::context`]; hints are added in `ops` or `cli`, where the next command is known.
 
 use std::borrow::Cow;

@@ -24,7 +24,7 @@
 //! Arrows point down only; a test holds it:
 //!
 //! ```text
-//! main -> cli, mcp, ui, web -> wire -> ops -> store, worktree, agents -> git
+//! main -> cli, mcp, ui, web -> wire -> ops -> store, worktree, agents, runner -> git
 //! error, env, interrupt, json, progress, redact, text, work: used by all, use no layer
 //! ```
 //!

@@ -1,7 +1,8 @@
-//! File primitives that never follow a symlink: opening by path beneath a root, stamps, atomic writes, exchange-rename.
+//! File primitives: opening by path beneath a root, stamps, exchange-rename; and files of git's and ours, written whole or not at all.
 //!
-//! Owns the way `tw` reaches a path in the working tree. Every component is opened no-follow, by `openat2` where the kernel
-//! has it and component by component elsewhere, so that a symlink planted in the way is an error and never a detour.
+//! Owns the way `tw` reaches a path in the working tree, a [`Root`]: every component is opened no-follow, by `openat2` where the kernel
+//! has it and component by component elsewhere, so that a symlink planted in the way is an error and never a detour. Files of git's and
+//! ours are reached by their plain path ([`write_atomic`], [`read_optional`] and their like): symlinks on the way are followed, as by git.
 
 use std::ffi::OsStr;
 use std::fs::File;

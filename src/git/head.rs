@@ -1,4 +1,4 @@
-//! HEAD as a swap needs it: its raw bytes read and put back, its reflog, who else is on a branch.
+//! HEAD as a swap needs it: its raw bytes read and put back, its reflog, who else is on a branch, where a nested repository stands.
 //!
 //! The caller holds `HEAD.lock`; nothing here takes it. Where HEAD is in a reftable, which that lock does not keep others
 //! from, it is compared and put in one step: [`super::refs`] says why. No branch is ever moved.

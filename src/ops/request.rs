@@ -137,7 +137,7 @@ pub struct Restore {
 /// Which way recovery goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
-    /// As DESIGN says: back before the commit point, a finished return forward.
+    /// Where it is safe to: back before the commit point, a finished return forward.
     #[default]
     Auto,
     /// Finish the swap.

@@ -1,4 +1,4 @@
-//! The settings of git that change what `tw` does, each with git's default.
+//! The settings of git that change what `tw` does, each with git's default; and a setting changed.
 
 use std::path::PathBuf;
 

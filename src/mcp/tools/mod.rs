@@ -173,7 +173,7 @@ const FEW: usize = 50;
 mod tests {
     use super::*;
 
-    /// What must never reach `tw` from an agent that may be misled (DESIGN, section 7).
+    /// What must never reach `tw` from an agent that may be misled.
     const FORBIDDEN: [&str; 9] = [
         "force",
         "yes",
