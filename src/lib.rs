@@ -38,6 +38,9 @@
 //! refs/…/snapshots/<id>, backups/<id>, experiments/<id>   one commit each: tree = the captured files, raw bytes;
 //!                                                         parents = HEAD's commit, then the index commit
 //! refs/…/records/labels/<name>                            the snapshot that a label names
+//! refs/…/records/issues/<id>, chats/<id>, sessions/<id>   records, in notes on the snapshots that they are of
+//! refs/notes/…/issues/<id>, chats/<id>, sessions/<id>     the same commits, where plain git shows notes
+//! refs/…-shared/v1, …-shared/snapshots-v1                 on a remote: what was shared, and nothing else of ours
 //! ```
 //!
 //! The index commit's tree is the index; its parents are HEAD's commit and, when needed, a state commit with what a tree cannot

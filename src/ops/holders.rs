@@ -48,7 +48,7 @@ pub enum HoldStrength {
 pub struct Holder {
     /// For messages, such as `label 'good'`.
     pub text: String,
-    /// See [`HoldStrength`].
+    /// Whether `--force` lets go.
     pub grip: HoldStrength,
 }
 

@@ -206,7 +206,7 @@ pub struct Settings {
     pub keep_backup_days: u32,
     /// Bytes.
     pub experiment_limit: u64,
-    /// See [`Automatic`].
+    /// Which checkpoints are made by themselves.
     pub checkpoints: Automatic,
     /// Whether hooks start the watcher.
     pub watch: bool,

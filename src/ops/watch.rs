@@ -24,7 +24,7 @@ const STARTING: Duration = Duration::from_secs(60);
 /// How it is to run.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// See [`Options`].
+    /// How long it waits between audits, and without questions.
     pub options: Options,
     /// It was started beside a command, and outlives its terminal.
     pub detached: bool,

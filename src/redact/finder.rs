@@ -36,9 +36,13 @@ fn bucket(first: u8, second: u8) -> usize {
 impl<W: AsRef<str>> WordFinder<W> {
     /// Over a list of fewer than 65,536 words, none shorter than two bytes.
     pub(super) fn new(words: Vec<W>) -> Self {
-        let of = |word: &W| match word.as_ref().as_bytes() {
-            [first, second, ..] => bucket(*first, *second),
-            _ => unreachable!("the lists have no word of one byte"),
+        let of = |word: &W| {
+            let [first, second] = word
+                .as_ref()
+                .as_bytes()
+                .first_chunk()
+                .expect("the lists have no word of one byte");
+            bucket(*first, *second)
         };
         let mut counts = vec![0u16; BUCKETS + 1];
         for word in &words {

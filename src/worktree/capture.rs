@@ -253,7 +253,9 @@ impl Reader<'_> {
             Err(errno) => return Err(errno.into()),
         };
         let mut file = File::from(fd);
-        for attempt in 1.. {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
             // Of the open file, not of its name: something else may have taken the name since.
             let before = stamp_of(file.as_fd())?;
             if !before.is_file() {
@@ -287,7 +289,6 @@ impl Reader<'_> {
                 });
             }
         }
-        unreachable!("the loop above only ends by returning")
     }
 
     fn taken(&self, rec: &FileRec, stamp: &Stamp, oid: Oid, stable: bool) -> FileRec {

@@ -71,7 +71,7 @@ pub enum Storing {
 
 /// What to look at, and how.
 pub struct CaptureOptions<'a> {
-    /// See [`Storing`].
+    /// Where the objects go.
     pub storing: Storing,
     /// `--include` globs.
     pub include: &'a [String],
@@ -91,11 +91,11 @@ pub struct CaptureOptions<'a> {
     pub base: Option<(&'a Manifest, Meta)>,
     /// The cache stays as it is: another look follows, and keeps what it sees.
     pub leave_cache: bool,
-    /// See [`Prove`].
+    /// Which ids that were taken from git's index are proven by content.
     pub prove: Prove,
-    /// See [`Trust`].
+    /// Whether directories in which nothing happened may be left out.
     pub trust: Trust,
-    /// See [`Likely`].
+    /// The blob that a path probably holds.
     pub likely: Option<Likely<'a>>,
 }
 

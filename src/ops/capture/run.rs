@@ -47,7 +47,7 @@ pub(super) struct CaptureRun<'a, 's, 'w> {
     pub(super) store: &'s Store,
     pub(super) wanted: &'a CaptureOptions<'w>,
     pub(super) started: i64,
-    /// See [`Capture::afresh`].
+    /// A gc is under way: all is written afresh, into a pack.
     pub(super) afresh: bool,
     /// What is git's own is not captured.
     pub(super) own: OwnDirs,
@@ -60,7 +60,7 @@ struct StartOfScan<'a> {
     parsed: Option<Index>,
     /// What was seen before.
     base: Option<Cow<'a, Manifest>>,
-    /// See [`Scan::seen`].
+    /// What a comparison with the cache found of each directory; empty when none was made.
     seen: Vec<DirChange>,
     way: Way,
     /// Whether its ids hang on something.
