@@ -252,7 +252,10 @@ pub fn record<'s>(
     mut capture: Capture<'s>,
     about: &About,
 ) -> Result<Option<Made<'s>>> {
-    let durable = matches!(wanted.storing, Storing::Durable(_));
+    let durable = match wanted.storing {
+        Storing::Durable(_) => Durable::Yes,
+        _ => Durable::No,
+    };
     let writer = capture
         .writer
         .take()
@@ -268,7 +271,7 @@ pub fn record<'s>(
     let state = store.dir.state()?;
     let mut record = new_record(ctx, store, &capture, about, &state, now)?;
     let mut long = record.set_lists(&lists);
-    let touched = durable.then_some(about.touched.as_slice());
+    let touched = (durable == Durable::Yes).then_some(about.touched.as_slice());
     let access = recorded_access(ctx, &capture, touched)?;
     if let Some(access) = &access {
         long.push((access_list::LIST, access_list::encode(access)));
@@ -299,9 +302,8 @@ pub fn record<'s>(
     );
     let commit = writer.put(ObjectKind::Commit, &bytes)?;
     if access.is_some() || gives_special_bits(&record, &lists)? {
-        let waits = if durable { Durable::Yes } else { Durable::No };
         // Before there is a ref: whoever finds the snapshot may trust its access list only with this note.
-        store.note_made_here(commit, waits)?;
+        store.note_made_here(commit, durable)?;
     }
     fail_point("record-objects");
     let mut written = writer.finish()?;
@@ -327,7 +329,7 @@ pub fn record<'s>(
             return Err(error);
         }
     }
-    let kept = if durable {
+    let kept = if durable == Durable::Yes {
         pack
     } else {
         // The refs hold it: what could not be removed now is cleared away later, and no reason to say that it failed.
@@ -423,10 +425,10 @@ impl NewRefs<'_> {
         ctx: &Context<'_>,
         capture: &Capture<'_>,
         written: &Written,
-        durable: bool,
+        durable: Durable,
     ) -> Result<bool> {
         let label = self.label.as_deref();
-        if durable {
+        if durable == Durable::Yes {
             // What it reuses was written without waiting, by earlier snapshots or by git.
             self.store.wait_for_objects()?;
         }
@@ -486,7 +488,7 @@ fn create_refs(
     ref_name: &str,
     label: Option<&str>,
     commit: Oid,
-    durable: bool,
+    durable: Durable,
 ) -> Result<bool> {
     let mut transaction = store.refs.transaction();
     if let Some((anchor, anchor_commit)) = &capture.anchor {
@@ -496,7 +498,7 @@ fn create_refs(
     if let Some(label) = label {
         transaction.create(label, commit);
     }
-    if durable {
+    if durable == Durable::Yes {
         transaction.durable();
     }
     match transaction.commit() {
