@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::is_there;
+use crate::git::fs::{self, is_there};
 use crate::git::private::{Directory, Identity, Known, Registry, Standing};
 use crate::git::refs::{RefFormat, Refs};
 use crate::git::repo::{Repo, has_git};
@@ -406,9 +406,8 @@ impl Plan {
 
 /// A path as the registry has it: what leads to it is resolved, for it may be gone itself.
 fn resolved(path: &Path) -> PathBuf {
-    let there = path.canonicalize().ok();
-    let above = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
-    there.or_else(above).unwrap_or_else(|| path.to_owned())
+    path.canonicalize()
+        .unwrap_or_else(|_| fs::resolved_but_name(path))
 }
 
 /// Refuses what somebody stands in the middle of: the past, an unfinished swap, open directories.
