@@ -2,20 +2,28 @@
 
 use std::ffi::OsString;
 
-use crate::agents::by_name;
+use crate::agents::{Agent, by_name};
 use crate::error::{Error, Result};
 use crate::ops::approval;
 use crate::ops::tries::{Status, TryRun};
 use crate::store::Store;
 use crate::store::issue::{Issue, Run, Verify};
 
+/// The agent of this name.
+///
+/// # Errors
+/// `USAGE` for one that is not known.
+pub fn agent(name: &str) -> Result<&'static dyn Agent> {
+    by_name(name)
+        .ok_or_else(|| Error::usage(format!("there is no agent '{}'", name.escape_debug())))
+}
+
 /// The command that has an agent work on an issue without a terminal. What it may do is up to its own settings and to `args`.
 ///
 /// # Errors
 /// `USAGE` for an agent that is not known, or has no such way.
 pub fn agent_words(name: &str, args: &[String], issue: &Issue) -> Result<Vec<OsString>> {
-    let agent = by_name(name)
-        .ok_or_else(|| Error::usage(format!("there is no agent '{}'", name.escape_debug())))?;
+    let agent = agent(name)?;
     let command = agent.headless_command(&task(issue)).ok_or_else(|| {
         Error::usage(format!(
             "{} has no way to run without a terminal",

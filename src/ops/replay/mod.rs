@@ -12,7 +12,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::attempts::{Plan, Subject, Told, Wanted, agent_words, approved_check, issue_run};
+use super::attempts::{Plan, Subject, Told, Wanted, agent, agent_words, approved_check, issue_run};
 use super::issues::{self, desk};
 use super::kept::{self, Versioned};
 use super::redaction::Redacting;
@@ -193,11 +193,8 @@ fn shown(ctx: &Context<'_>, request: &Start) -> Result<String> {
             .collect(),
     };
     words.extend(request.agent_args.iter().cloned());
-    if let Some(name) = &request.agent
-        && crate::agents::by_name(name).is_none()
-    {
-        let message = format!("there is no agent '{}'", name.escape_debug());
-        return Err(Error::usage(message));
+    if let Some(name) = &request.agent {
+        agent(name)?;
     }
     Ok(Redacting::new(ctx).text(&command_line(&words)))
 }
