@@ -3,7 +3,6 @@
 //! A read that fails is an error and never an absence: who forgets snapshots has to know all that needs them.
 
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 

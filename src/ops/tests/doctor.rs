@@ -64,15 +64,20 @@ fn damage_is_named_with_what_mends_it() {
         (status, fix.as_str()),
         (CheckStatus::Warning, "tw label --remove lost")
     );
-    lab.git(&[
-        "notes",
-        &format!("--ref={NOTES}issues/i_20200101_000000_aaaaaa"),
-        "add",
-        "-m",
-        "x",
-        &head,
-    ]);
+    let note = |name: &str, body: &str| {
+        let name = format!("--ref={NOTES}{name}");
+        lab.git(&["notes", &name, "add", "-m", body, &head]);
+    };
+    note("sessions/fetched", "{\"version\": 1}");
     assert_eq!(check(&lab, "records").0, CheckStatus::Warning);
+    note("issues/i_20200101_000000_aaaaaa", "x");
+    let (status, message, fix) = check(&lab, "records");
+    assert_eq!(status, CheckStatus::Error);
+    assert!(message.contains("i_20200101_000000_aaaaaa"));
+    assert!(
+        fix.contains("git log -p"),
+        "there is no other version: {fix}"
+    );
     lab.level(
         "undo",
         "00000001-x",

@@ -292,16 +292,25 @@ fn an_undo_level_and_its_backup_go_together() {
 }
 
 #[test]
-fn nothing_is_forgotten_in_the_past() {
+fn in_the_past_what_it_needs_and_every_undo_level_stay() {
     let lab = Lab::with_commit();
-    let id = lab.old(OLD);
+    let (past, backup) = (lab.old(OLD), lab.old(BACKUP));
+    let other = lab.old("s_20200102_000000_bbbbbb");
+    lab.level("undo", "00000001-old", "2020-01-01T00:00:00Z", &backup);
+    for nth in 0..100 {
+        let now = Moment(lab.ctx().env.now().0).rfc3339();
+        let name = format!("{:08}-new", nth + 2);
+        lab.level("undo", &name, &now, "b_20200101_000000_dddddd");
+    }
     lab.set_state(&State {
         mode: Mode::Past,
+        current_snapshot_id: Some(past.clone()),
         ..State::default()
     });
-    let error = run(&lab, 0, 0, DryRun::No).expect_err("in the past");
-    assert_eq!(error.code(), Code::AlreadyInPast);
-    assert!(lab.has(&id));
+    let pruned = run(&lab, 0, 0, DryRun::No).expect("pruned");
+    assert_eq!(ids(&pruned), [other.as_str()]);
+    assert!(lab.has(&past) && lab.has(&backup));
+    assert!(lab.path(".git/timewarp/undo/00000001-old.json").exists());
 }
 
 fn listed(lab: &Lab) -> Vec<(String, bool, bool)> {
