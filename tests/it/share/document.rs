@@ -226,6 +226,6 @@ fn whole_session() -> SessionRecord {
     let record = json!({"version": 1, "session_id": "s", "agent": "a", "parent": "p", "worktree": "main", "started_at": "2026-01-01T00:00:00Z",
         "last_active_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:00:00Z", "snapshot_ids": ["s_1"], "source": "startup",
         "compacted_at": "2026-01-01T00:00:00Z", "transcript": "/p", "hint": "h", "forked_from": {"session_id": "o", "checkpoint_id": 1},
-        "next_checkpoint_id": 4, "later": "/p"});
+        "next_checkpoint_id": 4, "worktree_id": "w", "later": "/p"});
     serde_json::from_value(record).unwrap()
 }
