@@ -264,7 +264,7 @@ fn what_stays_where_a_submodule_was_not_fetched_is_named_and_in_no_way() {
     type Step = fn(&Sandbox);
     let fills: [(&str, Step); 3] = [
         ("s/past.log", |sandbox| {
-            sandbox.write("s/past.log", "past\n")
+            sandbox.write("s/past.log", "past\n");
         }),
         ("s", |sandbox| {
             sandbox.git(["init", "-q", "s"]);
