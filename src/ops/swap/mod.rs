@@ -16,6 +16,7 @@ pub mod made;
 pub mod newindex;
 pub mod notices;
 pub mod obstacles;
+mod one_name;
 pub mod pathindex;
 mod place;
 mod plan;

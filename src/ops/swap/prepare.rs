@@ -9,6 +9,7 @@ use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
 use super::blobs::Blobs;
 use super::goal::{Aim, GitGoal, Goal};
 use super::obstacles::{GIT_DIRECTORY, Obstacles, UNREADABLE, find_obstacles};
+use super::one_name::{ONE_NAME, one_name};
 use super::plan::make_plan;
 use super::present_own::PresentOwn;
 use super::recover::node_of;
@@ -141,7 +142,10 @@ impl<'s> Preparation<'_, '_, 's> {
         let is_hidden = |path: &Vec<u8>| self.forced.contains(path);
         let (hidden, to_force): (BTreeSet<_>, BTreeSet<_>) =
             to_force.into_iter().partition(is_hidden);
-        refused.extend(hidden.into_iter().map(|path| (path, BY_THE_USER)));
+        let alike = one_name(ctx, &root, &capture.manifest, &plan)?;
+        let hidden = hidden.into_iter().filter(|path| !alike.contains(path));
+        refused.extend(hidden.map(|path| (path, BY_THE_USER)));
+        refused.extend(alike.iter().map(|path| (path.clone(), ONE_NAME)));
         refused.extend(self.made_and_hidden(&root, &capture)?);
         // What is in the way may have been made by the stay as well.
         refused.sort();
@@ -386,6 +390,9 @@ fn would_overwrite(
         error = error.hint(
             "your own 'exclude' keeps them from being captured: 'tw config exclude' shows it, 'tw config --unset exclude' takes it away",
         );
+    }
+    if refused.iter().any(|(_, why)| *why == ONE_NAME) {
+        error = error.hint("this file system takes names that differ in upper and lower case alone for one: rename one of them");
     }
     if let Some((path, _)) = refused.iter().find(|(_, why)| *why == UNREADABLE) {
         let there = ctx.repo.worktree_root().join(OsStr::from_bytes(path));
