@@ -16,6 +16,9 @@ use crate::text::typed_path;
 /// How far back a readable version is looked for.
 const VERSIONS: usize = 1000;
 
+/// Whoever has told git no name needs none for this either.
+const IDENTITY: &str = "-c user.name=tw -c user.email=tw@localhost";
+
 /// So many digits of a commit's id are shown.
 const SHOWN: usize = 12;
 
@@ -40,6 +43,9 @@ pub fn command(store: &Store, record: &Record, tip: Oid) -> Option<String> {
     let name = record.note_ref()?;
     let readable = last_readable(store, record, tip)?.to_string();
     let version = readable.get(..SHOWN).unwrap_or(&readable);
+    // That of the durable copy, where this one is damaged.
+    let tip = tip.to_string();
+    let tip = tip.get(..SHOWN).unwrap_or(&tip);
     let git = if store.repo.is_private() {
         // git does not find it by itself.
         format!("git --git-dir={}", typed_path(store.repo.git_dir()))
@@ -47,7 +53,7 @@ pub fn command(store: &Store, record: &Record, tip: Oid) -> Option<String> {
         "git".to_owned()
     };
     Some(format!(
-        "{git} update-ref {name} \"$({git} commit-tree -m mended -p {name} '{version}^{{tree}}')\""
+        "{git} update-ref {name} \"$({git} {IDENTITY} commit-tree -m mended -p {tip} '{version}^{{tree}}')\""
     ))
 }
 
