@@ -1,6 +1,6 @@
 //! The refs that all worktrees of a repository share, before and after a run: what one makes in its scratch, all of them see.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
 use crate::git::command::Git;
@@ -56,12 +56,17 @@ impl SharedRefs {
         Ok(())
     }
 
-    /// The names of those that were made, changed or deleted since; of `tw`'s own, which commands make all the time, changed or deleted.
+    /// The names of those that were made, changed or deleted since; of `tw`'s own, which commands make all the time and retention lets
+    /// go, changed or deleted labels, and what they name.
     pub fn changed(&self, now: &Self) -> Vec<String> {
         let all = self.others.keys().chain(now.others.keys());
         let others = all.filter(|name| self.others.get(*name) != now.others.get(*name));
-        let own = self.own.keys();
-        let own = own.filter(|name| self.own.get(*name) != now.own.get(*name));
+        let labels = self.own.iter();
+        let labels = labels.filter(|(name, _)| name.starts_with(names::LABELS));
+        let named: BTreeSet<&String> = labels.map(|(_, to)| to).collect();
+        let own = self.own.iter().filter(|(_, to)| named.contains(to));
+        let own = own.filter(|(name, to)| now.own.get(*name) != Some(*to));
+        let own = own.map(|(name, _)| name);
         let mut names: Vec<String> = others.chain(own).cloned().collect();
         names.sort();
         names.dedup();
