@@ -80,6 +80,7 @@ impl MadeIn<'_> {
 #[derive(Debug, Clone)]
 pub struct Here {
     worktree: String,
+    is_main: bool,
     /// None for the main worktree, and for a linked one in which nothing was recorded yet: no record has its id.
     worktree_id: Option<String>,
     repository: Option<String>,
@@ -93,6 +94,7 @@ impl Here {
     pub fn of(ctx: &Context<'_>, store: &Store) -> Result<Self> {
         Ok(Self {
             worktree: ctx.repo.worktree_name(),
+            is_main: !ctx.repo.is_linked_worktree(),
             worktree_id: store.worktree_id()?,
             repository: store.repository_id()?,
         })
@@ -114,9 +116,11 @@ impl Here {
         self.is_repository(made.repository) && self.is_named(made)
     }
 
-    /// Whether a record says so of a worktree of this repository. One of an earlier version, which has no id, means the name.
+    /// Whether a record says so of a worktree of this repository. One of an earlier version, which has no id, means the name; so does
+    /// every one of main, of which there is one.
     pub fn is_worktree(&self, name: &str, id: Option<&str>) -> bool {
-        name == self.worktree && (id.is_none() || id == self.worktree_id.as_deref())
+        let is_any = self.is_main || id.is_none();
+        name == self.worktree && (is_any || id == self.worktree_id.as_deref())
     }
 
     /// Whether a session works here.
