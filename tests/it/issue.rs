@@ -30,7 +30,8 @@ fn with_snapshot(sandbox: Sandbox) -> Sandbox {
     sandbox
 }
 
-fn report(sandbox: &Sandbox, more: &[&str]) -> Value {
+/// Reports an issue of the newest snapshot.
+pub fn report(sandbox: &Sandbox, more: &[&str]) -> Value {
     let mut args = vec!["issue", "report", "--snapshot", "latest"];
     args.extend(FIELDS);
     args.extend(more);

@@ -379,8 +379,8 @@ fn a_hook_relies_on_no_snapshot_that_a_power_cut_may_have_taken() {
     }
 }
 
-#[test]
-fn a_record_that_a_power_cut_took_goes_back_to_what_is_whole() {
+/// A session whose newest record is zeros, the notes ref of its records, and the commit before that one.
+fn with_torn_record() -> (Sandbox, &'static str, String) {
     let sandbox = Sandbox::new();
     sandbox.write("file", "one\n");
     commit(&sandbox, "one");
@@ -393,6 +393,12 @@ fn a_record_that_a_power_cut_took_goes_back_to_what_is_whole() {
     let tip = sandbox.git(["rev-parse", face]);
     assert_ne!(whole, tip);
     zero(&sandbox, &tip);
+    (sandbox, face, whole)
+}
+
+#[test]
+fn a_record_that_a_power_cut_took_goes_back_to_what_is_whole() {
+    let (sandbox, face, whole) = with_torn_record();
     let recovered = in_boot(&sandbox, 2, &["recover"]);
     let notice = recovered["notices"][0].as_str().unwrap();
     assert!(notice.contains("session 's1'"), "{recovered}");
@@ -419,17 +425,7 @@ fn dying_git(sandbox: &Sandbox) -> std::ffi::OsString {
 
 #[test]
 fn a_git_that_fails_loses_no_record() {
-    let sandbox = Sandbox::new();
-    sandbox.write("file", "one\n");
-    commit(&sandbox, "one");
-    in_boot(&sandbox, 1, &["session", "start", "--session", "s1"]);
-    in_boot(&sandbox, 1, &["checkpoint", "--session", "s1"]);
-    let face = "refs/notes/timewarp/sessions/s1";
-    let whole = sandbox.git(["rev-parse", face]);
-    sandbox.write("file", "two\n");
-    in_boot(&sandbox, 1, &["checkpoint", "--session", "s1"]);
-    let tip = sandbox.git(["rev-parse", face]);
-    zero(&sandbox, &tip);
+    let (sandbox, face, whole) = with_torn_record();
     let failed = next_boot(&sandbox, 2)
         .env("PATH", dying_git(&sandbox))
         .args(["--json", "recover"])

@@ -484,16 +484,22 @@ fn a_snapshot_is_what_it_changed() {
     );
 }
 
-#[test]
-fn what_only_one_session_s_tools_named_is_its_and_the_rest_stays() {
-    let sandbox = Sandbox::new();
-    let one = talk(&sandbox);
+/// A second session of the same agent.
+fn another_talk(sandbox: &Sandbox) -> Talk<'_> {
     let two = Talk::with_id(
-        &sandbox,
+        sandbox,
         Kind::Claude,
         "22222222-2222-4333-8444-555555555555",
     );
     two.hook("SessionStart", &json!({}));
+    two
+}
+
+#[test]
+fn what_only_one_session_s_tools_named_is_its_and_the_rest_stays() {
+    let sandbox = Sandbox::new();
+    let one = talk(&sandbox);
+    let two = another_talk(&sandbox);
     one.submits("one");
     one.writes_prompt("one");
     two.submits("two");
@@ -529,12 +535,7 @@ fn what_only_one_session_s_tools_named_is_its_and_the_rest_stays() {
 fn a_turn_of_another_session_that_goes_on_shares_what_is_changed() {
     let sandbox = Sandbox::new();
     let one = talk(&sandbox);
-    let two = Talk::with_id(
-        &sandbox,
-        Kind::Claude,
-        "22222222-2222-4333-8444-555555555555",
-    );
-    two.hook("SessionStart", &json!({}));
+    let two = another_talk(&sandbox);
     one.submits("goes on");
     sandbox.write("before.txt", "1\n");
     turn(&two, "two", |sandbox| sandbox.write("whose.txt", "?\n"));
@@ -562,12 +563,7 @@ fn a_turn_of_another_session_that_goes_on_shares_what_is_changed() {
 fn what_came_since_the_last_snapshot_beside_an_open_turn_of_another_session_stays_and_is_said() {
     let sandbox = Sandbox::new();
     let one = talk(&sandbox);
-    let two = Talk::with_id(
-        &sandbox,
-        Kind::Claude,
-        "22222222-2222-4333-8444-555555555555",
-    );
-    two.hook("SessionStart", &json!({}));
+    let two = another_talk(&sandbox);
     one.submits("goes on");
     two.submits("this, too");
     sandbox.write("whose.txt", "?\n");

@@ -393,18 +393,7 @@ fn git_s_variables_of_a_hook_do_not_mislead() {
 fn what_a_hook_is_told_of_its_repository_reaches_no_command_that_we_run() {
     let sandbox = Sandbox::new();
     crate::trip::snapshot(&sandbox);
-    let reported = sandbox.json([
-        "issue",
-        "report",
-        "--snapshot",
-        "latest",
-        "--symptom",
-        "s",
-        "--task-context",
-        "t",
-        "--success-criteria",
-        "c",
-    ]);
+    let reported = crate::issue::report(&sandbox, &[]);
     let id = reported["issue_id"].as_str().unwrap();
     let nowhere = sandbox.root().join("nowhere");
     let names = [

@@ -1199,20 +1199,8 @@ fn an_issue_from_elsewhere_runs_nothing_that_was_not_approved_here() {
 fn a_check_that_redaction_changed_is_said_to_be_no_use() {
     let sandbox = checked();
     crate::trip::snapshot(&sandbox);
-    let reported = sandbox.json([
-        "issue",
-        "report",
-        "--snapshot",
-        "latest",
-        "--symptom",
-        "s",
-        "--task-context",
-        "t",
-        "--success-criteria",
-        "c",
-        "--verify",
-        "test \"$(cat key)\" = password=hunter2",
-    ]);
+    let check = "test \"$(cat key)\" = password=hunter2";
+    let reported = crate::issue::report(&sandbox, &["--verify", check]);
     let id = reported["issue_id"].as_str().unwrap();
     let (error, _) = sandbox.json_error(["try", id, "-n", "1", "--", "true"]);
     assert_eq!(error["code"], "NOT_APPROVED");

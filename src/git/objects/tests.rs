@@ -192,7 +192,6 @@ fn what_is_written_git_reads_and_so_do_we() {
         let commit_oid = commit_oid.expect("commit");
         let written = writer.finish().expect("finished");
         assert_eq!(written.written.len(), 10);
-        assert_eq!(written.written.len(), 10);
         assert!(written.reused.is_empty());
         assert_eq!(written.pack.is_some(), mode != WriteMode::Loose);
 
