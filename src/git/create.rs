@@ -1,8 +1,8 @@
 //! New files and directories under a git directory: whose they are, and who else may use them.
 //!
-//! The place that makes them, but for what nobody else is to have (a file handed to an agent's own program). As root, what is made belongs to the owner of the directory it is made in, so that a run
-//! with sudo or in a container locks nobody out. Under a git directory with `core.sharedRepository`, what is made gets the bits that git
-//! would give it. Leaves out the content: whoever writes it does so before the file has its final name.
+//! The place that makes them, but for what nobody else is to have (a file handed to an agent's own program). As root, what is made
+//! belongs to the owner of the directory it is made in, so that a run with sudo or in a container locks nobody out. Under a git directory
+//! with `core.sharedRepository`, what is made gets the bits that git would give it. Leaves out the content: whoever writes it does so before the file has its final name.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};

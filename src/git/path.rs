@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use crate::json::Bytes;
+use crate::text;
 
 /// A path inside the repository, as git stores it: raw bytes. Orders by bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -123,6 +124,14 @@ pub fn all_within<'p>(
 ) -> impl Iterator<Item = &'p Vec<u8>> {
     let from_there = paths.range(join(dir, b"")..);
     from_there.take_while(move |path| is_within(path, dir))
+}
+
+/// Paths in quotes, for people, no more than the first so many of them.
+pub fn listed<P: AsRef<[u8]>>(paths: impl ExactSizeIterator<Item = P>, most: usize) -> String {
+    text::listed(
+        paths.map(|path| format!("'{}'", display(path.as_ref()))),
+        most,
+    )
 }
 
 /// The directories that hold a path, from the outermost, and the path itself. The root is none of them.

@@ -35,6 +35,11 @@ impl Node {
     pub fn is_dir(self) -> bool {
         self.mode == DIR_MODE
     }
+
+    /// A submodule's commit.
+    pub fn is_gitlink(self) -> bool {
+        self.mode == GITLINK_MODE
+    }
 }
 
 /// One entry of a tree.

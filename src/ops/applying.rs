@@ -32,7 +32,6 @@ use crate::ops::three_way::{self, Steps, ThreeWay};
 use crate::store::Store;
 use crate::store::state::State;
 use crate::store::stored::Stored;
-use crate::text::listed;
 use crate::worktree::manifest::Kind;
 use crate::worktree::plan::{Extras, Side};
 
@@ -262,13 +261,10 @@ impl<'a, 's> Applying<'a, 's> {
             format!("submodule '{path}' was moved by {who} and stays as it is")
         });
         let left_out = self.left_out.borrow();
-        let shown = left_out
-            .iter()
-            .map(|path| format!("'{}'", path::display(path)));
         let left_out = (!left_out.is_empty()).then(|| {
             format!(
                 "left out of snapshots since, and stays as it is: {}",
-                listed(shown, SHOWN)
+                path::listed(left_out.iter(), SHOWN)
             )
         });
         let notices = submodules.chain(left_out).collect();

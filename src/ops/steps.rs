@@ -43,7 +43,6 @@ use crate::store::snapshot::Lists;
 use crate::store::state::{Journal, Mode, State, path_from_stored, read_json};
 use crate::store::stored::Stored;
 use crate::store::workspace::Tie;
-use crate::text::listed;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::EmptyDirs;
 pub use level::{LevelView, Levels, Undone, level_view};
@@ -464,13 +463,10 @@ impl<'a> Step<'a> {
         let Since { changed, beyond } = self.since(&swapped)?;
         let stays = stays.then_some("the index stayed as it is");
         let mut answer = self.answer(&swapped, changed, stays);
-        let shown = beyond
-            .iter()
-            .map(|path| format!("'{}'", path::display(path)));
         answer.notices.extend((!beyond.is_empty()).then(|| {
             format!(
                 "no backup can have what is there now, so it stays: {}",
-                listed(shown, 5)
+                path::listed(beyond.iter(), 5)
             )
         }));
         Ok(answer)

@@ -80,12 +80,9 @@ impl Unsaved {
     /// Of a submodule that was not fetched only what is in its directory is the present's, so that what the past puts beside it is the
     /// past's. Where nobody may look all may be.
     fn look_into_submodules(&mut self, root: &Root, manifest: &Manifest) {
-        let is_submodule = |path: &&Vec<u8>| {
-            let file = manifest.file(path);
-            file.is_some_and(|file| file.kind == Kind::Gitlink)
-        };
         let roots = &mut self.left_alone.roots;
-        let submodules: Vec<Vec<u8>> = roots.iter().filter(is_submodule).cloned().collect();
+        let submodules = roots.iter().filter(|path| manifest.is_submodule(path));
+        let submodules: Vec<Vec<u8>> = submodules.cloned().collect();
         for dir in submodules {
             let names = match root.stamp(&dir) {
                 Ok(None) => Vec::new(),
@@ -186,6 +183,12 @@ impl Unsaved {
             }
         }
         Some(dirs)
+    }
+
+    /// Whether a path is, or lies in, what was renamed to be out of the way of the return, by its new name.
+    pub fn is_moved_to(&self, path: &[u8]) -> bool {
+        let mut moved = self.moved_aside.iter();
+        moved.any(|(_, to)| path::is_within(path, to))
     }
 
     /// Whether a directory that is at this path is one of them, or was there beneath one when a swap wrote into it.

@@ -138,6 +138,15 @@ impl Store {
         Ok(ids)
     }
 
+    /// The trees of what git tracked: that of the index, and that of HEAD.
+    pub fn tracked_trees(&self, stored: &Stored) -> Result<Vec<Oid>> {
+        let commits = [Some(stored.index_commit), stored.head];
+        let commits = commits.into_iter().flatten();
+        commits
+            .map(|commit| Ok(self.commit(commit)?.tree))
+            .collect()
+    }
+
     /// The index tree and the state commit of a snapshot.
     pub fn index_side(&self, stored: &Stored) -> Result<IndexSide> {
         let raw = self.commit(stored.index_commit)?;

@@ -234,6 +234,12 @@ impl Manifest {
         self.files_of(dir).get(self.find_in(dir, name)?)
     }
 
+    /// Whether a submodule is at a path.
+    pub fn is_submodule(&self, path: &[u8]) -> bool {
+        let file = self.file(path);
+        file.is_some_and(|file| file.kind == Kind::Gitlink)
+    }
+
     /// Every name with its directory, in pre-order of directories.
     pub fn entries(&self) -> impl Iterator<Item = (&DirRec, FileRec)> {
         self.dirs

@@ -16,7 +16,7 @@ use crate::git::Oid;
 use crate::git::access::Lost;
 use crate::git::access_list::AccessList;
 use crate::git::path;
-use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
+use crate::git::tree::{self, Change, LINK_MODE, Node};
 pub use dirs::closed_parents;
 
 /// What a path is on one side.
@@ -140,7 +140,7 @@ impl Extras {
     }
 
     fn side(&self, path: &[u8], node: Option<Node>) -> Option<Side> {
-        let node = node.filter(|node| node.mode != GITLINK_MODE)?;
+        let node = node.filter(|node| !node.is_gitlink())?;
         if self.absent.contains(path) {
             return None;
         }
@@ -290,7 +290,7 @@ impl Planning<'_> {
     /// A submodule's directory that the later side has, and of which nothing is here. It comes back empty, as `git checkout`
     /// makes it: what is in one is never captured.
     fn is_lost_gitlink(&self, full: &[u8], old: Option<Node>, new: Option<Node>) -> bool {
-        let is = |node: Option<Node>| node.is_some_and(|node| node.mode == GITLINK_MODE);
+        let is = |node: Option<Node>| node.is_some_and(Node::is_gitlink);
         let vacant =
             |kind: Kind| matches!(kind, Kind::File | Kind::Symlink | Kind::Absent | Kind::Gone);
         is(new)

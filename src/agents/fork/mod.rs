@@ -1,7 +1,7 @@
 //! Forks: a new session file that holds a conversation up to a cut, beside the one that goes on untouched.
 //!
-//! A [`ForkPlan`] names the lines to keep and the ids that must change in them; it reads, never writes. [`stage_fork`]
-//! writes all to temporary names, has [`validate_fork`] check what was written, and only then [`StagedFork::place`] puts it in place, never over
+//! A [`ForkPlan`] names the lines to keep and the ids that must change in them; it reads, never writes. [`stage_fork`] writes all to
+//! temporary names and has [`validate_fork`] check what was written; only then [`StagedFork::place`] puts it in place, never over
 //! anything. Kept lines are copied byte for byte but for those ids. Sequence: plan → write → validate → offer.
 //! What an agent's forks keep and what the validator must know of its files is in the agent's own folder.
 

@@ -7,6 +7,7 @@ use crate::cli::human::text::{self, short_session};
 use crate::cli::prelude::*;
 use crate::git::path::RepoPath;
 use crate::ops::bisect::{self, Answer, Bisect, Bisected, Point};
+use crate::text::first_line;
 
 /// How many files of the difference are named.
 const FILES: usize = 10;
@@ -188,8 +189,8 @@ fn point_lines(page: &mut Page, point: &Point, word: &str) {
 fn turn_lines(page: &mut Page, agent: Option<&str>, name: &str, prompt: Option<&str>) {
     let agent = agent.map(clean).unwrap_or_default();
     page.line(format!("  {agent} {name}").replace("   ", "  "));
-    let mut lines = prompt.unwrap_or_default().lines().map(str::trim);
-    if let Some(first) = lines.find(|line| !line.is_empty()) {
+    let first = first_line(prompt.unwrap_or_default());
+    if !first.is_empty() {
         page.line(format!("  '{}'", clean(first)));
     }
 }

@@ -42,9 +42,7 @@ impl ReturnOperation<'_> {
             }
         }
         // The present had deleted these: no rule hides what git tracks there.
-        let tracked = [Some(self.backup.index_commit), self.backup.head];
-        for commit in tracked.into_iter().flatten() {
-            let tracked = self.store.commit(commit)?.tree;
+        for tracked in self.store.tracked_trees(&self.backup)? {
             for change in tree::diff(&read, Some(tracked), Some(self.backup.tree))? {
                 if change.new.is_none() {
                     consider(&change.path);

@@ -7,11 +7,10 @@ use std::path::Path;
 use crate::error::Result;
 use crate::git::fs::{Root, nanoseconds};
 use crate::git::path::{self, RepoPath};
-use crate::git::tree::{self, GITLINK_MODE};
+use crate::git::tree::{self, Node};
 use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::stored::Stored;
-use crate::text::listed;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::scan::DESK;
 
@@ -81,12 +80,10 @@ impl LeftOut<'_> {
         root: &Path,
         (seen, manifest): (&BTreeSet<Vec<u8>>, &Manifest),
     ) -> Result<Vec<RepoPath>> {
-        let moved = &self.unsaved.moved_aside;
-        let is_moved = |path: &[u8]| moved.iter().any(|(_, to)| path::is_within(path, to));
         let mut budget = MOST_OF_ALL;
         let mut found = Vec::new();
         for path in seen {
-            if path == DESK || self.unsaved.has(path) || is_moved(path) {
+            if path == DESK || self.unsaved.has(path) || self.unsaved.is_moved_to(path) {
                 continue;
             }
             let kind = manifest.file(path).map(|file| file.kind);
@@ -111,12 +108,10 @@ impl LeftOut<'_> {
     /// The backup cannot be read.
     pub fn came(&self, left: &[Vec<u8>]) -> Result<Vec<RepoPath>> {
         let read = |oid| self.store.objects.read_tree(oid);
-        let moved = &self.unsaved.moved_aside;
-        let is_moved = |path: &[u8]| moved.iter().any(|(_, to)| path::is_within(path, to));
         let mut found: BTreeSet<&[u8]> = BTreeSet::new();
         for full in left {
             let is_known = path::with_parents(full).any(|at| found.contains(at));
-            if is_known || self.unsaved.has(full) || is_moved(full) {
+            if is_known || self.unsaved.has(full) || self.unsaved.is_moved_to(full) {
                 continue;
             }
             let mut highest = full.as_slice();
@@ -141,7 +136,7 @@ impl LeftOut<'_> {
         let node = || tree::find(&read, self.backup.tree, dir);
         Ok(is_dir
             && self.unsaved.only_dirs_in(&root, dir).is_none()
-            && node()?.is_none_or(|node| node.mode == GITLINK_MODE))
+            && node()?.is_none_or(Node::is_gitlink))
     }
 
     /// Says what of it is not there any more.
@@ -153,11 +148,10 @@ impl LeftOut<'_> {
             |path: &&[u8]| matches!(root.stamp(path), Ok(None)) && !written.contains(*path);
         let gone = self.unsaved.roots().filter(is_gone);
         let gone: Vec<&[u8]> = gone.collect();
-        let shown = gone.iter().map(|path| format!("'{}'", path::display(path)));
         (!gone.is_empty()).then(|| {
             format!(
                 "of what snapshots leave out, this was removed in the past, and no backup has it: {}",
-                listed(shown, 1)
+                path::listed(gone.iter(), 1)
             )
         })
     }

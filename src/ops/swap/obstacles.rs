@@ -265,13 +265,9 @@ impl Finder<'_> {
     /// Whether the record of what is there speaks of a directory, be there nothing in it, or of none of its kind: those in a submodule's
     /// can be made again.
     fn is_recorded(&self, dir: &[u8]) -> bool {
-        let is_submodule = |at: &[u8]| {
-            let file = self.manifest.file(at);
-            file.is_some_and(|file| file.kind == Kind::Gitlink)
-        };
         let on_disk = self.manifest.dir_on_disk(dir);
         on_disk.is_some_and(|dir| !dir.flags.has(DirFlags::INSIDE_IGNORED))
-            || path::with_parents(dir).any(is_submodule)
+            || path::with_parents(dir).any(|at| self.manifest.is_submodule(at))
     }
 
     fn is_dir(&self, full: &[u8]) -> bool {

@@ -14,7 +14,7 @@ use crate::git::access::may_change;
 use crate::git::access_list::AccessList;
 use crate::git::fs::Root;
 use crate::git::path;
-use crate::git::tree::{self, Change, GITLINK_MODE, Node};
+use crate::git::tree::{self, Change, Node};
 use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::worktree::globs::{Check, Source};
@@ -168,7 +168,7 @@ fn dirs_in_submodules(
     after_node: &dyn Fn(&[u8]) -> Result<Option<Node>>,
 ) -> Result<Vec<DirChange>> {
     let mut found = Vec::new();
-    let is = |node: Option<Node>| node.is_some_and(|node| node.mode == GITLINK_MODE);
+    let is = |node: Option<Node>| node.is_some_and(Node::is_gitlink);
     let mut gone = changes
         .iter()
         .filter(|change| is(change.old) && !is(change.new))
@@ -233,9 +233,8 @@ fn made_dirs_unseen(
 /// deleted there when the side has it not.
 pub(super) fn tracks(store: &Store, target: &Stored, path: &[u8]) -> Result<bool> {
     let read = |oid| store.objects.read_tree(oid);
-    let sides = [Some(target.index_commit), target.head];
-    for commit in sides.into_iter().flatten() {
-        let found = tree::find(&read, store.commit(commit)?.tree, path)?;
+    for tracked in store.tracked_trees(target)? {
+        let found = tree::find(&read, tracked, path)?;
         if found.is_some_and(|node| !node.is_dir()) {
             return Ok(true);
         }

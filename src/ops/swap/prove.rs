@@ -153,13 +153,9 @@ fn is_left_in_place(
     (root, unsaved): (&Root, &Unsaved),
     path: &[u8],
 ) -> Result<bool> {
-    let is_submodule = |manifest: &Manifest, at: &[u8]| {
-        let file = manifest.file(at);
-        file.is_some_and(|file| file.kind == Kind::Gitlink)
-    };
-    let was_in = path::with_parents(path).find(|at| is_submodule(before, at));
+    let was_in = path::with_parents(path).find(|at| before.is_submodule(at));
     // One that was none in the past may be one again.
-    let Some(dir) = was_in.or_else(|| is_submodule(&seen.manifest, path).then_some(path)) else {
+    let Some(dir) = was_in.or_else(|| seen.manifest.is_submodule(path).then_some(path)) else {
         return Ok(false);
     };
     let read = |oid| read_tree(store, seen, oid);

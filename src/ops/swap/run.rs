@@ -32,7 +32,6 @@ use crate::store::id::IdKind;
 use crate::store::lock::Owner;
 use crate::store::state::{Journal, Mode, State};
 use crate::store::workspace::Covered;
-use crate::text::listed;
 use crate::worktree::apply::Applied;
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Plan;
@@ -84,12 +83,9 @@ fn undone(error: Error, root: &Root, journal: &Journal, recovered: &Recovered) -
         let there: BTreeSet<&[u8]> = differing
             .map(|path| standing(root, path.as_bytes()))
             .collect();
-        let paths = there
-            .iter()
-            .map(|path| format!("'{}'", path::display(path)));
         error.hint(format!(
             "all else is as it was, but what somebody wrote meanwhile stays: {}; what was there is in {}",
-            listed(paths, SHOWN),
+            path::listed(there.iter(), SHOWN),
             journal.backup_id
         ))
     };

@@ -11,7 +11,7 @@ use super::plan::globs_then;
 use super::treerules::TreeRules;
 use crate::env::fail_point;
 use crate::error::Result;
-use crate::git::tree::{self, GITLINK_MODE, Node};
+use crate::git::tree::{self, Node};
 use crate::git::{Oid, path};
 use crate::ops::Context;
 use crate::ops::record::Made;
@@ -114,7 +114,7 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
         let then = tree::find(&read, start.backup.tree, dir)?;
         dirs &= backup.empty_dirs.contains(dir)
             || own.beneath(dir).next().is_some()
-            || then.is_some_and(|node| node.mode == GITLINK_MODE);
+            || then.is_some_and(Node::is_gitlink);
     }
     let mut modes = true;
     for path in now.modes.keys().chain(files.modes.keys()) {

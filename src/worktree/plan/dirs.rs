@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{DirChange, EmptyDirs, Plan, PlanEntry, Planning, parents};
 use crate::error::Result;
 use crate::git::path;
-use crate::git::tree::{self, GITLINK_MODE, Node};
+use crate::git::tree::{self, Node};
 use crate::worktree::manifest::Kind;
 
 /// Directories over the entries whose bits keep their owner from writing, with these bits. The swap opens them for a while, so
@@ -126,7 +126,7 @@ impl Planning<'_> {
     }
 
     fn is_gitlink_after(&self, full: &[u8]) -> Result<bool> {
-        Ok((self.after_node)(full)?.is_some_and(|node| node.mode == GITLINK_MODE))
+        Ok((self.after_node)(full)?.is_some_and(Node::is_gitlink))
     }
 
     /// Whether the later tree has a directory here with more in it than sparse entries that are not on disk.
@@ -188,7 +188,7 @@ impl Planning<'_> {
 
     /// Submodules that the later side lacks.
     fn gone_gitlinks(&self) -> impl Iterator<Item = &Vec<u8>> {
-        let is = |node: Option<Node>| node.is_some_and(|node| node.mode == GITLINK_MODE);
+        let is = |node: Option<Node>| node.is_some_and(Node::is_gitlink);
         let gone = self.changes.iter();
         gone.filter(move |change| is(change.old) && !is(change.new))
             .map(|change| &change.path)
