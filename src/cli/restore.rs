@@ -147,7 +147,7 @@ fn blob(word: &str) -> Result<String> {
         return Ok(word.to_ascii_lowercase());
     }
     Err(
-        Error::usage(format!("'{}' is no whole id of an object", clean(word)))
+        Error::usage(format!("'{}' is not a full object id", clean(word)))
             .hint("'tw --json restore ... --dry-run' tells it as 'found'"),
     )
 }

@@ -151,7 +151,7 @@ fn check(schema: &Value, given: &Map<String, Value>) -> Result<()> {
         let Some(argument) = known(name) else {
             let all = schema["properties"].as_object().into_iter().flatten();
             let all: Vec<_> = all.map(|(name, _)| name.as_str()).collect();
-            return Err(usage(name, format!("there is no argument '{name}'"))
+            return Err(usage(name, format!("unknown argument '{name}'"))
                 .hint(format!("the arguments are {}", all.join(", "))));
         };
         if !fits(argument, value) {
@@ -291,7 +291,7 @@ mod tests {
             (json!({"snapshot": null}), "'snapshot' is missing"),
             (
                 json!({"snapshot": "a", "force": true}),
-                "there is no argument 'force'",
+                "unknown argument 'force'",
             ),
             (
                 json!({"snapshot": ["a"]}),

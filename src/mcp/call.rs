@@ -184,7 +184,7 @@ fn tool(
     env: &Env,
 ) -> Value {
     let Some(tool) = tools::named(name) else {
-        let error = Error::usage(format!("there is no tool '{name}'"));
+        let error = Error::usage(format!("unknown tool '{name}'"));
         return refused(error, None, roots, start, env);
     };
     let pending = match (tool.parse)(given.clone()) {

@@ -251,7 +251,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<CallToolResponse, ErrorData> {
         let Some(tool) = tools::named(&request.name) else {
-            let message = format!("there is no tool '{}'", request.name);
+            let message = format!("unknown tool '{}'", request.name);
             // An error of the protocol, not a document: there is no tool that could have answered.
             return Err(ErrorData::invalid_params(message, None));
         };
@@ -363,7 +363,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<GetPromptResponse, ErrorData> {
         if request.name != prompt::NAME {
-            let message = format!("there is no prompt '{}'", request.name);
+            let message = format!("unknown prompt '{}'", request.name);
             return Err(ErrorData::invalid_params(message, None));
         }
         let arguments = request.arguments.unwrap_or_default();

@@ -116,7 +116,7 @@ impl ContextLog {
         self.file.read()?.ok_or_else(|| {
             Error::new(
                 Code::PathNotFound,
-                format!("there is no context log '{}'", self.file.path().display()),
+                format!("context log '{}' not found", self.file.path().display()),
             )
             .hint("'tw context append' starts one")
         })
@@ -129,7 +129,7 @@ impl ContextLog {
         }
         let held = self.file.hold()?;
         if !is_log(&held.beginning()?) {
-            let message = format!("'{}' is no conversation log", self.file.path().display());
+            let message = format!("'{}' is not a conversation log", self.file.path().display());
             return Err(Error::new(Code::Usage, message).hint(
                 "not one record is at its beginning; name another file: one that is not there is made",
             ));
@@ -251,7 +251,7 @@ fn message(role: &str, text: &str, answers: Option<&str>) -> Result<Vec<u8>> {
         "system" | "user" | "assistant" | "tool" => {
             Ok(record::message(role, &text.into(), answers))
         }
-        other => refused(format!("there is no role '{other}'")),
+        other => refused(format!("unknown role '{other}'")),
     }
 }
 
@@ -546,7 +546,7 @@ fn no_checkpoint(log: &Log<'_>, id: i64) -> Error {
     let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
         return Error::new(
             Code::InvalidCheckpoint,
-            format!("there is no checkpoint {id}: the log has none"),
+            format!("checkpoint {id} not found: the log has none"),
         )
         .hint("'tw context checkpoint' makes one")
         .detail("available", ids);
@@ -560,7 +560,7 @@ fn no_checkpoint(log: &Log<'_>, id: i64) -> Error {
         let what = format!("checkpoint {id} is no longer in the log, which has {range}");
         Error::new(Code::CheckpointUnavailable, what)
     } else {
-        let what = format!("there is no checkpoint {id}: the log has {range}");
+        let what = format!("checkpoint {id} not found: the log has {range}");
         Error::new(Code::InvalidCheckpoint, what)
     };
     error

@@ -129,7 +129,7 @@ pub fn all<T: Kept>(ctx: &Context<'_>) -> Result<Vec<T>> {
 pub fn find<T: Kept>(ctx: &Context<'_>, word: &str) -> Result<T> {
     let all = all::<T>(ctx)?;
     let none = || {
-        let message = format!("there is no {} '{}'", T::WHAT, word.escape_debug());
+        let message = format!("{} '{}' not found", T::WHAT, word.escape_debug());
         Error::new(Code::SnapshotNotFound, message).hint(T::HINT)
     };
     if word == "latest" {

@@ -104,7 +104,7 @@ fn add(ctx: &Context<'_>, store: &Store, address: &str, name: &str) -> Result<La
 
 fn remove(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Labelled> {
     let missing = || {
-        Error::new(Code::InvalidLabel, format!("there is no label '{name}'"))
+        Error::new(Code::InvalidLabel, format!("label '{name}' not found"))
             .hint("'tw label' lists the labels there are")
     };
     if !names::is_component(name) {

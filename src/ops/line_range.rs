@@ -28,7 +28,7 @@ impl LineRange {
     /// `USAGE` for anything else.
     pub fn parse(word: &str) -> Result<Self> {
         let refused = || {
-            Error::new(Code::Usage, format!("'{word}' is no range of lines"))
+            Error::new(Code::Usage, format!("'{word}' is not a range of lines"))
                 .hint("for example 10,20 or 10,+5 or 10,")
         };
         let number = |text: &str| match text {

@@ -319,9 +319,11 @@ impl Magic {
 
 fn unknown(word: &OsStr, why: &str) -> Error {
     let word = path::display(word.as_bytes());
-    Error::new(Code::Usage, format!("'{word}' is no pathspec: {why}")).hint(
-        "magic is top, literal, glob, icase and exclude; a path that begins with ':' is './:...'",
+    Error::new(
+        Code::Usage,
+        format!("'{word}' is not a valid pathspec: {why}"),
     )
+    .hint("magic is top, literal, glob, icase and exclude; a path that begins with ':' is './:...'")
 }
 
 #[cfg(test)]

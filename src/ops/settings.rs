@@ -152,7 +152,7 @@ impl Key {
         let found = KEYS.iter().find(|key| bare(key.name) == wanted);
         found.ok_or_else(|| {
             let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
-            let message = format!("there is no setting '{}'", word.escape_debug());
+            let message = format!("unknown setting '{}'", word.escape_debug());
             Error::new(Code::Usage, message).hint(format!("the settings are {}", names.join(", ")))
         })
     }

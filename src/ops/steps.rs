@@ -117,7 +117,7 @@ struct Along {
 impl Along {
     fn left_out(&self) -> Vec<String> {
         let left = self.left.iter();
-        left.map(|path| format!("'{path}' is no member any more and stays as it is"))
+        left.map(|path| format!("'{path}' is not a member any more and stays as it is"))
             .collect()
     }
 }

@@ -197,7 +197,7 @@ fn what_does_not_count_in_the_team_s_file_is_said_for_what_it_is() {
     let expected = [
         "'include' in .timewarp/config.toml is ignored: it must be a list of globs",
         "'keep_days' in .timewarp/config.toml does not count there (a repository may not weaken protection); use git config",
-        "'keep_dayz' in .timewarp/config.toml is no setting and is ignored; 'tw config' lists the settings",
+        "'keep_dayz' in .timewarp/config.toml is not a setting and is ignored; 'tw config' lists the settings",
         "'keep_last' in .timewarp/config.toml is ignored: it must be a non-negative integer",
         "'max_file_size' in .timewarp/config.toml does not count there (a repository may not weaken protection); use git config",
         "glob '*' in .timewarp/config.toml is ignored: it matches everything",

@@ -81,7 +81,7 @@ pub fn check(value: Value, parts: Parts) -> Result<Record, String> {
             check_message(&value, parts)?;
             Ok(Record::Message(Message { value }))
         }
-        other => Err(format!("there is no role '{other}'")),
+        other => Err(format!("unknown role '{other}'")),
     }
 }
 
@@ -123,7 +123,7 @@ fn check_part(part: &Value, parts: Parts) -> Result<(), String> {
             optional(body, "id", Value::is_string)?;
             text(body, "url").is_some()
         }
-        other if parts == Parts::Known => return Err(format!("there is no part '{other}'")),
+        other if parts == Parts::Known => return Err(format!("unknown part '{other}'")),
         _ => true,
     };
     if whole {
@@ -368,7 +368,7 @@ mod tests {
         }
         let later = json!({"role": "user", "content": [{"type": "file_url", "file_url": {}}]});
         assert!(check(later.clone(), Parts::Any).is_ok());
-        assert_eq!(reason(later), "there is no part 'file_url'");
+        assert_eq!(reason(later), "unknown part 'file_url'");
     }
 
     #[test]

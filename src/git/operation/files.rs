@@ -30,7 +30,7 @@ pub(super) fn open(git_dir: &Path) -> Result<OwnedFd> {
         .context(|| format!("open '{}'", git_dir.display()))
 }
 
-/// A directory in `dir`; `None` when there is none of that name, or it is no directory.
+/// A directory in `dir`; `None` when there is none of that name, or it is not a directory.
 pub(super) fn open_dir(dir: &OwnedFd, name: &str) -> Result<Option<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(dir, name, flags, Mode::empty()) {

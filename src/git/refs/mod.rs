@@ -243,10 +243,7 @@ impl Refs {
         if let Some(stacks) = &self.stacks {
             return match self.read_value(name)? {
                 Some(_) => reftable::sync(stacks.of_name(name)),
-                None => Err(Error::new(
-                    Code::Io,
-                    format!("there is no ref '{name}' to sync"),
-                )),
+                None => Err(Error::new(Code::Io, format!("ref '{name}' not found"))),
             };
         }
         let file = match crate::git::regular::open(self.path(name)) {

@@ -14,8 +14,7 @@ use crate::store::issue::{Issue, Run, Verify};
 /// # Errors
 /// `USAGE` for one that is not known.
 pub fn agent(name: &str) -> Result<&'static dyn Agent> {
-    by_name(name)
-        .ok_or_else(|| Error::usage(format!("there is no agent '{}'", name.escape_debug())))
+    by_name(name).ok_or_else(|| Error::usage(format!("unknown agent '{}'", name.escape_debug())))
 }
 
 /// The command that has an agent work on an issue without a terminal. What it may do is up to its own settings and to `args`.

@@ -165,7 +165,7 @@ fn of_session(states: &States, talks: &Talks, session: &str) -> Vec<usize> {
 }
 
 fn not_in_line(id: &SnapshotId) -> Error {
-    let message = format!("'{id}' is no snapshot that was taken in the present of this worktree");
+    let message = format!("'{id}' is not a snapshot taken in the present of this worktree");
     Error::new(Code::Usage, message).hint("'tw list' shows those that can be searched")
 }
 

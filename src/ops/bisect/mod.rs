@@ -113,8 +113,7 @@ pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
     let store = ctx.store()?;
     if store.dir.state()?.mode == Mode::Past {
         return Err(
-            Error::new(Code::AlreadyInPast, "the past is no place to search from")
-                .hint("tw return"),
+            Error::new(Code::AlreadyInPast, "a search cannot start in the past").hint("tw return"),
         );
     }
     let command = approval::line_of(&request.command);

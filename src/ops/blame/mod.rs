@@ -317,7 +317,7 @@ fn not_there(ctx: &Context<'_>, name: &[u8]) -> Error {
         let message = format!("'{}' is a directory", path::display(name));
         return Error::new(Code::PathNotFound, message).hint("name a file in it");
     }
-    let message = format!("there is no file '{}'", path::display(name));
+    let message = format!("file '{}' not found", path::display(name));
     Error::new(Code::PathNotFound, message).hint(
         "name a snapshot or commit that has it before the path; 'tw find PATH' shows which have",
     )

@@ -124,7 +124,10 @@ fn named_proof(ctx: &Context<'_>, id: IssueId, word: &str) -> Result<Proof> {
         Ok(record) => {
             let look = format!("'tw try show {}' tells more", record.try_id);
             if record.issue_id.as_ref() != Some(&of_issue) {
-                return refused(format!("{} is no try of issue {id}", record.try_id), look);
+                return refused(
+                    format!("{} is not a try of issue {id}", record.try_id),
+                    look,
+                );
             }
             let run = record.run(number)?.clone();
             (ProofKind::Try, record.try_id, run, look)

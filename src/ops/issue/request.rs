@@ -39,7 +39,7 @@ impl ReportFields {
             None => Ok(None),
             Some(text) if text.trim().is_empty() => Ok(Some(String::new())),
             Some(text) => kind_word(text).map(Some).ok_or_else(|| {
-                let message = format!("'{}' is no kind of friction", visible(text));
+                let message = format!("'{}' is not a kind of friction", visible(text));
                 Error::new(Code::Usage, message).hint(format!(
                     "one word of letters, digits, '-', '_' and '.', such as {}",
                     KINDS.join(", ")

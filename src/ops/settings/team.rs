@@ -57,7 +57,7 @@ impl Settings {
     fn team_key(&mut self, key: &str, value: &toml::Value) {
         let Some(known) = KEYS.iter().find(|known| known.name == key) else {
             self.warnings.push(format!(
-                "'{key}' in .timewarp/config.toml is no setting and is ignored; 'tw config' lists the settings"
+                "'{key}' in .timewarp/config.toml is not a setting and is ignored; 'tw config' lists the settings"
             ));
             return;
         };

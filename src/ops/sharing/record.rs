@@ -416,7 +416,7 @@ impl Shared {
         }
         for (name, lost) in object(&mut file, "conflicts")? {
             let Value::Array(lost) = lost else {
-                return Err(wrong("its conflicts are no lists"));
+                return Err(wrong("its conflicts are not lists"));
             };
             for value in lost {
                 read.take_value(&name, value)?;
@@ -439,7 +439,7 @@ impl Shared {
 
     fn take_value(&mut self, name: &str, value: Value) -> Result<(), Unreadable> {
         let Value::Object(mut entry) = value else {
-            return Err(wrong("a field of it is no object"));
+            return Err(wrong("a field of it is not an object"));
         };
         let (Some(value), Some(Value::Array(ids))) =
             (entry.shift_remove("value"), entry.shift_remove("edits"))
@@ -527,7 +527,7 @@ fn object(file: &mut Json, name: &str) -> Result<Map<String, Value>, Unreadable>
     match file.shift_remove(name) {
         None => Ok(Map::new()),
         Some(Value::Object(map)) => Ok(map),
-        Some(_) => Err(wrong(&format!("'{name}' is no object"))),
+        Some(_) => Err(wrong(&format!("'{name}' is not an object"))),
     }
 }
 

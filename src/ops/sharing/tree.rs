@@ -83,7 +83,7 @@ pub fn read(objects: &ObjectStore, commit: Oid) -> Result<SharedTree> {
         if node.is_dir() {
             found.read_kind(objects, kind, node.oid)?;
         } else {
-            found.refuse(&name, "it is no directory");
+            found.refuse(&name, "it is not a directory");
         }
     }
     Ok(found)
@@ -112,7 +112,7 @@ impl SharedTree {
         for (two, node) in entries(objects, tree)? {
             let above = format!("{}/{two}", kind.directory());
             if !node.is_dir() {
-                self.refuse(&above, "it is no directory");
+                self.refuse(&above, "it is not a directory");
                 continue;
             }
             for (name, node) in entries(objects, node.oid)? {
@@ -186,12 +186,12 @@ fn check(
         Kind::Session => session_component(id) == *id,
         Kind::Experiment => experiments::is_id(id),
     });
-    let id = id.ok_or("its name is no id")?.to_owned();
+    let id = id.ok_or("its name is not an id")?.to_owned();
     if path(kind, &id) != at {
         return Err("it is not where its id belongs".to_owned());
     }
     if node.mode != 0o100_644 {
-        return Err("it is no regular file".to_owned());
+        return Err("it is not a regular file".to_owned());
     }
     match objects.header(node.oid) {
         Ok(Some((ObjectKind::Blob, size))) if size <= LARGEST_RECORD => Ok(id),

@@ -105,7 +105,7 @@ impl Partner {
         let ctx = Context::open(&self.root, head.env, head.progress)
             .map_err(|error| self.unavailable(&format!("cannot be opened: {error}")))?;
         if ctx.repo.worktree_root() != self.root {
-            return Err(self.unavailable("is no repository any more"));
+            return Err(self.unavailable("is not a repository any more"));
         }
         let id = ctx.store()?.repository_id()?;
         if self.repository_id.is_some() && id != self.repository_id {

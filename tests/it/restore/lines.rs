@@ -142,7 +142,7 @@ fn what_has_no_such_lines_is_refused_and_nothing_is_done() {
     let before = sandbox.state();
     for (words, told) in [
         (&[&id[..], "-L", "2,3", "x.txt"][..], "the file has 1 lines"),
-        (&[&id, "-L", "0,1", "x.txt"], "no range of lines"),
+        (&[&id, "-L", "0,1", "x.txt"], "not a range of lines"),
         (&[&id, "-L", "1,1"], "lines of one file"),
         (&[&id, "-L", "1,1", "x.txt", "dir"], "lines of one file"),
         (&[&id, "-L", "1,1", "*.txt"], "lines of one file"),
@@ -158,7 +158,7 @@ fn what_has_no_such_lines_is_refused_and_nothing_is_done() {
         (&[&id, "-L", "1,1", "dir/bin"], "no lines to choose from"),
         (
             &[&id, "-L", "1,1", "--expect", "0123", "x.txt"],
-            "no whole id",
+            "not a full object id",
         ),
         (&[&id, "-p", "-L", "1,1", "x.txt"], "cannot be used with"),
         (&[&id, "--expect", "0123", "x.txt"], "required"),

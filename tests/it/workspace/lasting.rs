@@ -81,7 +81,7 @@ fn a_step_leaves_out_who_is_no_member_any_more() {
     assert!(
         undone["notices"]
             .to_string()
-            .contains("'../lib' is no member any more"),
+            .contains("'../lib' is not a member any more"),
         "{undone}"
     );
     assert_eq!(trio.modes(), ["present", "present", "past"]);

@@ -159,7 +159,7 @@ fn start(ctx: &Context<'_>, request: &Export) -> Result<Oid> {
         return head.ok_or_else(|| Error::new(Code::Usage, "nothing is committed here yet"));
     };
     commit_named(ctx, ctx.store()?, word)?.ok_or_else(|| {
-        let message = format!("'{}' is no commit", crate::text::visible(word));
+        let message = format!("'{}' is not a commit", crate::text::visible(word));
         Error::new(Code::Usage, message)
             .hint("what is exported is about commits, as git names them")
     })

@@ -236,7 +236,7 @@ impl Log {
 
 impl Entry {
     fn parse(entry: &str) -> Result<Self> {
-        let not_understood = || unreadable(&format!("'{entry}' is no key with lines"));
+        let not_understood = || unreadable(&format!("'{entry}' is not a key with lines"));
         let (key, ranges) = entry
             .trim_end()
             .split_once(' ')
@@ -354,9 +354,9 @@ mod tests {
         let said = |text: &str| Log::parse(text.as_bytes()).expect_err(text).to_string();
         assert!(said("").contains("no '---'"));
         assert!(said("  key 1\n---\n{}").contains("before any file"));
-        assert!(said("a\n  key one\n---\n{}").contains("no key with lines"));
-        assert!(said("a\n  key 0-1\n---\n{}").contains("no key with lines"));
-        assert!(said("a\n  key 99999999999\n---\n{}").contains("no key with lines"));
+        assert!(said("a\n  key one\n---\n{}").contains("not a key with lines"));
+        assert!(said("a\n  key 0-1\n---\n{}").contains("not a key with lines"));
+        assert!(said("a\n  key 99999999999\n---\n{}").contains("not a key with lines"));
         assert!(said("---\n{}").contains("no version"));
         assert!(said("---\n{\"schema_version\": \"authorship/4.0.0\"}").contains("4.0.0"));
         assert!(said("---\nnothing").contains("expected"));

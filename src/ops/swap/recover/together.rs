@@ -238,7 +238,7 @@ fn open<'a>(ctx: &Context<'a>, place: &Path) -> Result<Context<'a>> {
     if other.repo.worktree_root() != resolved(place) {
         return Err(Error::new(
             Code::WorkspaceMember,
-            "it is no repository any more",
+            "it is not a repository any more",
         ));
     }
     Ok(other)
