@@ -7,7 +7,7 @@ use crate::cli::human::again::{Again, command, flag};
 use crate::cli::human::swap::{changes, commits, members, remark, saved};
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
-use crate::ops::outcome::{Aftermath, CommitMade, HeadReport, MovedAside, Returned};
+use crate::ops::outcome::{Aftermath, HeadReport, MovedAside, Returned};
 use crate::text::{typed, typed_path};
 
 /// Bring the present back exactly
@@ -117,14 +117,6 @@ impl Human for Returned {
         }
         head(page, &self.aftermath.head);
         commits(page, &self.aftermath.commits_made);
-        let is_on_branch = self.aftermath.commits_branch.is_some();
-        if let Some(CommitMade { oid, .. }) = self.aftermath.commits_made.first()
-            && !is_on_branch
-        {
-            page.hint(format!(
-                "'git branch NAME {oid}' keeps the commits made in the past"
-            ));
-        }
         page.notices(&self.notices);
         match &self.experiment_id {
             _ if self.dry_run => {}

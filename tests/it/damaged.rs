@@ -208,6 +208,31 @@ fn a_damaged_level_of_a_stay_keeps_nobody_in_the_past() {
 }
 
 #[test]
+fn what_nobody_knows_of_a_stay_is_told_before_the_return_and_with_it() {
+    let trip = Trip::new();
+    trip.sandbox.write("late.txt", "");
+    let late = crate::stage::taken(&trip.sandbox);
+    trip.travel();
+    trip.sandbox.json(["restore", &late, "late.txt"]);
+    for place in ["stay", "undo"] {
+        for entry in std::fs::read_dir(trip.own(place)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.to_string_lossy().contains("restore-") {
+                damage(&path, How::Garbage);
+            }
+        }
+    }
+    damage(&trip.own("unsettled.json"), How::Gone);
+    for args in [&["return", "--dry-run"][..], &["return"]] {
+        let returned = trip.sandbox.json(args);
+        assert!(
+            returned["notices"].to_string().contains("is not known"),
+            "{args:?}: {returned}"
+        );
+    }
+}
+
+#[test]
 fn a_damaged_journal_of_the_last_swap_stops_nothing() {
     let trip = Trip::new();
     let present = trip.sandbox.state();

@@ -599,7 +599,6 @@ fn pages_read_as_intended() {
              \x20 HEAD stays detached at 3333333333: branch 'main' has moved since\n\
              \x20 committed in the past: 4444444444 try it\n\
              hint: 'git log 3333333333..main' shows what came since; 'git switch main' goes there\n\
-             hint: 'git branch NAME 4444444444444444444444444444444444444444' keeps the commits made in the past\n\
              hint: 'tw diff x_20260228_161000_000002 present' shows what differs from the past\n",
         ),
         (

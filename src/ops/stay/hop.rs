@@ -1,17 +1,16 @@
 //! From one past to another. What is there becomes an experiment, as with a return; the present to come back to, and its backup, stay
 //! the same. What the present ignores stays where it is, as on any trip.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use super::ReturnOperation;
+use super::experiment::Leaving;
 use crate::error::Result;
-use crate::ops::capture::{Capture, Storing};
+use crate::ops::capture::Storing;
 use crate::ops::outcome::Changes;
 use crate::ops::request::DryRun;
-use crate::ops::swap::goal::{Experiment, Goal};
+use crate::ops::swap::goal::Goal;
 use crate::ops::swap::{StateAfter, Swapped, changes, prepare, swap};
-use crate::worktree::manifest::Manifest;
 
 /// The way to another past, looked at or gone.
 pub enum Crossing<'s> {
@@ -50,28 +49,14 @@ impl<'a> ReturnOperation<'a> {
         state_after: StateAfter<'_>,
         dry_run: DryRun,
     ) -> Result<Crossing<'a>> {
-        let hidden = |seen: &Capture<'_>| self.hidden(seen);
-        let written = self.written_by_travel()?;
-        let likely = |full: &[u8]| written.blob(full);
-        let discarded = RefCell::new(Vec::new());
-        let limit = |manifest: &mut Manifest| self.limit(manifest, false, &discarded);
-        let is_dry = dry_run == DryRun::Yes;
-        let experiment = Experiment {
-            extra: self.extra(),
-            hidden: &hidden,
-            likely_rules: written.rules,
-            likely: &likely,
-            before_hashing: Some(&limit),
-            discarded: &discarded,
-            start: self.past_start()?,
-            ends_stay: false,
-        };
-        let goal = goal.leaving(experiment).reversing(self.reversal.clone());
-        if is_dry {
-            let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
-            return Ok(Crossing::Looked(changes(&prepared.plan)));
-        }
-        let swapped = swap(self.ctx, self.store, &goal, state_after)?;
-        Ok(Crossing::Gone(Box::new(swapped)))
+        self.with_experiment(&Leaving::for_another_past(), |experiment| {
+            let goal = goal.leaving(experiment).reversing(self.reversal.clone());
+            if dry_run == DryRun::Yes {
+                let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
+                return Ok(Crossing::Looked(changes(&prepared.plan)));
+            }
+            let swapped = swap(self.ctx, self.store, &goal, state_after)?;
+            Ok(Crossing::Gone(Box::new(swapped)))
+        })
     }
 }

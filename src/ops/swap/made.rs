@@ -83,7 +83,7 @@ pub fn made_here(store: &Store, state: &State) -> Result<MadeHere> {
             // What a travel made is in the difference.
             None if id.starts_with("travel-") => {}
             None => found.untold.push(format!(
-                "what '{id}' made in the past is not known, for '{}' is damaged: where the present ignores it, it stayed",
+                "what '{id}' made in the past is not known, for '{}' is damaged: where the present ignores it, it stays",
                 path.display()
             )),
         }

@@ -1,0 +1,334 @@
+//! The end of a stay: the present comes back, or is looked at (`--dry-run`).
+
+use std::cell::RefCell;
+
+use super::ReturnOperation;
+use super::aside::{Aside, would_move};
+use super::commits::CommitsOfStay;
+use super::experiment::Leaving;
+use super::left_out::LeftOut;
+use crate::env::Moment;
+use crate::error::{Code, Error, Result};
+use crate::git::fs::{Root, nanoseconds};
+use crate::git::path::{self, RepoPath};
+use crate::ops::capture::Storing;
+use crate::ops::outcome::{Aftermath, Changes, HeadReport, MovedAside, Returned};
+use crate::ops::record::Made;
+use crate::ops::request::Return;
+use crate::ops::swap::goal::{
+    Aim, Experiment, GitGoal, GitSide, Goal, OperationShare, SnapshotAim,
+};
+use crate::ops::swap::head::head_for;
+use crate::ops::swap::notices::swap_notices;
+use crate::ops::swap::{changes, prepare, swap};
+use crate::ops::unsaved::Unsaved;
+use crate::store::state::{Mode, State};
+use crate::worktree::manifest::Manifest;
+use crate::worktree::plan::EmptyDirs;
+
+/// What is found out before anything is touched.
+struct Start {
+    /// Paths of the past that stay.
+    keep: Vec<Vec<u8>>,
+    /// HEAD's bytes, as they will be.
+    raw_head: String,
+    head: HeadReport,
+    /// Those on the HEAD of the past, before it moves away from them.
+    commits: CommitsOfStay,
+    leaving: Leaving,
+}
+
+/// What of the past stays in the working tree.
+struct Stays {
+    paths: Vec<RepoPath>,
+    /// What is said of what the present left out and is gone.
+    gone: Option<String>,
+}
+
+impl ReturnOperation<'_> {
+    /// What a return would do.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn dry_run(&self, request: &Return) -> Result<Returned> {
+        let start = self.start_home(request)?;
+        let aside = Aside::of_stay(self.ctx, self.store, &self.backup)?;
+        let mut stays = self.changed_left_out(aside.unsaved())?;
+        let in_the_way = RefCell::new(Vec::new());
+        let prepared = self.with_experiment(&start.leaving, |experiment| {
+            let mut goal = self.goal(&start, experiment)?;
+            if request.move_aside {
+                goal = goal.looking_past(&in_the_way);
+            }
+            prepare(self.ctx, self.store, &goal, &Storing::No)
+        })?;
+        let manifest = &prepared.capture.manifest;
+        stays.paths.extend(self.appeared(
+            aside.unsaved(),
+            &start.leaving,
+            manifest,
+            &prepared.plan.left,
+        )?);
+        let mut moved_aside: Vec<MovedAside> =
+            aside.moved()?.into_iter().map(MovedAside::from).collect();
+        moved_aside.extend(would_move(
+            self.ctx,
+            self.store,
+            &self.backup,
+            &in_the_way.take(),
+        )?);
+        Ok(self.returned(start, stays, changes(&prepared.plan), moved_aside))
+    }
+
+    /// Returns.
+    ///
+    /// # Errors
+    /// `WOULD_OVERWRITE` (with the command that gets home), `VERIFY_FAILED`, `BUSY`, `PATH_NOT_FOUND`.
+    pub fn run(&self, request: &Return) -> Result<Returned> {
+        let start = self.start_home(request)?;
+        // Before the swap, whose plan has to know the new names.
+        let mut aside = Aside::of_stay(self.ctx, self.store, &self.backup)?;
+        aside.finish_earlier()?;
+        let (swapped, moved_aside, mut stays) =
+            self.with_experiment(&start.leaving, |experiment| {
+                let mut goal = self.goal(&start, experiment)?;
+                if request.move_aside {
+                    aside.make_way(&goal)?;
+                }
+                let moved_aside = aside.moved()?;
+                // Under its new name it may be a file like any other: it stays all the same.
+                goal.keep(moved_aside.iter().map(|(_, to)| to.clone()));
+                let stays = self.changed_left_out(aside.unsaved())?;
+                let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
+                Ok((swapped, moved_aside, stays))
+            })?;
+        let manifest = &swapped.saved.capture.manifest;
+        stays.paths.extend(self.appeared(
+            aside.unsaved(),
+            &start.leaving,
+            manifest,
+            &swapped.plan.left,
+        )?);
+        let moved_aside = moved_aside.into_iter().map(MovedAside::from).collect();
+        let mut returned = self.returned(start, stays, swapped.changes(), moved_aside);
+        returned.dry_run = false;
+        returned.verified = true;
+        returned.experiment_id = swapped.is_saved.then(|| swapped.saved.id.to_string());
+        returned.aftermath.changed_since = repo_paths(swapped.changed_since);
+        returned
+            .notices
+            .splice(0..0, swap_notices(&swapped.applied));
+        Ok(returned)
+    }
+
+    fn start_home(&self, request: &Return) -> Result<Start> {
+        let keep = self.keep(request)?;
+        let (raw_head, head) = head_for(self.ctx, self.store, &self.backup)?;
+        Ok(Start {
+            keep,
+            raw_head,
+            head,
+            commits: self.commits(),
+            leaving: Leaving::home(request.discard),
+        })
+    }
+
+    fn goal<'g>(&'g self, start: &Start, experiment: Experiment<'g>) -> Result<Goal<'g>> {
+        let aim = SnapshotAim {
+            empty_dirs: EmptyDirs::Go,
+            made_before: self.made.clone(),
+            keep: start.keep.clone(),
+            ..SnapshotAim::new(self.store, &self.backup)?
+        };
+        let git = GitSide {
+            stored: &self.backup,
+            lists: &self.lists,
+            raw_head: start.raw_head.clone(),
+            operation: self.store.operation(&self.backup)?,
+            takes: OperationShare::Whole,
+        };
+        Ok(Goal::new("return", self.title(), Aim::Snapshot(aim))
+            .git(GitGoal::Snapshot(git))
+            .leaving(experiment)
+            .reversing(self.reversal.clone())
+            .hints(&[
+                "tw return --move-aside",
+                "or move these paths away yourself and run 'tw return' again",
+            ]))
+    }
+
+    /// The answer of one that was only looked at.
+    fn returned(
+        &self,
+        start: Start,
+        stays: Stays,
+        changes: Changes,
+        moved_aside: Vec<MovedAside>,
+    ) -> Returned {
+        let mut notices = stay_notices(&start.head, &start.commits, stays.gone);
+        notices.extend(self.untold.iter().cloned());
+        Returned {
+            mode: Mode::Present,
+            backup_id: self.backup.id.to_string(),
+            experiment_id: None,
+            dry_run: true,
+            verified: false,
+            changes,
+            notices,
+            aftermath: Aftermath {
+                changed_since: Vec::new(),
+                head: start.head,
+                commits_branch: start.commits.branch.clone(),
+                commits_made: start.commits.listed(),
+                stayed: in_order(stays.paths),
+                moved_aside,
+                discarded: repo_paths(start.leaving.discarded.take()),
+                kept: repo_paths(start.keep),
+            },
+            members: Vec::new(),
+        }
+    }
+
+    fn keep(&self, request: &Return) -> Result<Vec<Vec<u8>>> {
+        let mut keep = Vec::new();
+        for word in &request.keep {
+            let path = self.ctx.repo_path(word)?;
+            if !path.is_empty() && !path::is_safe(&path) {
+                let shown = path::display(word.as_encoded_bytes());
+                let message = format!("'{shown}' is not a path that tw touches and cannot be kept");
+                return Err(Error::new(Code::PathNotFound, message)
+                    .hint("--keep names files of the past that stay in the working tree"));
+            }
+            let root = Root::open(self.ctx.repo.worktree_root())?;
+            if path.is_empty() || root.stamp(&path)?.is_none() {
+                let shown = path::display(word.as_encoded_bytes());
+                return Err(Error::new(
+                    Code::PathNotFound,
+                    format!("'{shown}' does not exist and cannot be kept"),
+                )
+                .hint("--keep names files of the past that stay in the working tree"));
+            }
+            keep.push(path);
+        }
+        Ok(keep)
+    }
+
+    /// What is left out of snapshots and changed since the past was entered, and what is to be said of what is gone.
+    fn changed_left_out(&self, unsaved: &Unsaved) -> Result<Stays> {
+        let Some(left_out) = self.left_out(unsaved) else {
+            return Ok(Stays {
+                paths: Vec::new(),
+                gone: None,
+            });
+        };
+        let root = self.ctx.repo.worktree_root();
+        Ok(Stays {
+            paths: left_out.changed(root)?,
+            gone: left_out.gone(root),
+        })
+    }
+
+    /// Of what a look at the past left out, or the present's rules leave in place (`left`), what was not there when it was entered.
+    fn appeared(
+        &self,
+        unsaved: &Unsaved,
+        leaving: &Leaving,
+        seen: &Manifest,
+        left: &[Vec<u8>],
+    ) -> Result<Vec<RepoPath>> {
+        let Some(left_out) = self.left_out(unsaved) else {
+            return Ok(Vec::new());
+        };
+        let mut appeared = left_out.appeared(
+            self.ctx.repo.worktree_root(),
+            (&leaving.left_out.take(), seen),
+        )?;
+        appeared.extend(left_out.came(left)?);
+        Ok(appeared)
+    }
+
+    /// None where nobody knows when the past was entered.
+    fn left_out<'u>(&'u self, unsaved: &'u Unsaved) -> Option<LeftOut<'u>> {
+        let entered = self.state.entered_at.as_deref();
+        let entered = entered.and_then(Moment::parse_rfc3339);
+        let entered = entered.map(|moment| nanoseconds(moment.seconds(), 0));
+        Some(LeftOut {
+            store: self.store,
+            backup: &self.backup,
+            unsaved,
+            made: &self.made,
+            since: unsaved.looked_at.or(entered)?,
+        })
+    }
+}
+
+/// Each path once.
+fn in_order(mut paths: Vec<RepoPath>) -> Vec<RepoPath> {
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// The present is back.
+fn present_after(before: &State, _: &Made<'_>) -> State {
+    State {
+        mode: Mode::Present,
+        current_snapshot_id: None,
+        backup_id: None,
+        backup_path: None,
+        backup_commit: None,
+        entered_at: None,
+        guard_token: None,
+        issue_id: None,
+        files_only: false,
+        ..before.clone()
+    }
+}
+
+impl From<(Vec<u8>, Vec<u8>)> for MovedAside {
+    fn from((from, to): (Vec<u8>, Vec<u8>)) -> Self {
+        Self {
+            from: RepoPath::new(from),
+            to: RepoPath::new(to),
+        }
+    }
+}
+
+fn repo_paths(paths: Vec<Vec<u8>>) -> Vec<RepoPath> {
+    paths.into_iter().map(RepoPath::new).collect()
+}
+
+/// What is said of a stay that ends.
+fn stay_notices(head: &HeadReport, commits: &CommitsOfStay, gone: Option<String>) -> Vec<String> {
+    let reason = head.reason.as_deref();
+    let mut notices: Vec<String> = reason
+        .map(|reason| head_notice(reason, head))
+        .into_iter()
+        .collect();
+    notices.extend(commits.notices());
+    notices.extend(gone);
+    notices
+}
+
+fn head_notice(reason: &str, head: &HeadReport) -> String {
+    let branch = head.reference.as_deref().unwrap_or("the branch");
+    let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+    let oid = head.oid.map(|oid| oid.to_string()).unwrap_or_default();
+    match reason {
+        "branch-moved" => format!(
+            "'{short}' has moved since you left it, so HEAD stays detached at {oid}; to see what is new there: git log HEAD..{short}"
+        ),
+        "branch-gone" => format!(
+            "'{short}' is gone, so HEAD stays detached at {oid}; to make it again: git switch -c {short}"
+        ),
+        "branch-broken" => format!(
+            "'{short}' is broken, as after a crash, so HEAD stays detached at {oid}; to make it again, remove '{branch}' in the git directory, then: git switch -c {short}"
+        ),
+        "tag-gone" => format!(
+            "the tag that HEAD was detached at is gone, so HEAD is detached at its commit, {oid}"
+        ),
+        _ => format!(
+            "'{short}' is checked out in another worktree now, so HEAD stays detached at {oid}; to go on here: git switch -c NAME"
+        ),
+    }
+}
