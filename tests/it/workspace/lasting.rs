@@ -260,7 +260,7 @@ fn recovery_reaches_no_repository_but_the_members() {
     assert!(
         error["message"]
             .to_string()
-            .contains("no repository any more"),
+            .contains("not a repository any more"),
         "{error}"
     );
     assert!(!around.join(".git/timewarp").exists());
