@@ -278,9 +278,15 @@ fn corrupt(id: &SnapshotId, what: &str) -> Error {
 
 /// The error for an address that names nothing.
 pub fn not_found(address: &str) -> Error {
-    Error::new(
+    let error = Error::new(
         Code::SnapshotNotFound,
         format!("snapshot '{address}' not found"),
     )
-    .hint("run 'tw list' to see what there is")
+    .hint("run 'tw list' to see what there is");
+    match SnapshotId::parse(address) {
+        Some(_) => {
+            error.hint("'tw recover --dropped' lists what was let go and can be brought back")
+        }
+        None => error,
+    }
 }

@@ -128,8 +128,12 @@ fn a_fix_that_breaks_opens_its_issue_again_with_the_evidence() {
         comment.contains("opened again") && comment.contains(script),
         "{comment}"
     );
+    // What passed before it broke proves nothing any more.
+    let closed = sandbox.json(["issue", "close", &first]);
+    assert_eq!(closed["issue"]["resolution"]["proof"], Value::Null);
+    let said = closed["notices"].to_string();
+    assert!(said.contains("the last check failed"), "{said}");
     // What has come out as before is not written down again, and other commands are compared with their own.
-    sandbox.json(["issue", "close", &first]);
     let (again, _) = run();
     assert_eq!(of(&again, &first)["before"], "failed");
     let after = sandbox.json(["issue", "get", &first])["issue"].clone();

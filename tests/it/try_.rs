@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{STEP, Sandbox};
 
 /// A repository with a check that wants `a.txt` to say "fixed".
 fn checked() -> Sandbox {
@@ -811,6 +811,27 @@ fn an_issue_brings_its_snapshot_and_its_check_and_gets_the_runs() {
         sandbox.ok(["try", "log", "latest"]).lines().next(),
         Some("one")
     );
+}
+
+#[test]
+fn a_check_after_a_try_is_the_later_one_also_within_its_second() {
+    let sandbox = checked();
+    let id = issue(&sandbox);
+    let verified = || {
+        let ran = sandbox.tw(["--json", "issue", "verify", &id]);
+        let document: Value = serde_json::from_str(&ran.out()).unwrap();
+        sandbox.wait(-STEP);
+        document["run"].clone()
+    };
+    assert_eq!(verified(), 1);
+    let words = ["try", &id, "-n", "1", "--", "echo fixed >a.txt"];
+    assert_eq!(tried(&sandbox, &words).0["runs"][0]["issue_run"], 2);
+    sandbox.wait(-STEP);
+    assert_eq!(verified(), 3);
+    let closed = sandbox.json(["issue", "close", &id]);
+    assert_eq!(closed["issue"]["resolution"]["proof"], Value::Null);
+    let said = closed["notices"].to_string();
+    assert!(said.contains("the last check failed"), "{said}");
 }
 
 #[test]

@@ -122,8 +122,11 @@ impl Target {
         let is_it = |run: &&Run| match self {
             Self::Run(number) => run.run == *number,
             Self::Stay(backup_id) => is_of_stay(run, backup_id.as_deref()),
-            // What shows how the issue was closed stays as it was.
-            Self::Checks => run.holds_checks_alone() && !proofs.contains(&run.run),
+            // What shows how the issue was closed stays as it was, and what came before another run is before it.
+            Self::Checks => {
+                let is_last = issue.runs.last().is_some_and(|last| last.run == run.run);
+                is_last && run.holds_checks_alone() && !proofs.contains(&run.run)
+            }
         };
         if let Some(run) = issue.runs.iter().rev().find(is_it) {
             return run.run;

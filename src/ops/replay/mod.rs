@@ -287,8 +287,12 @@ fn into_issue(
         made.other
             .insert("replay_id".to_owned(), replay.clone().into());
         made.other.insert("replay_run".to_owned(), best.run.into());
+        let reopens = broke && issue.status == issue::Status::Fixed;
+        if reopens {
+            made.set_reopened();
+        }
         issue.runs.push(made);
-        if broke && issue.status == issue::Status::Fixed {
+        if reopens {
             issue.set_resolution_aside(&now);
             issue.status = issue::Status::Open;
             issue.comments.push(Comment {

@@ -42,8 +42,9 @@ impl Issue {
     fn evidence_of(&self, counts: &dyn Fn(&Run) -> bool) -> Option<(bool, Proof)> {
         let runs = self.runs.iter().filter(|run| counts(run));
         let checked = runs.filter(|run| run.passed().is_some());
-        // A replay that fails says something of its command, not of what was done about the issue.
-        let checked = checked.filter(|run| run.replay_id().is_none() || run.passed() == Some(true));
+        // A replay that fails says something of its command, not of what was done about the issue, unless it had passed before.
+        let says = |run: &&Run| run.replay_id().is_none() || run.passed() == Some(true);
+        let checked = checked.filter(|run| says(run) || run.has_reopened());
         let counts = checked.filter(|run| run.try_id().is_none_or(|id| self.stands_for(run, id)));
         // The later of those at the same second.
         let last = counts.max_by_key(|run| run.counts_since().to_owned())?;
@@ -69,6 +70,15 @@ impl Run {
     /// The replay that it was a run of.
     pub fn replay_id(&self) -> Option<&str> {
         self.text("replay_id")
+    }
+
+    /// Notes that it failed where it had passed, so that the issue was opened again.
+    pub fn set_reopened(&mut self) {
+        self.other.insert("reopened".to_owned(), true.into());
+    }
+
+    fn has_reopened(&self) -> bool {
+        self.other.get("reopened") == Some(&Value::Bool(true))
     }
 
     /// When what it made was put onto the present.
