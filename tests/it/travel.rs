@@ -7,6 +7,7 @@ mod shapes;
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -47,6 +48,30 @@ fn travel_puts_every_captured_path_back() {
     let backup = answer["backup_id"].as_str().unwrap();
     assert_eq!(stored(&sandbox, backup, "new.txt"), "new\n");
     assert_eq!(stored(&sandbox, backup, "a.txt"), "two\n");
+}
+
+#[test]
+fn what_is_built_while_travel_prepares_is_not_newer_than_what_comes_into_place() {
+    let sandbox = Sandbox::new();
+    std::os::unix::fs::symlink("a.txt", sandbox.path("link")).unwrap();
+    sandbox.write("removed.txt", "one\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "two\n");
+    sandbox.remove("removed.txt");
+    sandbox.remove("link");
+    std::os::unix::fs::symlink("elsewhere", sandbox.path("link")).unwrap();
+    with_stop(&sandbox, &["travel", &id], "apply-prepared", || {
+        // Times move in ticks.
+        std::thread::sleep(Duration::from_millis(50));
+        sandbox.write("target/built", "of two\n");
+    });
+    let time = |path: &str| {
+        let meta = sandbox.path(path).symlink_metadata().unwrap();
+        (meta.mtime(), meta.mtime_nsec())
+    };
+    for path in ["a.txt", "link", "removed.txt"] {
+        assert!(time(path) >= time("target/built"), "{path}");
+    }
 }
 
 #[test]

@@ -6,14 +6,14 @@ use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::delta::Bases;
@@ -22,7 +22,7 @@ use super::part::PartOfId;
 use super::read::Opened;
 use super::{ObjectKind, entry, loose};
 use crate::env::clock_nanos;
-use crate::git::fs::{is_racy, nanoseconds, tells_of_names};
+use crate::git::fs::{is_racy, nanoseconds, tells_of_names, touch_at};
 use crate::git::hex::hex;
 use crate::git::mapped::{self, Use};
 use crate::git::path;
@@ -207,15 +207,7 @@ impl OdbDir {
     }
 
     fn touch(&self, name: &[u8]) -> bool {
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: UTIME_NOW,
-        };
-        let times = Timestamps {
-            last_access: now,
-            last_modification: now,
-        };
-        rustix::fs::utimensat(&self.fd, name, &times, AtFlags::empty()).is_ok()
+        touch_at(self.fd.as_fd(), name, AtFlags::empty()).is_ok()
     }
 
     /// Opens a file for reading; nothing when it is not there.

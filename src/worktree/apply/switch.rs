@@ -1,6 +1,7 @@
 //! The switch: every new file changes places with the old one, and what was moved out goes when the backup has it.
 //!
-//! Directories are shared out among the machine's cores. Nothing is written here but names.
+//! Directories are shared out among the machine's cores. Nothing is written here but names, and the time of what comes into place: it
+//! is as new as that moment, so that build tools see the change whatever they did while the contents were written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -13,7 +14,7 @@ use rustix::io::Errno;
 use super::{ExpectedAt, InDir, by_dir, cannot_write, hollow, is_as_backed_up, temp_name};
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Exchanged, Root, Stamp, exchange, rename_to_free, stamp_at};
+use crate::git::fs::{Exchanged, Root, Stamp, exchange, rename_to_free, stamp_at, touch_at};
 use crate::git::{path, threads};
 use crate::worktree::plan::{Plan, PlanEntry};
 
@@ -88,6 +89,9 @@ impl Switch<'_> {
             self.place(entry, dir, &temp)?
         };
         fail_point("apply-exchanged");
+        // All was written before the first exchange, which may be seconds ago: what was built meanwhile from the old bytes must not
+        // be newer than the new ones. Where the file system refuses it stays as it was written.
+        let _ = touch_at(dir, name, AtFlags::SYMLINK_NOFOLLOW);
         if exchanged == Exchanged::Swapped {
             done.moved_out.push(nth);
         }
