@@ -13,10 +13,11 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use super::manifest::{DirFlags, FileFlags, FileRec, Kind, Manifest, no_oid};
+use super::scan::{Ctime, is_racy_stamp};
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::access::has_attributes;
-use crate::git::fs::{Root, Stamp, is_racy, read_link_at, stamp_of};
+use crate::git::fs::{Root, Stamp, read_link_at, stamp_of};
 use crate::git::objects::{ObjectKind, PutError, is_blob, is_collision};
 use crate::git::path;
 use crate::git::threads;
@@ -41,6 +42,8 @@ const WEIGHT: usize = 4;
 pub struct Hashing<'a> {
     /// When the scan started, nanoseconds since the epoch: what may have changed since is racy.
     pub started: i64,
+    /// Whether status change times tell of changes.
+    pub ctime: Ctime,
     /// Whether the owner's x bit decides the mode of regular files.
     pub modes_from_disk: bool,
     /// See [`Likely`].
@@ -299,8 +302,7 @@ impl Reader<'_> {
                 | FileFlags::UNPROVEN
                 | FileFlags::ATTRIBUTES,
         );
-        let started = self.how.started;
-        if is_racy(stamp.ctime, started) || is_racy(stamp.mtime, started) {
+        if is_racy_stamp(self.how.ctime, stamp, self.how.started) {
             flags |= FileFlags::RACY;
         }
         if !stable {

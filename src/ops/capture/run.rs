@@ -289,6 +289,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         }
         let how = Hashing {
             started: self.started,
+            ctime: self.ctime()?,
             modes_from_disk: self.ctx.repo.file_mode()?,
             likely: self.wanted.likely,
         };
@@ -349,11 +350,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
     }
 
     pub(super) fn ctime(&self) -> Result<Ctime> {
-        Ok(if self.ctx.repo.trust_ctime()? {
-            Ctime::Trusted
-        } else {
-            Ctime::Ignored
-        })
+        Ctime::of(&self.ctx.repo)
     }
 
     /// The scan, and the way that it went in the end: the fast one may turn into the full one.

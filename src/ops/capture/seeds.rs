@@ -26,6 +26,7 @@ use crate::worktree::cache;
 use crate::worktree::capture::{Hashing, Proven, prove_seeds};
 use crate::worktree::manifest::{DirFlags, FileFlags};
 use crate::worktree::plan::Takes;
+use crate::worktree::scan::Ctime;
 
 /// The snapshots of this worktree that rely on unproven ids, one to a line.
 const LIST: &str = "unproven";
@@ -86,6 +87,7 @@ fn prove_cache(ctx: &Context<'_>, store: &Store) -> Result<Proven> {
     };
     let how = Hashing {
         started: clock_nanos(),
+        ctime: Ctime::of(&ctx.repo)?,
         modes_from_disk: ctx.repo.file_mode()?,
         likely: None,
     };

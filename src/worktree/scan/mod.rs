@@ -36,6 +36,7 @@ use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, is_racy, stamp_of, tells_of_names};
 use crate::git::own::OwnDirs;
 use crate::git::path;
+use crate::git::repo::Repo;
 
 /// Directories a worker takes at a time on the fast way.
 const CHUNK: usize = 16;
@@ -88,6 +89,20 @@ pub enum Ctime {
     Trusted,
     /// They are not.
     Ignored,
+}
+
+impl Ctime {
+    /// As the repository's settings have it.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn of(repo: &Repo) -> Result<Self> {
+        Ok(if repo.trust_ctime()? {
+            Self::Trusted
+        } else {
+            Self::Ignored
+        })
+    }
 }
 
 /// Which way to go.
@@ -206,17 +221,23 @@ impl Run<'_, '_, '_> {
     }
 
     fn is_racy(&self, stamp: &Stamp) -> bool {
-        let time = match self.scan.ctime {
-            Ctime::Trusted => stamp.ctime,
-            // Where backup programs or file systems move ctimes (`core.trustctime=false`), the time of a write has to do.
-            Ctime::Ignored => stamp.mtime,
-        };
-        is_racy(time, self.scan.started)
+        is_racy_stamp(self.scan.ctime, stamp, self.scan.started)
     }
 
     fn same(&self, old: &Stamp, new: &Stamp) -> bool {
         same_stamp(self.scan.ctime, old, new)
     }
+}
+
+/// Whether a write after `moment` may leave this stamp as it is.
+pub fn is_racy_stamp(ctime: Ctime, stamp: &Stamp, moment: i64) -> bool {
+    let time = match ctime {
+        // Whatever time a file is given, every write moves this one.
+        Ctime::Trusted => stamp.ctime,
+        // Where backup programs or file systems move ctimes (`core.trustctime=false`), the time of a write has to do.
+        Ctime::Ignored => stamp.mtime,
+    };
+    is_racy(time, moment)
 }
 
 /// Whether a file with these two stamps is the same, as far as stamps tell.

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::*;
 use crate::git::ObjectFormat;
@@ -126,6 +127,7 @@ fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
     let how = Hashing {
         likely: None,
         started: LATER,
+        ctime: Ctime::Trusted,
         modes_from_disk: true,
     };
     hash_files(root, &mut manifest, &HashOnly(FORMAT), how, &Silent).expect("hashed");
@@ -243,6 +245,20 @@ fn the_fast_way_finds_what_a_look_at_everything_finds() {
         }
     }
     assert!(fast > 200, "only {fast} of 288 rounds went the fast way");
+}
+
+#[test]
+fn a_time_of_the_future_makes_no_file_racy() {
+    let dir = tempfile::tempdir().expect("directory");
+    let root = Root::open(dir.path()).expect("opened");
+    let file = std::fs::File::create(dir.path().join("file")).expect("created");
+    let later = Duration::from_nanos(LATER.unsigned_abs()) * 3 / 2;
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH + later)
+        .expect("set");
+    let (manifest, _) = look(&root, None);
+    let file = manifest.entries().map(|(_, file)| file).next();
+    let file = file.expect("the file");
+    assert!(file.stamp.mtime > LATER && !file.flags.has(FileFlags::RACY));
 }
 
 /// The manifest as the cache gives it back, and how long the cache's files are together.

@@ -103,15 +103,10 @@ impl Files {
             walk.captured_dir(dir);
         }
         walk.left_out_dirs(MOST);
-        let ctime = if ctx.repo.trust_ctime()? {
-            Ctime::Trusted
-        } else {
-            Ctime::Ignored
-        };
         Ok(Self {
             known: walk.known,
             unread: walk.unread,
-            ctime,
+            ctime: Ctime::of(&ctx.repo)?,
         })
     }
 
