@@ -284,7 +284,16 @@ fn what_looks_like_a_time_and_is_none_says_so() {
 
 /// Two hours ahead of UTC in summer, one in winter: forward at 01:00Z on 29 March, back at 01:00Z on 25 October 2026.
 #[derive(Clone)]
-struct Berlin;
+struct Berlin {
+    /// Which of the two readings of the repeated hour comes first.
+    first: Reading,
+}
+
+#[derive(Clone, Copy)]
+enum Reading {
+    Earlier,
+    Later,
+}
 
 impl Berlin {
     fn hours(hours: i32) -> FixedOffset {
@@ -301,7 +310,8 @@ impl TimeZone for Berlin {
     type Offset = FixedOffset;
 
     fn from_offset(_: &FixedOffset) -> Self {
-        Self
+        let first = Reading::Earlier;
+        Self { first }
     }
 
     fn offset_from_local_date(&self, _: &NaiveDate) -> chrono::LocalResult<FixedOffset> {
@@ -318,7 +328,10 @@ impl TimeZone for Berlin {
             (self.offset_from_utc_datetime(&utc) == offset).then_some(offset.fix())
         };
         match (fits(2), fits(1)) {
-            (Some(early), Some(late)) => chrono::LocalResult::Ambiguous(early, late),
+            (Some(early), Some(late)) => match self.first {
+                Reading::Earlier => chrono::LocalResult::Ambiguous(early, late),
+                Reading::Later => chrono::LocalResult::Ambiguous(late, early),
+            },
             (Some(one), None) | (None, Some(one)) => chrono::LocalResult::Single(one),
             (None, None) => chrono::LocalResult::None,
         }
@@ -336,15 +349,17 @@ impl TimeZone for Berlin {
 
 #[test]
 fn hours_that_clocks_skip_or_repeat_still_mean_something() {
-    let at = |text: &str| match parse_in(text, moment(NOW), &Berlin) {
-        Ok(Address::Time(moment)) => moment.rfc3339(),
-        other => panic!("{text:?} reads as {other:?}"),
-    };
-    assert_eq!(at("2026-03-29 01:59"), "2026-03-29T00:59:00Z");
-    assert_eq!(at("2026-03-29 02:30"), "2026-03-29T01:30:00Z");
-    assert_eq!(at("2026-03-29 03:00"), "2026-03-29T01:00:00Z");
-    assert_eq!(at("2026-10-25 02:30"), "2026-10-25T01:30:00Z");
-    assert_eq!(at("2026-07-01"), "2026-07-01T21:59:59Z");
+    for first in [Reading::Earlier, Reading::Later] {
+        let at = |text: &str| match parse_in(text, moment(NOW), &Berlin { first }) {
+            Ok(Address::Time(moment)) => moment.rfc3339(),
+            other => panic!("{text:?} reads as {other:?}"),
+        };
+        assert_eq!(at("2026-03-29 01:59"), "2026-03-29T00:59:00Z");
+        assert_eq!(at("2026-03-29 02:30"), "2026-03-29T01:30:00Z");
+        assert_eq!(at("2026-03-29 03:00"), "2026-03-29T01:00:00Z");
+        assert_eq!(at("2026-10-25 02:30"), "2026-10-25T01:30:00Z");
+        assert_eq!(at("2026-07-01"), "2026-07-01T21:59:59Z");
+    }
 }
 
 #[test]

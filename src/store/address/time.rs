@@ -280,8 +280,11 @@ fn resolve<Z: TimeZone>(shown: NaiveDateTime, zone: &Z) -> Moment {
             break;
         };
         match zone.from_local_datetime(&earlier) {
-            LocalResult::Single(time) | LocalResult::Ambiguous(_, time) => {
-                return moment(&time).minus_seconds(-ahead.num_seconds());
+            LocalResult::Single(time) => return moment(&time).minus_seconds(-ahead.num_seconds()),
+            // chrono gives the two in either order, and also for the first time after the repeated hour, which is the later.
+            LocalResult::Ambiguous(one, other) => {
+                let later = moment(&one).max(moment(&other));
+                return later.minus_seconds(-ahead.num_seconds());
             }
             LocalResult::None => {}
         }
