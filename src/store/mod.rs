@@ -28,6 +28,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::error::{Result, ResultExt};
+use crate::git::fs::read_optional;
 use crate::git::objects::ObjectStore;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
@@ -96,6 +97,12 @@ impl Store {
         file.write_all_at(format!("{:020}", last + 1).as_bytes(), 0)
             .context(what)?;
         Ok(last + 1)
+    }
+
+    /// The last number that was given, as far as that can be read.
+    pub fn counted(&self) -> Option<u64> {
+        let text = read_optional(&self.common("seq")).ok()??;
+        std::str::from_utf8(&text).ok()?.trim().parse().ok()
     }
 
     /// The highest number among the newest of each kind: for a counter that was lost.

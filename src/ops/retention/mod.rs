@@ -1,5 +1,7 @@
 //! Forgetting snapshots: which ones no keep rule covers and nothing holds, and how refs go.
 //!
+//! The newest are kept by their time and by their number, whichever keeps more: a clock may have been behind, or ahead.
+//!
 //! Refs go in one transaction. Holders are looked up once to plan and once more between the locks and the deletion, so that
 //! whoever makes a ref that verifies the snapshot's either sees it gone or is seen. Name and commit go to `log.jsonl` first.
 //! git's own gc reclaims; nothing here runs it.
@@ -21,6 +23,7 @@ use crate::git::fs::remove_optional;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
+use crate::store::snapshot::SnapshotRecord;
 use crate::store::state::Mode;
 
 /// How often a plan is made again because refs moved meanwhile.
@@ -175,7 +178,7 @@ fn beyond(
     }
     found.retain(|(id, commit)| holders.of(id, *commit).is_empty());
     let mut notices = Vec::new();
-    let mut candidates = Vec::new();
+    let mut candidates: Vec<(SnapshotRecord, Candidate)> = Vec::new();
     for (id, commit) in found {
         match store.read(&id, commit) {
             Ok(stored) => {
@@ -184,14 +187,47 @@ fn beyond(
                     commit,
                     forgotten: forgotten(&id, commit, stored.record.stats.new_bytes),
                 };
-                candidates.push((stored.record.seq, candidate));
+                candidates.push((stored.record, candidate));
             }
             Err(error) => notices.push(format!("'{id}' is kept: {}", error.message())),
         }
     }
-    candidates.sort_by_key(|(seq, one)| std::cmp::Reverse((one.id.time(), *seq)));
+    spare_taken_last(store, keep.last, &mut candidates)?;
+    candidates.sort_by_key(|(record, one)| std::cmp::Reverse((one.id.time(), record.seq)));
     let candidates = candidates.into_iter().map(|(_, one)| one).collect();
     Ok((candidates, total, notices))
+}
+
+/// Takes those out that are among so many snapshots taken last by their numbers: what was taken while the clock was behind is old by its
+/// time alone. Numbers of other repositories tell nothing here.
+fn spare_taken_last(
+    store: &Store,
+    last: usize,
+    candidates: &mut Vec<(SnapshotRecord, Candidate)>,
+) -> Result<()> {
+    let repository = store.repository_id()?;
+    let is_ours =
+        |kind: IdKind, id: &str| kind == IdKind::Snapshot && repository.as_deref() == Some(id);
+    let mut keep_from = |first: u64| {
+        candidates.retain(|(record, one)| {
+            record.seq < first || !is_ours(one.id.kind(), &record.repository_id)
+        });
+        candidates
+            .iter()
+            .any(|(record, one)| is_ours(one.id.kind(), &record.repository_id))
+    };
+    let last_seq = store.counted().unwrap_or(u64::MAX);
+    // Whatever was forgotten since: no more than that can have come after these.
+    let certain = last_seq.saturating_sub(last as u64).saturating_add(1);
+    if last == 0 || !keep_from(certain) {
+        return Ok(());
+    }
+    let all = store.summaries(&[IdKind::Snapshot])?.found.into_iter();
+    let ours = all.filter(|one| is_ours(one.id.kind(), &one.repository_id));
+    let mut numbers: Vec<u64> = ours.map(|one| one.seq).collect();
+    numbers.sort_unstable_by(|one, other| other.cmp(one));
+    keep_from(numbers.get(last - 1).copied().unwrap_or(0));
+    Ok(())
 }
 
 fn age(reach: RetentionScope, id: &SnapshotId) -> i64 {

@@ -105,6 +105,38 @@ fn of_one_second_the_later_taken_ones_are_kept() {
 }
 
 #[test]
+fn what_was_taken_last_is_kept_whatever_the_clock_said() {
+    let lab = Lab::with_commit();
+    let first = lab.old("s_20200101_000000_aaaaaa");
+    let second = lab.old("s_20200102_000000_aaaaaa");
+    // Its time keeps it.
+    lab.old("s_20990101_000000_aaaaaa");
+    let behind = ["s_19700101_001001_aaaaaa", "s_19700101_001002_aaaaaa"].map(|id| lab.old(id));
+    let pruned = run(&lab, 14, 2, DryRun::Yes).expect("planned");
+    assert_eq!(ids(&pruned), [first.as_str()]);
+    let pruned = run(&lab, 14, 1, DryRun::No).expect("pruned");
+    assert_eq!(ids(&pruned), [&second, &first, &behind[0]]);
+    assert!(lab.has(&behind[1]));
+}
+
+#[test]
+fn what_is_gone_does_not_count_as_taken_later() {
+    let lab = Lab::with_commit();
+    let first = lab.old("s_20200101_000000_aaaaaa");
+    let second = lab.old("s_20200102_000000_aaaaaa");
+    let behind = lab.old("s_19700101_001001_aaaaaa");
+    for _ in 0..2 {
+        let gone = lab.snapshot("gone").id;
+        forget(&lab, &gone, false).expect("forgotten");
+    }
+    let pruned = run(&lab, 14, 2, DryRun::No).expect("kept");
+    assert_eq!(ids(&pruned), Vec::<&str>::new());
+    let pruned = run(&lab, 14, 1, DryRun::No).expect("pruned");
+    assert_eq!(ids(&pruned), [first.as_str()]);
+    assert!(lab.has(&second) && lab.has(&behind));
+}
+
+#[test]
 fn whatever_holds_is_named_and_kept() {
     let lab = Lab::with_commit();
     let labelled = lab.old("s_20200101_000001_aaaaaa");
