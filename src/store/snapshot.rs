@@ -146,6 +146,8 @@ pub struct Lists {
     pub skip_worktree: Vec<Vec<u8>>,
     /// assume-unchanged paths.
     pub assume_unchanged: Vec<Vec<u8>>,
+    /// Directories that stood folded in a sparse index.
+    pub folded: Vec<Vec<u8>>,
     /// Permission bits by path.
     pub modes: BTreeMap<Vec<u8>, u32>,
     /// Empty directories.
@@ -188,6 +190,12 @@ macro_rules! path_lists {
             $record.index.assume_unchanged,
             $record.index.assume_unchanged_count,
             $lists.assume_unchanged
+        );
+        $do!(
+            "folded",
+            $record.index.folded,
+            $record.index.folded_count,
+            $lists.folded
         );
         $do!(
             "empty_dirs",

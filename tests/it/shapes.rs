@@ -172,6 +172,51 @@ fn a_sparse_index_stays_folded_on_a_trip() {
     }
 }
 
+/// A snapshot from before the sparse checkout, a sparse index, and an entry of `git add -N` in it.
+fn sparse_since_a_snapshot() -> Sandbox {
+    let sandbox = wide();
+    sandbox.snap();
+    sandbox.git(["sparse-checkout", "set", "--cone", "--sparse-index", "in"]);
+    sandbox.git(["config", "advice.sparseIndexExpanded", "false"]);
+    sandbox.write("in/intended.txt", "intended\n");
+    sandbox.git(["add", "-N", "in/intended.txt"]);
+    sandbox
+}
+
+/// git before 2.55 dies of an index that is not folded although it is to be, with an entry of `git add -N`.
+#[test]
+fn a_sparse_index_comes_back_folded_from_before_the_sparse_checkout() {
+    let sandbox = sparse_since_a_snapshot();
+    let entries = || sandbox.git(["ls-files", "--sparse", "-s", "-t", "-v"]);
+    let (before, status) = (entries(), sandbox.git(["status", "--porcelain"]));
+    assert!(before.contains("S 040000"), "{before}");
+    sandbox.ok(["travel", "latest"]);
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(entries(), before);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), status);
+    sandbox.assert_sound();
+}
+
+#[test]
+fn the_folded_directories_of_a_sparse_index_are_recorded() {
+    let sandbox = sparse_since_a_snapshot();
+    assert_eq!(sandbox.snap()["index"]["folded"], json!(["out"]));
+    sandbox.git(["rm", "-q", "--cached", "in/intended.txt"]);
+    sandbox.git(["sparse-checkout", "disable"]);
+    assert_eq!(sandbox.snap()["index"]["folded"], Value::Null);
+}
+
+#[test]
+fn a_snapshot_with_a_sparse_index_is_opened_with_one() {
+    let sandbox = sparse_since_a_snapshot();
+    let before = sandbox.git(["ls-files", "--sparse", "-s", "-t"]);
+    sandbox.snap();
+    let dir = sandbox.root().join("opened");
+    sandbox.ok(["open", "latest", dir.to_str().unwrap()]);
+    let there = sandbox.git_in(&dir, ["ls-files", "--sparse", "-s", "-t"]);
+    assert_eq!(there, before);
+}
+
 #[test]
 fn a_sparse_checkout_without_cones_works() {
     let sandbox = wide();

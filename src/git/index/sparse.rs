@@ -76,7 +76,8 @@ pub(super) fn folded(index: &Index) -> Option<Index> {
     }
     let dirs = index.fold.iter().map(|dir| (index.within(&dir.0), dir));
     let mut dirs: Vec<_> = dirs.collect();
-    dirs.sort_by_key(|(range, _)| range.start);
+    // A directory before those in it: the outermost is folded.
+    dirs.sort_by_key(|(range, (dir, _))| (range.start, dir.len()));
     let mut whole = Index {
         entries: Vec::new(),
         cache_tree: None,
@@ -85,6 +86,9 @@ pub(super) fn folded(index: &Index) -> Option<Index> {
     let mut at = 0;
     let plain = |range| index.entries.get(range).unwrap_or_default();
     for (range, (dir, oid)) in dirs {
+        if range.start < at {
+            continue;
+        }
         whole.entries.extend_from_slice(plain(at..range.start));
         at = range.end;
         let mut entry = Entry::new(MODE_DIRECTORY, *oid);

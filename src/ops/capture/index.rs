@@ -45,6 +45,9 @@ pub struct IndexSummary {
     /// assume-unchanged paths.
     #[serde(with = "paths")]
     pub assume_unchanged: Vec<Vec<u8>>,
+    /// Directories that stand folded in a sparse index.
+    #[serde(with = "paths")]
+    pub folded: Vec<Vec<u8>>,
     /// The resolve-undo extension.
     pub resolve_undo: Option<Vec<u8>>,
     /// Whether there is any submodule.
@@ -61,6 +64,7 @@ impl IndexSummary {
             + self.skip_worktree.len()
             + self.missing.len()
             + self.assume_unchanged.len()
+            + self.folded.len()
             + self.resolve_undo.as_ref().map_or(0, Vec::len)
     }
 
@@ -304,6 +308,11 @@ fn summarize(index: &Index, tree: Oid, missing: &[usize], objects: &ObjectStore)
     let mut summary = IndexSummary {
         tree: tree.to_string(),
         resolve_undo: index.resolve_undo.clone(),
+        folded: index
+            .was_folded
+            .iter()
+            .map(|(dir, _)| dir.clone())
+            .collect(),
         ..IndexSummary::default()
     };
     for (at, (path, entry)) in index.iter().enumerate() {

@@ -361,6 +361,7 @@ impl Capture<'_> {
             intent_to_add: index.intent_to_add.clone(),
             skip_worktree: index.skip_worktree.clone(),
             assume_unchanged: index.assume_unchanged.clone(),
+            folded: index.folded.clone(),
             forced: self.forced.iter().cloned().collect(),
             ..derived
         }

@@ -309,6 +309,7 @@ impl<'a> Rewriter<'a> {
             &mut lists.intent_to_add,
             &mut lists.skip_worktree,
             &mut lists.assume_unchanged,
+            &mut lists.folded,
             &mut lists.unstable,
             &mut lists.forced,
             &mut lists.absent,
@@ -400,6 +401,7 @@ fn forget_counts(record: &mut SnapshotRecord) {
         intent_to_add_count: None,
         skip_worktree_count: None,
         assume_unchanged_count: None,
+        folded_count: None,
         ..std::mem::take(&mut record.index)
     };
     record.modes_count = None;

@@ -16,6 +16,7 @@ use crate::git::path;
 use crate::git::tree::{self, DIR_MODE, GITLINK_MODE, LINK_MODE, Node};
 use crate::ops::Context;
 use crate::ops::swap::extras::stored_extras;
+use crate::ops::swap::newindex::fold;
 use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::stored::{Stored, part};
@@ -268,7 +269,10 @@ fn write_index(
         builder.push(&full, entry)?;
     }
     builder.set_resolve_undo(store.state_blob(side.state, part::RESOLVE_UNDO)?);
-    let bytes = builder.finish().write_bytes();
+    let mut index = builder.finish();
+    // git would fold them itself, and dies of it when `git add -N` gave the index an entry.
+    fold(store, stored, &lists.folded, &mut index)?;
+    let bytes = index.write_bytes();
     // As git's own index, which is not waited for, either.
     write_atomic_with_mode(&there.repo.index_path(), &bytes, Durable::No, 0o644)
 }

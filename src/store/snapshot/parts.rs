@@ -65,6 +65,12 @@ pub struct IndexRecord {
     /// How many there are, when the list is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assume_unchanged_count: Option<usize>,
+    /// Directories that a sparse index had folded, one entry for all beneath; none is also what records of earlier versions say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folded: Vec<String>,
+    /// How many there are, when the list is cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folded_count: Option<usize>,
     /// Modes of intent-to-add paths that are no plain files, octal by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub intent_to_add_modes: BTreeMap<String, String>,

@@ -191,6 +191,28 @@ fn wait_until_older(time: Option<i64>) {
     }
 }
 
+/// Has these directories of a snapshot's index written folded, wherever their trees say all that is beneath.
+///
+/// # Errors
+/// A tree cannot be read.
+pub fn fold<'a>(
+    store: &Store,
+    stored: &Stored,
+    dirs: impl IntoIterator<Item = &'a Vec<u8>>,
+    index: &mut Index,
+) -> Result<()> {
+    let trees = gitview::Trees(&store.objects);
+    let read = |oid| store.objects.read_tree(oid);
+    let root = store.index_side(stored)?.tree;
+    for dir in dirs {
+        let found = tree::find(&read, root, dir)?;
+        if let Some(node) = found.filter(|node| node.is_dir()) {
+            index.fold(dir, node.oid, &trees)?;
+        }
+    }
+    Ok(())
+}
+
 struct IndexBuilder<'a> {
     ctx: &'a Context<'a>,
     /// The device of the working tree. git compares no devices unless it is built to.
@@ -213,22 +235,18 @@ struct IndexBuilder<'a> {
 }
 
 impl IndexBuilder<'_> {
-    /// What stood folded is folded again where it can be: git folds a sparse index at its next write anyhow, and writes a broken
-    /// one when an entry of `git add -N` is in it.
+    /// What the snapshot had folded, and what stands folded here, is folded where it can be: git folds a sparse index at its next
+    /// write anyhow, and dies or writes a broken one when an entry of `git add -N` is in it.
     fn fold(&self, index: &mut Index, source: IndexSource<'_>) -> Result<()> {
-        let trees = gitview::Trees(&self.store.objects);
-        let read = |oid| self.store.objects.read_tree(oid);
-        for (dir, now) in &self.current.was_folded {
-            let then = match source {
-                IndexSource::Snapshot { stored, .. } => {
-                    let root = self.store.index_side(stored)?.tree;
-                    tree::find(&read, root, dir)?.filter(|node| node.is_dir())
-                }
-                IndexSource::Entries(_) => None,
-            };
-            index.fold(dir, then.map_or(*now, |node| node.oid), &trees)?;
-        }
-        Ok(())
+        let IndexSource::Snapshot { stored, lists } = source else {
+            let trees = gitview::Trees(&self.store.objects);
+            let mut folded = self.current.was_folded.iter();
+            return folded.try_for_each(|(dir, oid)| index.fold(dir, *oid, &trees));
+        };
+        let here = self.current.was_folded.iter().map(|(dir, _)| dir);
+        // The tree of a folded directory may differ between here and there.
+        let dirs: BTreeSet<&Vec<u8>> = lists.folded.iter().chain(here).collect();
+        fold(self.store, stored, dirs, index)
     }
 
     /// The index that is there with other entries for some paths.
