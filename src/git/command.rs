@@ -4,13 +4,13 @@
 //! editor, network, lazy fetch or background maintenance. Promises that no child outlives the call and that a failure
 //! carries the end of what git said. Leaves out filters: a caller uses only commands that start none.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::repo::Repo;
-use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 
 /// How much of git's stderr an error carries.
@@ -114,7 +114,7 @@ impl<'a> Git<'a> {
     /// `IO` when git cannot be started or its pipes fail.
     pub fn output(self) -> Result<Output> {
         let name = self.name();
-        run_child(self.command(), &self.stdin, &name)
+        run_child(self.command()?, &self.stdin, &name)
     }
 
     fn name(&self) -> String {
@@ -122,8 +122,8 @@ impl<'a> Git<'a> {
         name.to_string_lossy().into_owned()
     }
 
-    fn command(&self) -> Command {
-        let mut command = scrubbed(self.repo.env(), self.repo.git_dir());
+    fn command(&self) -> Result<Command> {
+        let mut command = scrubbed(self.repo, self.repo.git_dir())?;
         command
             .arg(option("--work-tree=", self.repo.worktree_root()))
             .args(&self.args)
@@ -135,12 +135,16 @@ impl<'a> Git<'a> {
             })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        command
+        Ok(command)
     }
 }
 
 /// git in a git directory, with the scrubbed environment and the settings of every run, without a subcommand yet.
-pub(super) fn scrubbed(env: &Env, git_dir: &Path) -> Command {
+///
+/// # Errors
+/// The configuration cannot be read.
+pub(super) fn scrubbed(repo: &Repo, git_dir: &Path) -> Result<Command> {
+    let env = repo.env();
     let mut command = Command::new("git");
     command.env_clear();
     for (name, value) in env.vars() {
@@ -164,7 +168,34 @@ pub(super) fn scrubbed(env: &Env, git_dir: &Path) -> Command {
     for setting in SETTINGS {
         command.args(["-c", setting]);
     }
-    command
+    start_no_configured_hook(&mut command, repo)?;
+    Ok(command)
+}
+
+/// The variable that turns a hook off whose name cannot stand before a value.
+const NO_HOOK: &str = "TW_NO_HOOK";
+
+/// Turns the hooks off that the configuration has as `hook.<name>.event`, from git 2.54 on: `core.hooksPath` says nothing of those. To be
+/// called where the subcommand would follow, after all that adds to the configuration.
+///
+/// # Errors
+/// The configuration cannot be read.
+pub(super) fn start_no_configured_hook(command: &mut Command, repo: &Repo) -> Result<()> {
+    let entries = repo.config_entries("hook.")?;
+    let names = entries.iter().filter_map(|entry| {
+        let (name, _) = entry.key.strip_prefix("hook.")?.rsplit_once('.')?;
+        Some(name)
+    });
+    for name in names.collect::<BTreeSet<&str>>() {
+        if name.contains('=') {
+            // '-c' ends the key at the first of them, this at the last.
+            command.arg(format!("--config-env=hook.{name}.enabled={NO_HOOK}"));
+            command.env(NO_HOOK, "false");
+        } else {
+            command.args(["-c".to_owned(), format!("hook.{name}.enabled=false")]);
+        }
+    }
+    Ok(())
 }
 
 /// Runs a command of git's to its end. `name` is that of the subcommand, for errors.
@@ -272,6 +303,27 @@ mod tests {
         let id = String::from_utf8(id).expect("hex");
         let back = Git::new(&repo).args(["cat-file", "blob", id.trim()]).run();
         assert!(back.expect("read") == bytes);
+    }
+
+    #[test]
+    fn the_hooks_of_the_configuration_are_turned_off() {
+        let test = TestRepo::new();
+        for name in ["spy", "a.b", "a=b"] {
+            test.git(&["config", &format!("hook.{name}.event"), "pre-push"]);
+        }
+        let repo = test.open();
+        let command = Git::new(&repo).arg("status").command().expect("read");
+        let args: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+        let args = args.join(" ");
+        let hooks = format!(
+            "-c hook.a.b.enabled=false --config-env=hook.a=b.enabled={NO_HOOK} -c hook.spy.enabled=false"
+        );
+        assert!(args.contains(&hooks), "{args}");
+        assert!(args.ends_with(" status"), "{args}");
+        // Also those that the installed git does not know are known as settings.
+        let spy = ["config", "hook.a=b.enabled"];
+        let said = Git::new(&repo).args(spy).run().expect("it is set");
+        assert_eq!(said, b"false\n");
     }
 
     #[test]

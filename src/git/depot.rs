@@ -176,7 +176,7 @@ fn copy(repo: &Repo, (from, to): (&Path, &Path), trees: &[Oid]) -> Result<()> {
     if trees.is_empty() {
         return Ok(());
     }
-    let mut pack = scrubbed(repo.env(), from);
+    let mut pack = scrubbed(repo, from)?;
     pack.args(["pack-objects", "--revs", "--stdout", "--quiet"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
@@ -187,7 +187,7 @@ fn copy(repo: &Repo, (from, to): (&Path, &Path), trees: &[Oid]) -> Result<()> {
         let _ = io::Write::write_all(&mut stdin, ids.as_bytes());
     }
     let packed = packing.stdout.take().map_or_else(Stdio::null, Stdio::from);
-    let mut index = scrubbed(repo.env(), to);
+    let mut index = scrubbed(repo, to)?;
     index
         .args(["index-pack", "--stdin"])
         .stdin(packed)

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::Oid;
-use super::command::{NAMES_A_REPOSITORY, Output, run_child, said_by};
+use super::command::{NAMES_A_REPOSITORY, Output, run_child, said_by, start_no_configured_hook};
 use super::depot::Depot;
 use super::repo::Repo;
 use crate::error::{Code, Error, Result};
@@ -97,7 +97,6 @@ pub fn fetch(line: Line<'_>, from: &str, to: &str) -> Result<bool> {
         "--no-tags",
         "--no-prune",
         "--no-recurse-submodules",
-        "--no-write-fetch-head",
         "--no-show-forced-updates",
         "--refmap=",
         "--no-filter",
@@ -106,7 +105,10 @@ pub fn fetch(line: Line<'_>, from: &str, to: &str) -> Result<bool> {
     args.extend(["--".to_owned(), remote.to_owned(), format!("+{from}:{to}")]);
     let largest = largest_file(repo);
     let before = unfinished(line.depot);
-    let output = run(line, &args, Some(largest))?;
+    let output = run(line, &args, Some(largest));
+    // git before 2.29 has no option that keeps it from being written.
+    super::fs::remove_optional(&line.depot.dir().join("FETCH_HEAD"))?;
+    let output = output?;
     if output.status.success() {
         return Ok(true);
     }
@@ -240,6 +242,7 @@ fn run(line: Line<'_>, args: &[String], largest: Option<u32>) -> Result<Output> 
     ] {
         command.args(["-c".to_owned(), format!("remote.{remote}.{setting}")]);
     }
+    start_no_configured_hook(&mut command, repo)?;
     command
         .args(args)
         .current_dir(repo.worktree_root())

@@ -432,3 +432,71 @@ fn a_ref_below_ours_on_the_remote_is_no_race() {
         "{said}"
     );
 }
+
+/// A `git` that writes its arguments to a file, refuses what git 2.25 does not know, and does the rest as git does: the `PATH`, and the file.
+fn old_git(hub: &Hub) -> (std::ffi::OsString, PathBuf) {
+    let (program, log) = (
+        hub.sandbox.root().join("old/git"),
+        hub.sandbox.root().join("old.log"),
+    );
+    let script = format!(
+        "#!/bin/sh\nPATH=${{PATH#*:}}\necho \"$*\" >>'{}'\ncase \" $* \" in *' --no-write-fetch-head '*) \
+         echo 'error: unknown option' >&2; exit 129;; *' --version '*) echo 'git version 2.25.1'; exit;; esac\nexec git \"$@\"\n",
+        log.display()
+    );
+    hub.sandbox.write(&program, script);
+    hub.sandbox.chmod(&program, 0o755);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::iter::once(program.parent().unwrap().to_owned());
+    let path = std::env::join_paths(dirs.chain(std::env::split_paths(&path))).unwrap();
+    (path, log)
+}
+
+#[test]
+fn a_git_that_cannot_leave_fetch_head_out_shares() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let (path, _) = old_git(&hub);
+    let id = a.report("s");
+    for (clone, verb) in [(&a, "push"), (&b, "pull")] {
+        let ran = clone.command().env("PATH", &path).arg(verb).output();
+        assert!(ran.as_ref().unwrap().status.success(), "{verb}: {ran:?}");
+        for place in [".git/FETCH_HEAD", ".git/timewarp/share.git/FETCH_HEAD"] {
+            assert!(!clone.dir.join(place).exists(), "{verb}: {place}");
+        }
+    }
+    assert_eq!(b.json(["issue", "list"])["issues"][0]["issue_id"], *id);
+}
+
+/// git before 2.54 knows no such hooks, so it is what git is told that is looked at.
+#[test]
+fn no_run_of_git_starts_a_hook_of_the_configuration() {
+    let hub = Hub::new();
+    let (a, _) = hub.two();
+    let (path, log) = old_git(&hub);
+    a.report("s");
+    a.git(["config", "hook.spy.event", "pre-push"]);
+    a.git(["config", "hook.spy.command", "touch spied"]);
+    let dir = hub.sandbox.root().join("opened");
+    for args in [
+        vec!["snapshot"],
+        vec!["open", "latest", dir.to_str().unwrap()],
+        vec!["push"],
+        vec!["pull"],
+    ] {
+        let ran = a.command().env("PATH", &path).args(&args).output();
+        assert!(ran.as_ref().unwrap().status.success(), "{args:?}: {ran:?}");
+    }
+    let runs = std::fs::read_to_string(log).unwrap();
+    // What 'tw' asks about the program itself names no repository.
+    let runs = runs.lines().filter(|run| run.contains("--git-dir"));
+    let (told, others): (Vec<_>, Vec<_>) =
+        runs.partition(|run| run.contains("-c hook.spy.enabled=false"));
+    assert_eq!(others, Vec::<&str>::new());
+    for run in ["worktree add", " fetch ", " push "] {
+        assert!(
+            told.iter().any(|told| told.contains(run)),
+            "{run}: {told:?}"
+        );
+    }
+}
