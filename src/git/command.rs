@@ -94,6 +94,15 @@ impl<'a> Git<'a> {
         self
     }
 
+    /// The version of the program: its first two numbers. None: there is no git, or it does not say.
+    pub fn version(repo: &'a Repo) -> Option<(u32, u32)> {
+        let said = Self::new(repo).arg("--version").run().ok()?;
+        let said = String::from_utf8_lossy(&said);
+        let mut numbers = said.split_ascii_whitespace().nth(2)?.split('.');
+        let mut number = || numbers.next()?.parse().ok();
+        Some((number()?, number()?))
+    }
+
     /// Runs git and gives its stdout.
     ///
     /// # Errors

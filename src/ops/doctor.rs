@@ -282,16 +282,14 @@ fn undo_log(store: &Store, worktrees: &[Worktree]) -> Result<Finding> {
 
 fn refspecs(ctx: &Context<'_>) -> Result<Finding> {
     let risks = refspecs::risks(ctx)?;
-    let Some(first) = risks.first() else {
+    if risks.is_empty() {
         return Ok(ok("no remote takes in or gives out what tw keeps"));
-    };
+    }
     let messages: Vec<&str> = risks.iter().map(|risk| risk.message.as_str()).collect();
-    let fixes: Vec<&str> = risks.iter().map(|risk| risk.fix.as_str()).collect();
-    let fix = if risks.len() == 1 {
-        first.fix.clone()
-    } else {
-        fixes.join("; ")
-    };
+    let mut fixes: Vec<&str> = risks.iter().map(|risk| risk.fix.as_str()).collect();
+    // One that is needed first stands with each.
+    fixes.dedup();
+    let fix = fixes.join("; ");
     Ok(warning(messages.join("; "), fix))
 }
 

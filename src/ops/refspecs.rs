@@ -3,6 +3,8 @@
 
 use super::Context;
 use crate::error::Result;
+use crate::git::command::Git;
+use crate::git::repo::ConfigEntry;
 use crate::store::names::{NOTES, ROOT};
 use crate::text::typed;
 
@@ -11,9 +13,12 @@ use crate::text::typed;
 pub struct Risk {
     /// One sentence.
     pub message: String,
-    /// A shell line.
+    /// A shell line, or what is needed first.
     pub fix: String,
 }
+
+/// The first git that knows refspecs which leave refs out. One before it dies of them.
+const KNOWS_NEGATIVE: (u32, u32) = (2, 29);
 
 /// The risks in the configuration of all remotes.
 ///
@@ -40,7 +45,51 @@ pub fn risks(ctx: &Context<'_>) -> Result<Vec<Risk>> {
             found.push(risk);
         }
     }
+    let shut: Vec<(&str, &ConfigEntry)> = entries
+        .iter()
+        .filter(|entry| {
+            [ROOT, NOTES]
+                .map(|prefix| format!("^{prefix}*"))
+                .contains(&entry.text())
+        })
+        .filter_map(|entry| Some((split_key(&entry.key)?.0, entry)))
+        .collect();
+    if !(found.is_empty() && shut.is_empty())
+        && let Some(git) = Git::version(&ctx.repo).filter(|git| *git < KNOWS_NEGATIVE)
+    {
+        found = without_negative(found, &shut, git);
+    }
     Ok(found)
+}
+
+/// What is told where git knows no negative refspec: those that stand there make each fetch and push of the remote fail.
+fn without_negative(
+    mut found: Vec<Risk>,
+    shut: &[(&str, &ConfigEntry)],
+    (major, minor): (u32, u32),
+) -> Vec<Risk> {
+    for risk in &mut found {
+        risk.fix = format!(
+            "install git 2.29 or later, which knows refspecs that leave refs out (this is {major}.{minor}), and run 'tw doctor' again"
+        );
+    }
+    for (remote, entry) in shut {
+        let (key, spec) = (&entry.key, entry.text());
+        let risk = Risk {
+            message: format!(
+                "git {major}.{minor} does not know the refspec '{spec}', and every fetch from or push to '{remote}' fails"
+            ),
+            fix: format!(
+                "git config --unset-all {} '^\\{}$'",
+                typed(key),
+                spec.replace('*', "\\*")
+            ),
+        };
+        if !found.contains(&risk) {
+            found.push(risk);
+        }
+    }
+    found
 }
 
 /// `remote.<name>.<variable>`; the name may hold dots.
@@ -114,11 +163,36 @@ fn covers(side: &str, prefix: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::repo::ConfigLevel;
 
     fn risk(variable: &str, spec: &str, others: &[&str]) -> Option<String> {
         let mut all: Vec<String> = others.iter().map(|text| (*text).to_owned()).collect();
         all.push(spec.to_owned());
         of_spec("origin", variable, spec, &all).map(|risk| risk.fix)
+    }
+
+    #[test]
+    fn a_git_that_knows_no_negative_refspec_is_offered_none() {
+        let risk = mirror("hub");
+        let entry = ConfigEntry {
+            key: "remote.hub.push".to_owned(),
+            value: Some(format!("^{NOTES}*").into_bytes()),
+            level: ConfigLevel::Local,
+            origin: std::path::PathBuf::new(),
+        };
+        let found = without_negative(vec![risk], &[("hub", &entry)], (2, 25));
+        let fixes: Vec<&str> = found.iter().map(|risk| risk.fix.as_str()).collect();
+        let [
+            "install git 2.29 or later, which knows refspecs that leave refs out (this is 2.25), and run 'tw doctor' again",
+            unset,
+        ] = fixes[..]
+        else {
+            panic!("{fixes:?}");
+        };
+        assert_eq!(
+            unset,
+            format!("git config --unset-all remote.hub.push '^\\^{NOTES}\\*$'")
+        );
     }
 
     #[test]

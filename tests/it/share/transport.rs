@@ -500,3 +500,49 @@ fn no_run_of_git_starts_a_hook_of_the_configuration() {
         );
     }
 }
+
+#[test]
+fn doctor_proposes_no_refspec_that_the_git_here_does_not_know() {
+    let hub = Hub::new();
+    let a = hub.clone_("a");
+    let (path, _) = old_git(&hub);
+    let fix = |path: &std::ffi::OsStr| {
+        let ran = a
+            .command()
+            .env("PATH", path)
+            .args(["--json", "doctor"])
+            .output();
+        let document: serde_json::Value = serde_json::from_slice(&ran.unwrap().stdout).unwrap();
+        let checks = document["checks"].as_array().unwrap().clone();
+        let check = checks.into_iter().find(|check| check["name"] == "refspecs");
+        check.unwrap()["fix"].as_str().map(str::to_owned)
+    };
+    let new = std::env::var_os("PATH").unwrap_or_default();
+    a.git([
+        "config",
+        "--add",
+        "remote.origin.fetch",
+        "+refs/notes/*:refs/notes/*",
+    ]);
+    let negative = fix(&new).expect("there is one");
+    assert!(negative.contains("'^refs/notes/timewarp/*'"), "{negative}");
+    let other = fix(&path).expect("there is one");
+    assert!(other.starts_with("install git 2.29 or later"), "{other}");
+    // Typed on that git, the first would have ended every fetch.
+    a.git([
+        "config",
+        "--add",
+        "remote.origin.fetch",
+        "^refs/notes/timewarp/*",
+    ]);
+    assert_eq!(fix(&new), None);
+    let unset = fix(&path).expect("there is one");
+    let line = hub
+        .sandbox
+        .command("sh")
+        .current_dir(&a.dir)
+        .args(["-c", &unset])
+        .output();
+    assert!(line.unwrap().status.success(), "{unset}");
+    assert_eq!(fix(&new), Some(negative));
+}
