@@ -8,7 +8,7 @@ use crate::ops::outcome::Pruned;
 ///
 /// Kept are the snapshots of the last 14 days or the newest 200, whichever is more (the keep_days and keep_last
 /// settings), and every one that something holds: a label, an undo step, an open directory, the state of any worktree.
-/// Backups and experiments are kept for 30 days. What is forgotten can be taken back with 'tw recover --dropped' until
+/// Backups and experiments are kept for 30 days, those of a try or replay until that is dropped. What is forgotten can be taken back with 'tw recover --dropped' until
 /// git's own gc removes the objects; tw never runs gc. In a directory without git ('tw init --here') tw takes the room back itself,
 /// once what was forgotten cannot be taken back any more: after 14 days.
 #[derive(Debug, clap::Args)]

@@ -178,8 +178,9 @@ impl Plan<'_> {
         let ids: Vec<String> = named.iter().map(|one| one.id.to_string()).collect();
         let mut found = Vec::new();
         for log in Log::ALL {
-            let levels = undo_log::levels(&self.store.dir, log)?;
-            let needs = |level: &undo_log::Level| {
+            let levels = undo_log::heads(&self.store.dir, log)?;
+            let levels = levels.collect::<Result<Vec<_>>>()?;
+            let needs = |level: &undo_log::LevelHead| {
                 level
                     .needs()
                     .iter()

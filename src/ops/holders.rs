@@ -155,7 +155,7 @@ fn of_worktree(
     let name = &worktree.name;
     let state = worktree.dir.state()?;
     of_state(holders, &state, name);
-    if let Some(journal) = worktree.dir.journal()? {
+    if let Some(journal) = worktree.dir.journal_head()? {
         let text = format!("the unfinished {} of worktree '{name}'", journal.operation);
         let session = [&journal.state_before, &journal.state_after]
             .into_iter()
@@ -165,7 +165,8 @@ fn of_worktree(
         }
     }
     for log in Log::ALL {
-        for level in undo_log::levels(&worktree.dir, log)? {
+        for level in undo_log::heads(&worktree.dir, log)? {
+            let level = level?;
             if gone.contains(&level.path) {
                 continue;
             }

@@ -4,9 +4,11 @@
 //! cleaned away, and any other one belongs to a swap that died. The journal of the last swap that ended stays under another name
 //! until its files are on disk. Unknown fields survive; a newer version is refused by name.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer as _, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Error, Result, ResultExt};
@@ -137,11 +139,6 @@ pub struct Journal {
     pub target_commit: Option<String>,
     /// The experiment that a return took.
     pub experiment_id: Option<String>,
-    /// Every path touched, sorted.
-    pub entries: Vec<JournalEntry>,
-    /// Directories made, removed or changed.
-    #[serde(default)]
-    pub dirs: Vec<JournalDir>,
     /// The bytes of HEAD before and after; None when HEAD stays.
     pub head: Option<(String, String)>,
     /// `index.before` and `index.after` stand beside the journal.
@@ -155,6 +152,11 @@ pub struct Journal {
     /// HEAD as the swap left it: commit id or empty, to see whether it has moved since.
     #[serde(default)]
     pub head_left: String,
+    /// Every path touched, sorted. This and what follows comes last: who asks for a [`JournalHead`] reads no further.
+    pub entries: Vec<JournalEntry>,
+    /// Directories made, removed or changed.
+    #[serde(default)]
+    pub dirs: Vec<JournalDir>,
     /// Fields of a later version.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -169,6 +171,21 @@ impl Journal {
 
 fn is_of_another_boot(boot: Option<&str>) -> bool {
     boot.is_some_and(|boot| crate::git::durable::boot_id().is_some_and(|now| now != boot))
+}
+
+/// What a journal or level says before its paths, of which a large swap has megabytes. The fields are those of [`Journal`].
+#[derive(Debug, Clone, Deserialize)]
+#[allow(missing_docs, reason = "the fields are those of `Journal`")]
+pub struct JournalHead {
+    pub operation: String,
+    pub started_at: String,
+    pub backup_id: String,
+    pub backup_commit: String,
+    pub target_id: Option<String>,
+    pub target_commit: Option<String>,
+    pub experiment_id: Option<String>,
+    pub state_before: State,
+    pub state_after: State,
 }
 
 /// What is told of a swap that had ended when the power went.
@@ -275,6 +292,11 @@ impl StateDir {
         read_json(&self.file("journal.json"))
     }
 
+    /// What [`StateDir::journal`] says before its paths.
+    pub fn journal_head(&self) -> Result<Option<JournalHead>> {
+        read_head(&self.file("journal.json"))
+    }
+
     /// Whether there is a journal, without reading it. One that cannot be looked at counts: reading it says what is wrong.
     pub fn has_journal(&self) -> bool {
         match self.file("journal.json").symlink_metadata() {
@@ -312,8 +334,8 @@ impl StateDir {
     /// # Errors
     /// As [`StateDir::unsettled`].
     pub fn lost_power(&self) -> Result<Option<PowerLost>> {
-        let lost: Option<PowerLost> = unless_corrupt(read_json(&self.file(UNSETTLED)))?;
-        // Only these few fields are read: a journal of a large swap has megabytes of paths, and 'status' asks each time.
+        // Only the head is read: 'status' asks each time.
+        let lost: Option<PowerLost> = unless_corrupt(read_head(&self.file(UNSETTLED)))?;
         Ok(lost.filter(|lost| is_of_another_boot(lost.boot_id.as_deref())))
     }
 
@@ -360,20 +382,100 @@ fn unless_corrupt<T>(read: Result<Option<T>>) -> Result<Option<T>> {
 /// # Errors
 /// `NEWER_RECORD` when its version is not known here, `CORRUPT_RECORD` when it cannot be read.
 pub fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>> {
-    let bytes = match regular::read(path) {
-        Ok(bytes) => bytes,
+    match regular::read(path) {
+        Ok(bytes) => parse_versioned(&bytes, VERSION, &path.display().to_string()).map(Some),
+        Err(error) if regular::is_absent(&error) => Ok(None),
+        Err(error) => Err(unreadable(error, path)),
+    }
+}
+
+/// Reads as much of a journal or level as `T` needs: where that comes before the lists of paths, these are not read.
+///
+/// # Errors
+/// As [`read_json`], of what is read.
+pub fn read_head<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>> {
+    let file = match regular::open(path) {
+        Ok(file) => file,
         Err(error) if regular::is_absent(&error) => return Ok(None),
-        Err(error) => {
-            let message = format!("cannot read '{}'", path.display());
-            return Err(if regular::is_unfit(&error) {
-                let message = format!("{message}: {error}");
-                Error::new(Code::CorruptRecord, message).hint("run 'tw doctor'")
-            } else {
-                with_way_in(Error::from(error).while_doing(message), path)
-            });
-        }
+        Err(error) => return Err(unreadable(error, path)),
     };
-    parse_versioned(&bytes, VERSION, &path.display().to_string()).map(Some)
+    let name = path.display().to_string();
+    let is_enough = |fields: &Map<String, Value>| T::deserialize(fields).is_ok();
+    let fields = journal_fields(std::io::BufReader::new(file), &is_enough).map_err(|error| {
+        if error.is_io() {
+            unreadable(error.into(), path)
+        } else {
+            unparsed(&error, &name)
+        }
+    })?;
+    let bytes = serde_json::to_vec(&fields).expect("plain data serialises");
+    parse_versioned(&bytes, VERSION, &name).map(Some)
+}
+
+/// The fields of a journal but for its paths, up to these when what stands before them is enough.
+fn journal_fields(
+    file: impl std::io::Read,
+    is_enough: &dyn Fn(&Map<String, Value>) -> bool,
+) -> serde_json::Result<Map<String, Value>> {
+    /// What was found before the reader had enough.
+    struct Fields<'a> {
+        found: &'a mut Map<String, Value>,
+        stopped: &'a mut bool,
+        is_enough: &'a dyn Fn(&Map<String, Value>) -> bool,
+    }
+
+    impl<'de> Visitor<'de> for Fields<'_> {
+        type Value = ();
+
+        fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
+            while let Some(key) = map.next_key::<String>()? {
+                if !matches!(key.as_str(), "entries" | "dirs") {
+                    self.found.insert(key, map.next_value()?);
+                } else if (self.is_enough)(self.found) {
+                    *self.stopped = true;
+                    // An error is the only way out before the end.
+                    return Err(A::Error::custom("enough"));
+                } else {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    let (mut found, mut stopped) = (Map::new(), false);
+    let mut document = serde_json::Deserializer::from_reader(file);
+    let read = document.deserialize_map(Fields {
+        found: &mut found,
+        stopped: &mut stopped,
+        is_enough,
+    });
+    match read {
+        Err(error) if !stopped => Err(error),
+        _ => Ok(found),
+    }
+}
+
+fn unreadable(error: std::io::Error, path: &Path) -> Error {
+    let message = format!("cannot read '{}'", path.display());
+    if regular::is_unfit(&error) {
+        let message = format!("{message}: {error}");
+        Error::new(Code::CorruptRecord, message).hint("run 'tw doctor'")
+    } else {
+        with_way_in(Error::from(error).while_doing(message), path)
+    }
+}
+
+fn unparsed(error: &serde_json::Error, name: &str) -> Error {
+    Error::new(
+        Code::CorruptRecord,
+        format!("cannot read '{name}': {error}"),
+    )
+    .hint("run 'tw doctor'")
 }
 
 /// Says how to get at a file of ours that somebody else owns, or whose permissions keep its owner out.
@@ -404,13 +506,7 @@ pub fn parse_versioned<T: for<'de> Deserialize<'de>>(
     struct Version {
         version: u64,
     }
-    let corrupt = |error: serde_json::Error| {
-        Error::new(
-            Code::CorruptRecord,
-            format!("cannot read '{name}': {error}"),
-        )
-        .hint("run 'tw doctor'")
-    };
+    let corrupt = |error: serde_json::Error| unparsed(&error, name);
     // First alone: of a newer version the other fields may not parse, and the reason would be hidden.
     let version: Version = serde_json::from_slice(bytes).map_err(corrupt)?;
     if version.version > u64::from(known) {
@@ -522,6 +618,60 @@ mod tests {
                 "{:?}",
                 error.hints()
             );
+        }
+    }
+
+    #[test]
+    fn of_a_level_no_more_is_read_than_what_stands_before_its_paths() {
+        let room = tempfile::tempdir().expect("a temporary directory");
+        let file = room.path().join("level.json");
+        let state = r#"{"version":1,"workspace_root":"/w","mode":"present"}"#;
+        let head = format!(
+            r#""swap_id":"x","operation":"travel","started_at":"2026-02-28T15:30:12Z","pid":1,"process_start":1,"backup_id":"b","backup_commit":"c","target_id":null,"target_commit":null,"experiment_id":"e","head":null,"swaps_index":false,"swaps_operation":false,"state_before":{state},"state_after":{state}"#
+        );
+        let path = r#"{"path":"a","before":null,"after":null}"#;
+        // As they are written, as they were written once, and torn in what is not read.
+        for (text, is_whole) in [
+            (
+                format!(r#"{{"version":1,{head},"entries":[{path}],"dirs":[]}}"#),
+                true,
+            ),
+            (
+                format!(r#"{{"version":1,"entries":[{path}],"dirs":[],{head}}}"#),
+                true,
+            ),
+            (format!(r#"{{"version":1,{head},"entries":[{{"#), false),
+        ] {
+            std::fs::write(&file, &text).expect("written");
+            let journal = read_json::<Journal>(&file).ok().flatten();
+            assert_eq!(journal.is_some(), is_whole, "{text}");
+            let read: JournalHead = read_head(&file).expect(&text).expect("it is there");
+            assert_eq!(
+                (read.backup_id.as_str(), read.experiment_id.as_deref()),
+                ("b", Some("e"))
+            );
+        }
+        let journal: Journal = serde_json::from_str(&format!(
+            r#"{{"version":1,{head},"entries":[{path}],"dirs":[],"more":1}}"#
+        ))
+        .expect("a journal");
+        let written = serde_json::to_string(&journal).expect("plain data serialises");
+        let at = |field: &str| written.find(field).expect("it is written");
+        assert!(at("\"state_after\"") < at("\"entries\""), "{written}");
+        for (text, code) in [
+            (
+                format!(r#"{{"version":9,{head},"entries":["#),
+                Code::NewerRecord,
+            ),
+            (r#"{"version":1,"swap_id""#.to_owned(), Code::CorruptRecord),
+            (
+                r#"{"version":1,"entries":[]}"#.to_owned(),
+                Code::CorruptRecord,
+            ),
+        ] {
+            std::fs::write(&file, text).expect("written");
+            let error = read_head::<JournalHead>(&file).expect_err("it is not known");
+            assert_eq!(error.code(), code);
         }
     }
 

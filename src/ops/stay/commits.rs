@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::git::Oid;
 use crate::ops::outcome::CommitMade;
 use crate::ops::swap::head::is_past_branch;
-use crate::ops::swap::undo_log::{Log, read_one_by_one};
+use crate::ops::swap::undo_log::{Log, heads};
 use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
 
@@ -102,7 +102,7 @@ impl ReturnOperation<'_> {
 
     fn commits_before_hops(&self) -> Result<Vec<Commits>> {
         let mut found: Vec<Commits> = Vec::new();
-        for level in read_one_by_one(&self.store.dir, Log::Undo)? {
+        for level in heads(&self.store.dir, Log::Undo)? {
             let journal = level?.journal;
             let (before, after) = (&journal.state_before, &journal.state_after);
             let is_of_stay = after.mode == Mode::Past && after.backup_id == self.state.backup_id;

@@ -19,7 +19,7 @@ use crate::git::create;
 use crate::git::fs::{self, Durable, entries};
 use crate::ops::Context;
 use crate::store::Store;
-use crate::store::state::{Journal, StateDir, read_json};
+use crate::store::state::{Journal, JournalHead, StateDir, read_head, read_json};
 
 /// So many levels of each log are kept whatever their age,
 const LEVELS: usize = 100;
@@ -73,7 +73,16 @@ pub struct Level {
     pub journal: Journal,
 }
 
-impl Level {
+/// A level, without the paths of its swap.
+#[derive(Debug, Clone)]
+pub struct LevelHead {
+    /// Its file.
+    pub path: PathBuf,
+    /// What of the swap stands before its paths.
+    pub journal: JournalHead,
+}
+
+impl LevelHead {
     /// The ids of the snapshots that going there would need.
     pub fn needs(&self) -> Vec<&str> {
         needs(&self.journal)
@@ -81,7 +90,7 @@ impl Level {
 }
 
 /// The ids of the snapshots that a journal or level needs.
-pub fn needs(journal: &Journal) -> Vec<&str> {
+pub fn needs(journal: &JournalHead) -> Vec<&str> {
     let states = [&journal.state_before, &journal.state_after];
     let stands = states
         .iter()
@@ -120,22 +129,26 @@ fn files_in(dir: &Path) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// `CORRUPT_RECORD` or `NEWER_RECORD` when one cannot be read.
 pub fn levels(dir: &StateDir, log: Log) -> Result<Vec<Level>> {
-    read_one_by_one(dir, log)?.collect()
+    let newest_first = files(dir, log)?.into_iter().rev();
+    let levels = newest_first.map(|path| {
+        let journal = read_json(&path)?;
+        Ok(journal.map(|journal| Level { path, journal }))
+    });
+    levels.filter_map(Result::transpose).collect()
 }
 
-/// The levels of a log, newest first, each read when it is asked for.
+/// The levels of a log, newest first, without the paths of their swaps, each read when it is asked for: what a session's start and a
+/// `prune` want to know must not cost what the trips of a month have touched.
 ///
 /// # Errors
 /// As [`levels`]; the directory cannot be listed.
-pub fn read_one_by_one(
-    dir: &StateDir,
-    log: Log,
-) -> Result<impl Iterator<Item = Result<Level>> + use<>> {
+pub fn heads(dir: &StateDir, log: Log) -> Result<impl Iterator<Item = Result<LevelHead>> + use<>> {
     let newest_first = files(dir, log)?.into_iter().rev();
-    Ok(newest_first.filter_map(|path| match read_json(&path) {
-        Ok(journal) => journal.map(|journal| Ok(Level { path, journal })),
-        Err(error) => Some(Err(error)),
-    }))
+    let heads = newest_first.map(|path| {
+        let journal = read_head(&path)?;
+        Ok(journal.map(|journal| LevelHead { path, journal }))
+    });
+    Ok(heads.filter_map(Result::transpose))
 }
 
 /// The levels that are beyond both bounds of the log: more than so many, and older than so long.
@@ -146,11 +159,13 @@ pub fn outlived(dir: &StateDir, now: Moment) -> Result<Vec<PathBuf>> {
     let oldest = now.minus_seconds(LEVEL_SECONDS);
     let mut found = Vec::new();
     for log in Log::ALL {
-        let old = levels(dir, log)?.into_iter().skip(LEVELS);
-        let old = old.filter(|level| {
-            Moment::parse_rfc3339(&level.journal.started_at).is_some_and(|at| at < oldest)
-        });
-        found.extend(old.map(|level| level.path));
+        for level in heads(dir, log)?.skip(LEVELS) {
+            let level = level?;
+            let began = Moment::parse_rfc3339(&level.journal.started_at);
+            if began.is_some_and(|at| at < oldest) {
+                found.push(level.path);
+            }
+        }
     }
     Ok(found)
 }
@@ -194,7 +209,7 @@ fn began(level: &Path) -> Option<String> {
     struct Began {
         started_at: String,
     }
-    let level: Option<Began> = read_json(level).ok()?;
+    let level: Option<Began> = read_head(level).ok()?;
     level.map(|level| level.started_at)
 }
 
