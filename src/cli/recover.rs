@@ -19,7 +19,8 @@ use crate::wire;
 /// Files of tw's own that are damaged (torn, emptied, a directory in their place) are set aside under another name. Where the working tree
 /// stands is made again from the journals of the last swaps. Otherwise it does nothing.
 ///
-/// With --dropped it lists what prune and drop have forgotten and git still has; with ids it takes these back.
+/// With --dropped it lists what prune and drop have forgotten, and what undo steps need and whose refs something else deleted; with ids it
+/// takes these back while git still has them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

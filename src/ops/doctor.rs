@@ -14,6 +14,7 @@ use super::gitview::read_index;
 use super::head_commit::head_tree;
 use super::issues::desk::exclude::{check_desk, is_desk_excluded};
 use super::outcome::{Check, CheckStatus, Checkup};
+use super::recover_dropped;
 use super::refspecs;
 use super::settings::Fault;
 use super::swap::recover::{damaged, is_interrupted};
@@ -52,7 +53,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     ];
     checks.extend(private::check(ctx));
     checks.extend(kept::snapshots(ctx, store));
-    checks.push(tell("undo-log", undo_log(store, &worktrees)));
+    checks.push(tell("undo-log", undo_log(ctx, store, &worktrees)));
     checks.push(tell("labels", kept::labels(store)));
     checks.push(tell("records", kept::records(store)));
     checks.push(tell("sessions", hooked::sessions(ctx)));
@@ -254,28 +255,33 @@ fn locks(worktrees: &[Worktree]) -> Check {
     )
 }
 
-fn undo_log(store: &Store, worktrees: &[Worktree]) -> Result<Finding> {
-    let mut ids = std::collections::HashSet::new();
-    for kind in crate::store::id::IdKind::ALL {
-        ids.extend(store.ids(kind)?.iter().map(ToString::to_string));
-    }
-    let (mut count, mut lost) = (0, Vec::new());
+fn undo_log(ctx: &Context<'_>, store: &Store, worktrees: &[Worktree]) -> Result<Finding> {
+    let mut count = 0;
     for worktree in worktrees {
         for log in Log::ALL {
-            for level in undo_log::levels(&worktree.dir, log)? {
-                count += 1;
-                if !ids.contains(&level.journal.backup_id) {
-                    lost.push(level.journal.backup_id);
-                }
-            }
+            count += undo_log::files(&worktree.dir, log)?.len();
         }
     }
-    Ok(if lost.is_empty() {
+    let lost = recover_dropped::lost_backups(ctx, store)?;
+    let ids = |available: bool| -> Vec<String> {
+        let lost = lost.iter().filter(|one| one.available == available);
+        lost.map(|one| one.id.clone()).collect()
+    };
+    let (there, gone) = (ids(true), ids(false));
+    Ok(if !there.is_empty() {
+        warning(
+            format!("steps whose backups lost their refs: {}", listed(&there)),
+            format!("tw recover --dropped {}", there.join(" ")),
+        )
+    } else if gone.is_empty() {
         ok(format!("{count} steps, each with its backup"))
     } else {
         warning(
-            format!("steps whose backups are gone: {}", listed(&lost)),
-            "tw recover --dropped",
+            format!(
+                "steps that cannot be taken any more, as git has removed their backups: {}",
+                listed(&gone)
+            ),
+            "nothing brings them back; the steps leave the log when they are 30 days old and 100 newer ones are in it",
         )
     })
 }

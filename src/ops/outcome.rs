@@ -365,7 +365,7 @@ pub struct Dropped {
     #[serde(serialize_with = "json::printed")]
     #[schemars(with = "String")]
     pub commit: Oid,
-    /// When it was dropped: RFC 3339, UTC.
+    /// When it was dropped: RFC 3339, UTC. Of what something else than tw deleted, when the undo step that needs it was made.
     pub at: String,
     /// Git still has the commit and everything it needs.
     pub available: bool,

@@ -1,6 +1,7 @@
 //! Taking dropped snapshots back, while git still has their objects.
 //!
-//! The log of this worktree remembers name and commit of every ref that was dropped. Restoring asks git itself whether everything
+//! The log of this worktree remembers name and commit of every ref that was dropped, and the levels of the undo logs those of the backups
+//! and snapshots that they need, of which another program may have deleted the refs. Restoring asks git itself whether everything
 //! that hangs on the commit is there: a ref to a torn history would make every later gc fail.
 
 use std::collections::{BTreeMap, HashSet};
@@ -8,13 +9,16 @@ use std::collections::{BTreeMap, HashSet};
 use super::Context;
 use super::event_log::{self, RefEvent};
 use super::outcome::{Dropped, DroppedListing};
+use super::swap::undo_log::{self, Log};
 use super::whole::Whole;
+use super::worktrees;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::command::Git;
 use crate::store::Store;
 use crate::store::id::{PartMatch, SnapshotId, resolve_part};
 use crate::store::names;
+use crate::store::state::JournalHead;
 use crate::store::stored::not_found;
 
 /// Lists what was dropped in this worktree and has not come back, newest first, and restores those asked for (ids or parts of
@@ -25,7 +29,7 @@ use crate::store::stored::not_found;
 /// more. Nothing is restored then.
 pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<DroppedListing> {
     let store = ctx.store()?;
-    let mut found = listed(store)?;
+    let mut found = listed(ctx, store)?;
     let wanted = wanted(&found, restore)?;
     let mut whole = Whole::new(store);
     for one in &mut found {
@@ -50,8 +54,57 @@ fn gone(id: &str) -> Error {
     .hint("run 'tw recover --dropped' to see what can be")
 }
 
+/// The backups that undo steps of any worktree need and that have no ref. Without their ids a step cannot be taken.
+///
+/// # Errors
+/// A level or ref cannot be read.
+pub fn lost_backups(ctx: &Context<'_>, store: &Store) -> Result<Vec<Dropped>> {
+    let mut whole = Whole::new(store);
+    let mut found = lost(ctx, store, &|level| {
+        vec![Some((&level.backup_id, &level.backup_commit))]
+    })?;
+    for one in &mut found {
+        one.available = whole.commit(one.commit);
+    }
+    Ok(found)
+}
+
+/// What a level names: ids with their commits.
+type Names<'a> = &'a dyn Fn(&JournalHead) -> Vec<Option<(&String, &String)>>;
+
+/// Of what the levels of all worktrees name, that which has no ref, newest swap first.
+fn lost(ctx: &Context<'_>, store: &Store, names: Names<'_>) -> Result<Vec<Dropped>> {
+    let mut found: Vec<Dropped> = Vec::new();
+    for worktree in worktrees::all(&ctx.repo)? {
+        for log in Log::ALL {
+            for level in undo_log::heads(&worktree.dir, log)? {
+                let level = level?.journal;
+                for (id, commit) in names(&level).into_iter().flatten() {
+                    let Some(parsed) = SnapshotId::parse(id) else {
+                        continue;
+                    };
+                    // What names no commit is as gone as one that git has removed.
+                    let commit = Oid::from_hex(commit).unwrap_or(Oid::NULL);
+                    let is_known = found.iter().any(|known| known.id == *id);
+                    if !is_known && store.refs.read(&names::snapshot_ref(&parsed))?.is_none() {
+                        found.push(Dropped {
+                            id: id.clone(),
+                            commit,
+                            at: level.started_at.clone(),
+                            available: false,
+                            restored: false,
+                        });
+                    }
+                }
+            }
+        }
+    }
+    found.sort_by(|a, b| b.at.cmp(&a.at));
+    Ok(found)
+}
+
 /// The last drop of each id whose ref is not there now, newest first.
-fn listed(store: &Store) -> Result<Vec<Dropped>> {
+fn listed(ctx: &Context<'_>, store: &Store) -> Result<Vec<Dropped>> {
     let mut last: BTreeMap<String, (usize, Dropped)> = BTreeMap::new();
     for (nth, event) in event_log::ref_events(&store.dir)?.into_iter().enumerate() {
         if event.event != "dropped" {
@@ -79,7 +132,16 @@ fn listed(store: &Store) -> Result<Vec<Dropped>> {
         }
     }
     found.sort_by_key(|(nth, _)| std::cmp::Reverse(*nth));
-    Ok(found.into_iter().map(|(_, one)| one).collect())
+    let mut found: Vec<Dropped> = found.into_iter().map(|(_, one)| one).collect();
+    for one in lost(ctx, store, &|level| {
+        let target = level.target_id.as_ref().zip(level.target_commit.as_ref());
+        vec![Some((&level.backup_id, &level.backup_commit)), target]
+    })? {
+        if found.iter().all(|known| known.id != one.id) {
+            found.push(one);
+        }
+    }
+    Ok(found)
 }
 
 fn reference(id: &str) -> Result<String> {

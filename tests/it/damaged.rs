@@ -310,6 +310,44 @@ fn what_the_present_left_out_is_kept_where_its_list_is_damaged() {
 }
 
 #[test]
+fn a_backup_whose_ref_is_gone_comes_back_as_doctor_says() {
+    let sandbox = Sandbox::new();
+    sandbox.snap();
+    sandbox.write("a.txt", "changed\n");
+    sandbox.ok(["travel", "latest"]);
+    sandbox.ok(["return"]);
+    let lose = || {
+        for name in sandbox
+            .git([
+                "for-each-ref",
+                "--format=%(refname)",
+                "refs/timewarp/backups",
+            ])
+            .lines()
+        {
+            sandbox.git(["update-ref", "-d", name]);
+        }
+    };
+    lose();
+    let fix = doctor(&sandbox, "undo-log")["fix"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let words: Vec<&str> = fix.split(' ').skip(1).collect();
+    assert_eq!(words[..2], ["recover", "--dropped"]);
+    sandbox.ok(&words);
+    assert_eq!(doctor(&sandbox, "undo-log")["status"], "ok");
+    lose();
+    sandbox.git(["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(["gc", "--quiet", "--prune=now"]);
+    let check = doctor(&sandbox, "undo-log");
+    assert_eq!(check["status"], "warning");
+    let fix = check["fix"].as_str().unwrap();
+    assert!(fix.starts_with("nothing brings them back"), "{check}");
+    sandbox.assert_sound();
+}
+
+#[test]
 fn doctor_names_the_command_that_mends() {
     let trip = Trip::new();
     trip.travel();
