@@ -31,6 +31,7 @@ pub mod transcript;
 pub mod used;
 mod value;
 pub mod version;
+pub mod writes;
 
 #[cfg(test)]
 #[path = "tests.rs"]

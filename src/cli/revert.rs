@@ -19,8 +19,9 @@ use crate::ops::revert::{self, Conflicts, Lines, Revert, Reverted, Shared, Taken
 /// touched them. --with-dependents takes those back, too; --conflicts writes both sides into the files, with git's markers, and
 /// the exit status is 1.
 ///
-/// Where turns of several sessions overlap, a file is the session's whose tools named it. What cannot be told apart is listed and
-/// stays, unless --include-shared is given. A prompt that changed nothing, or is taken back already, changes nothing: where a later
+/// Where turns of several sessions overlap, a file is the session's whose tools alone named it; where another one ran a shell meanwhile,
+/// or its conversation is not there, only if they name each line that differs. What cannot be told apart is listed and stays, unless
+/// --include-shared is given. A prompt that changed nothing, or is taken back already, changes nothing: where a later
 /// prompt made the same change again, that is its own. A revert counts until 'tw undo' takes it back, or what it took comes back whole
 /// with an older state or by hand.
 #[derive(Debug, clap::Args)]

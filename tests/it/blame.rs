@@ -367,6 +367,80 @@ fn turns_that_overlap_are_told_apart_by_tools_alone() {
     assert_eq!(sessions, [&json!(one.id), &json!(two.id)]);
 }
 
+/// Two sessions whose turns overlap, in a repository with a file of three lines.
+fn two_turns(sandbox: &Sandbox) -> (Talk<'_>, Talk<'_>) {
+    sandbox.write("m.py", "one\ntwo\nthree\n");
+    commit(sandbox, "the beginning");
+    let one = session(sandbox);
+    let id = "22222222-2222-4333-8444-555555555555";
+    let two = Talk::with_id(sandbox, Kind::Claude, id);
+    two.hook("SessionStart", &json!({}));
+    for talk in [&one, &two] {
+        talk.submits("go");
+        talk.writes_prompt("go");
+    }
+    (one, two)
+}
+
+/// Ends both turns, and says whose the lines are: `one`, `two`, or the kind of what is neither's for certain.
+fn whose(one: &Talk<'_>, two: &Talk<'_>) -> Vec<String> {
+    one.hook("Stop", &json!({}));
+    two.hook("Stop", &json!({}));
+    let lines = origins(one.sandbox, &["blame", "m.py"]);
+    let of = |origin: &Value| {
+        let names = [(&one.id, "one"), (&two.id, "two")];
+        let named = names
+            .iter()
+            .find(|(id, _)| origin["session_id"] == json!(id));
+        let kind = origin["kind"].as_str().unwrap();
+        named.map_or(kind, |(_, name)| name).to_owned()
+    };
+    lines.iter().map(of).collect()
+}
+
+fn runs_a_shell(talk: &Talk<'_>) {
+    talk.calls("shell");
+    talk.results("shell");
+}
+
+#[test]
+fn a_line_that_an_edit_quotes_from_before_is_not_its() {
+    let sandbox = Sandbox::new();
+    let (one, two) = two_turns(&sandbox);
+    let file = sandbox.path("m.py");
+    runs_a_shell(&one);
+    let input = json!({"file_path": file, "old_string": "one\n", "new_string": "one\nfirst\n"});
+    one.edits("first", "Edit", &input);
+    let input = json!({"file_path": file, "old_string": "alpha\n", "new_string": "alpha\nbeta\n"});
+    two.edits("beta", "Edit", &input);
+    sandbox.write("m.py", "one\nfirst\nalpha\nbeta\ntwo\nthree\n");
+    let found = whose(&one, &two);
+    assert_eq!(found[1..4], ["one", "ambiguous", "two"]);
+}
+
+#[test]
+fn a_line_that_a_tool_looked_for_is_not_its() {
+    let sandbox = Sandbox::new();
+    let (one, two) = two_turns(&sandbox);
+    runs_a_shell(&one);
+    let input = json!({"pattern": "def alpha", "path": sandbox.path("m.py")});
+    two.edits("look", "Grep", &input);
+    sandbox.write("m.py", "one\ndef alpha(): pass\ntwo\nthree\n");
+    assert_eq!(whose(&one, &two)[1], "ambiguous");
+}
+
+#[test]
+fn a_file_written_whole_may_have_lines_of_a_shell_in_it() {
+    let sandbox = Sandbox::new();
+    let (one, two) = two_turns(&sandbox);
+    let text = "one\nalpha\nbeta\ntwo\nthree\n";
+    let input = json!({"file_path": sandbox.path("m.py"), "content": text});
+    two.edits("write", "Write", &input);
+    sandbox.write("m.py", text);
+    runs_a_shell(&one);
+    assert_eq!(whose(&one, &two)[1..3], ["ambiguous", "ambiguous"]);
+}
+
 #[test]
 fn what_a_hook_formats_is_neither_the_agent_s_nor_a_person_s() {
     let sandbox = Sandbox::new();

@@ -531,6 +531,68 @@ fn what_only_one_session_s_tools_named_is_its_and_the_rest_stays() {
     assert!(!sandbox.exists("two.txt"));
 }
 
+/// Two turns that overlap: the first session runs a shell, the second one writes `beta` at the end of the long file by a tool.
+fn shell_and_tool<'s>(sandbox: &'s Sandbox, text: &str) -> (Talk<'s>, Talk<'s>) {
+    let one = talk(sandbox);
+    let two = another_talk(sandbox);
+    for talk in [&one, &two] {
+        talk.submits("go");
+        talk.writes_prompt("go");
+    }
+    one.calls("shell");
+    one.results("shell");
+    let input = json!({"file_path": sandbox.path("long.txt"), "old_string": "8\n", "new_string": "8\nbeta\n"});
+    two.edits("edit", "Edit", &input);
+    sandbox.write("long.txt", text);
+    one.hook("Stop", &json!({}));
+    two.hook("Stop", &json!({}));
+    (one, two)
+}
+
+#[test]
+fn a_file_that_a_shell_may_have_written_is_nobody_s_where_a_line_is_not_named() {
+    let sandbox = Sandbox::new();
+    let (one, two) = shell_and_tool(&sandbox, &format!("alpha\n{LONG}beta\n"));
+    let shared = json!([{"path": "long.txt", "session_ids": [one.id, two.id]}]);
+    for id in [&one.id, &two.id] {
+        let reverted = revert(&sandbox, &[&format!("{id}:0")]);
+        assert_eq!(reverted["unattributed"], shared, "{reverted}");
+        assert_eq!(reverted["backup_id"], Value::Null);
+        let said = reverted["notices"].to_string();
+        assert!(!said.contains("has none of it"), "{said}");
+    }
+}
+
+#[test]
+fn a_file_in_which_tools_name_each_line_is_theirs_beside_a_shell() {
+    let sandbox = Sandbox::new();
+    let (one, two) = shell_and_tool(&sandbox, &format!("{LONG}beta\n"));
+    let reverted = revert(&sandbox, &[&format!("{}:0", one.id)]);
+    assert_eq!(reverted["unattributed"], json!([]));
+    assert_eq!(reverted["backup_id"], Value::Null);
+    let reverted = revert(&sandbox, &[&format!("{}:0", two.id)]);
+    assert_eq!(reverted["unattributed"], json!([]));
+    assert_eq!(sandbox.text("long.txt"), LONG);
+}
+
+#[test]
+fn a_turn_without_a_conversation_may_have_written_any_file() {
+    let sandbox = Sandbox::new();
+    let one = talk(&sandbox);
+    let two = another_talk(&sandbox);
+    one.submits("one");
+    two.submits("two");
+    two.writes_prompt("two");
+    edits(&two, "two.txt", "two\n");
+    one.hook("Stop", &json!({}));
+    two.hook("Stop", &json!({}));
+    for id in [&one.id, &two.id] {
+        let reverted = revert(&sandbox, &[&format!("{id}:0")]);
+        assert_eq!(reverted["unattributed"][0]["path"], "two.txt", "{reverted}");
+        assert!(sandbox.exists("two.txt"));
+    }
+}
+
 #[test]
 fn a_turn_of_another_session_that_goes_on_shares_what_is_changed() {
     let sandbox = Sandbox::new();

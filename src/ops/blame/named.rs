@@ -1,10 +1,9 @@
 //! What an agent's own tools say that they wrote: the conversation names files, and the text that was put into them.
 //!
-//! A tool's text counts where a file has it exactly once: what is found twice may have been there before. A text that is the whole file
-//! is compared line by line.
+//! What a tool's text says of the lines of a file is told by `agents::writes`; here it is asked for a turn, and its answers are kept.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
@@ -17,26 +16,41 @@ use super::owners::Turn;
 use super::trace::Spot;
 use crate::agents;
 use crate::agents::transcript::{Detail, Message, Transcript};
+use crate::agents::writes::Lines;
 use crate::git::regular;
-use crate::git::textdiff::same_lines;
 use crate::ops::Context;
-use crate::ops::checkpoints::spot;
+use crate::ops::checkpoints::{TurnWrites, spot};
 use crate::store::Store;
 use crate::text::foreign_json;
 
 /// So much of a turn's part of the file is looked at for the model.
 const LOOKED_AT: u64 = 4 << 20;
 
-/// A turn by its session and checkpoint, and a file of a state or a commit.
-type Key = (String, u64, Node, Vec<u8>);
+/// A turn by its session and checkpoint.
+type Name = (String, u64);
+
+/// A turn, and a file of a state or a commit.
+type Key = (Name, Node, Vec<u8>);
+
+/// What a turn's tools say of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Says {
+    /// They do not name it.
+    Nothing,
+    /// They wrote it, if nobody else did who does not say so.
+    Likely,
+    /// They wrote it.
+    Sure,
+}
 
 /// Reads conversations as they are asked for.
 pub struct Named<'a> {
     ctx: &'a Context<'a>,
     store: &'a Store,
     conversations: RefCell<HashMap<String, Option<Rc<Transcript>>>>,
-    lines: RefCell<HashMap<Key, Rc<HashSet<usize>>>>,
-    models: RefCell<HashMap<(String, u64), Option<String>>>,
+    writes: RefCell<HashMap<Name, Rc<Option<TurnWrites>>>>,
+    lines: RefCell<HashMap<Key, Rc<Lines>>>,
+    models: RefCell<HashMap<Name, Option<String>>>,
 }
 
 impl<'a> Named<'a> {
@@ -45,65 +59,85 @@ impl<'a> Named<'a> {
             ctx,
             store,
             conversations: RefCell::default(),
+            writes: RefCell::default(),
             lines: RefCell::default(),
             models: RefCell::default(),
         }
     }
 
-    /// Whether a tool in this turn wrote this line.
-    pub fn has(&self, turn: &Turn, spot: &Spot, links: &Links<'_>) -> bool {
-        let prompt = &turn.prompt;
-        let key = (
-            prompt.session_id.clone(),
-            prompt.checkpoint_id,
-            spot.node,
-            spot.path.clone(),
-        );
+    /// What the tools of this turn say of a line.
+    pub fn says(&self, turn: &Turn, spot: &Spot, links: &Links<'_>) -> Says {
+        let key = (name(turn), spot.node, spot.path.clone());
         let known = self.lines.borrow().get(&key).cloned();
         let lines = known.unwrap_or_else(|| {
             let lines = Rc::new(self.lines(turn, spot, links));
             self.lines.borrow_mut().insert(key, Rc::clone(&lines));
             lines
         });
-        lines.contains(&spot.line)
+        if lines.sure.contains(&spot.line) {
+            Says::Sure
+        } else if lines.likely.contains(&spot.line) {
+            Says::Likely
+        } else {
+            Says::Nothing
+        }
+    }
+
+    /// Whether the turn may have written what no tool of it names: a shell ran, or its conversation is not there.
+    pub fn has_untold(&self, turn: &Turn) -> bool {
+        let writes = self.writes(turn);
+        writes
+            .as_ref()
+            .as_ref()
+            .is_none_or(|writes| writes.has_untold)
     }
 
     /// The model that answered in this turn, where the agent records it.
     pub fn model(&self, turn: &Turn) -> Option<String> {
-        let key = (turn.prompt.session_id.clone(), turn.prompt.checkpoint_id);
         let mut known = self.models.borrow_mut();
-        known.entry(key).or_insert_with(|| model(turn)).clone()
+        known
+            .entry(name(turn))
+            .or_insert_with(|| model(turn))
+            .clone()
     }
 
     /// The lines of a file that tools wrote in a turn.
-    fn lines(&self, turn: &Turn, spot: &Spot, links: &Links<'_>) -> HashSet<usize> {
+    fn lines(&self, turn: &Turn, spot: &Spot, links: &Links<'_>) -> Lines {
         let commit = match spot.node {
             Node::State(at) => links.states.all[at].commit,
             Node::Made(commit) | Node::End(commit) => commit,
         };
-        let text = content(self.store, commit, &spot.path).ok().flatten();
-        let (Some(text), Some(transcript)) = (text, self.conversation(turn)) else {
-            return HashSet::new();
+        let writes = self.writes(turn);
+        let writes = writes.as_ref().as_ref();
+        let mut lines = Lines::default();
+        let Some(calls) = writes.and_then(|writes| writes.files.get(&spot.path)) else {
+            return lines;
         };
-        let path = String::from_utf8_lossy(&spot.path).into_owned();
-        let mut lines = HashSet::new();
-        for message in self.messages(turn, &transcript) {
-            let Some(tool) = message.tool.as_ref().filter(|tool| !tool.error) else {
-                continue;
-            };
-            let mut words = Vec::new();
-            strings(&tool.input, "", &mut words);
-            if !words.iter().any(|(_, word)| word.contains(&path)) {
-                continue;
-            }
-            for (key, word) in words {
-                // What is replaced is not what was written.
-                if !key.starts_with("old") && word != path {
-                    lines.extend(written(&text, &word));
-                }
-            }
+        let Some(text) = content(self.store, commit, &spot.path).ok().flatten() else {
+            return lines;
+        };
+        for call in calls {
+            let added = call.added(&text);
+            lines.sure.extend(added.sure);
+            lines.likely.extend(added.likely);
         }
         lines
+    }
+
+    fn writes(&self, turn: &Turn) -> Rc<Option<TurnWrites>> {
+        let known = self.writes.borrow().get(&name(turn)).cloned();
+        known.unwrap_or_else(|| {
+            let writes = self.conversation(turn).and_then(|transcript| {
+                let messages = self.messages(turn, &transcript)?;
+                let root = self.ctx.repo.worktree_root();
+                Some(TurnWrites::of(root, transcript.cwd.as_deref(), messages))
+            });
+            let writes = Rc::new(writes);
+            self.writes
+                .borrow_mut()
+                .insert(name(turn), Rc::clone(&writes));
+            writes
+        })
     }
 
     fn conversation(&self, turn: &Turn) -> Option<Rc<Transcript>> {
@@ -118,88 +152,20 @@ impl<'a> Named<'a> {
         read.clone()
     }
 
-    /// What was said and done in a turn.
-    fn messages<'t>(&self, turn: &Turn, transcript: &'t Transcript) -> &'t [Message] {
+    /// What was said and done in a turn. None: it is not there any more.
+    fn messages<'t>(&self, turn: &Turn, transcript: &'t Transcript) -> Option<&'t [Message]> {
         let redactor = self.ctx.redactor();
-        let found = spot(transcript, &turn.prompt, redactor, false).ok();
-        let Some(start) = found.as_ref().and_then(|spot| Some(spot.prompt()?.message)) else {
-            return &[];
-        };
+        let found = spot(transcript, &turn.prompt, redactor, false).ok()?;
+        let start = found.prompt()?.message;
         let mut prompts = transcript.prompts.iter().map(|prompt| prompt.message);
         let end = prompts.find(|message| *message > start);
         let end = end.unwrap_or(transcript.messages.len());
-        transcript.messages.get(start..end).unwrap_or_default()
+        transcript.messages.get(start..end)
     }
 }
 
-/// All texts of a tool's input, with the name that each has there.
-fn strings(input: &Value, key: &str, found: &mut Vec<(String, String)>) {
-    match input {
-        Value::String(text) => found.push((key.to_owned(), text.clone())),
-        Value::Array(items) => items.iter().for_each(|item| strings(item, key, found)),
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                strings(value, name, found);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The lines of a file that have what a tool wrote.
-fn written(file: &[u8], word: &str) -> HashSet<usize> {
-    let mut lines = HashSet::new();
-    let mut blocks = vec![word.trim_end_matches('\n').to_owned()];
-    blocks.extend(added(word));
-    for block in blocks {
-        lines.extend(once(file, &block));
-    }
-    // The whole file, into which somebody wrote since.
-    let is_whole = word.ends_with('\n') && word.lines().count() > 1;
-    if lines.is_empty() && is_whole {
-        let same = same_lines(word.as_bytes(), file, false).unwrap_or_default();
-        let alike = same.iter().filter(|line| line.is_some()).count();
-        if alike * 2 > same.len() {
-            let found = same.iter().enumerate().filter(|(_, line)| line.is_some());
-            lines.extend(found.map(|(at, _)| at));
-        }
-    }
-    lines
-}
-
-/// The runs of lines that a patch adds.
-fn added(patch: &str) -> Vec<String> {
-    let mut runs: Vec<String> = Vec::new();
-    let mut goes_on = false;
-    for line in patch.lines() {
-        let line = line
-            .strip_prefix('+')
-            .filter(|rest| !rest.starts_with("++ "));
-        match (line, runs.last_mut()) {
-            (Some(line), Some(run)) if goes_on => {
-                run.push('\n');
-                run.push_str(line);
-            }
-            (Some(line), _) => runs.push(line.to_owned()),
-            (None, _) => {}
-        }
-        goes_on = line.is_some();
-    }
-    runs
-}
-
-/// The lines of the one place where a file has a text.
-fn once(file: &[u8], text: &str) -> std::ops::Range<usize> {
-    let file = String::from_utf8_lossy(file);
-    let mut found = file.match_indices(text);
-    let (Some((start, _)), None) = (found.next(), found.next()) else {
-        return 0..0;
-    };
-    if text.trim().is_empty() {
-        return 0..0;
-    }
-    let before = |end: usize| file.bytes().take(end).filter(|byte| *byte == b'\n').count();
-    before(start)..before(start + text.len()) + 1
+fn name(turn: &Turn) -> Name {
+    (turn.prompt.session_id.clone(), turn.prompt.checkpoint_id)
 }
 
 /// The model that an agent's file names in a turn; files that are not written line by line name none.
@@ -225,31 +191,4 @@ fn model(turn: &Turn) -> Option<String> {
         // Some agents write in the name of a model that is none.
         names.find(|name| !name.starts_with('<')).map(str::to_owned)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lines(file: &str, word: &str) -> Vec<usize> {
-        let mut lines: Vec<usize> = written(file.as_bytes(), word).into_iter().collect();
-        lines.sort_unstable();
-        lines
-    }
-
-    #[test]
-    fn a_text_counts_where_it_is_once() {
-        assert_eq!(lines("a\nb\nc\n", "b"), [1]);
-        assert_eq!(lines("a\nb\nb\n", "b"), [0; 0]);
-        assert_eq!(lines("a\nb\nc\nd\n", "b\nc\n"), [1, 2]);
-        assert_eq!(lines("x\na(b, c)\n", "(b, "), [1]);
-        assert_eq!(lines("a\n\nc\n", "\n"), [0; 0]);
-    }
-
-    #[test]
-    fn patches_and_whole_files_are_understood() {
-        let patch = "*** Update File: x\n@@\n a\n-b\n+B\n+C\n c\n+d\n";
-        assert_eq!(lines("a\nB\nC\nc\nd\n", patch), [1, 2, 4]);
-        assert_eq!(lines("a\nmine\nb\nc\n", "a\nb\nc\n"), [0, 2, 3]);
-    }
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::exchange::claims::Claims;
 use super::format::Formats;
 use super::graph::{Links, Node};
-use super::named::Named;
+use super::named::{Named, Says};
 use super::origin::{Candidate, Kind, Line, Origin};
 use super::owners::{Owners, Turn, TurnSpans};
 use super::trace::{Spot, Traced};
@@ -134,7 +134,7 @@ impl<'a> Teller<'a> {
         if !is_certain && !turns.is_empty() {
             let named: Vec<Rc<Turn>> = turns
                 .iter()
-                .filter(|turn| self.named.has(turn, spot, self.links))
+                .filter(|turn| self.is_named(turn, &turns, spot))
                 .cloned()
                 .collect();
             if named.len() == 1 {
@@ -163,6 +163,16 @@ impl<'a> Teller<'a> {
             }
         }
         (origin, Some(came.place))
+    }
+
+    /// Whether a turn's tools name a line as theirs, as far as no other turn may have written it without saying so.
+    fn is_named(&self, turn: &Rc<Turn>, turns: &[Rc<Turn>], spot: &Spot) -> bool {
+        let mut others = turns.iter().filter(|other| *other != turn);
+        match self.named.says(turn, spot, self.links) {
+            Says::Nothing => false,
+            Says::Likely => !others.any(|other| self.named.has_untold(other)),
+            Says::Sure => true,
+        }
     }
 
     fn came(&self, spot: &Spot) -> Rc<Came> {

@@ -6,10 +6,10 @@
 
 mod find;
 mod mark;
-mod named_paths;
 mod noted;
 mod resolve;
 mod turn_end;
+mod turn_writes;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,6 +24,7 @@ use super::settings::Automatic;
 use super::swap::recover;
 use super::{request, snapshots};
 use crate::agents::hook::HookEvent;
+use crate::agents::writes::may_write;
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
 use crate::store::checkpoint::{self, Checkpoint, Counts, Kind, Place, SessionNotes};
@@ -33,10 +34,10 @@ use crate::store::names::{session_component, snapshot_ref};
 use crate::store::session::SessionRecord;
 
 pub use find::{Named, find, resolve_named_session, resolve_session, snapshot_of, stored};
-pub use named_paths::named_paths;
 pub use noted::Noted;
 pub use resolve::{Conversation, Spot, conversation, spot};
 pub use turn_end::{TRIGGER as OF_TURN_END, on_turn_end};
+pub use turn_writes::{TurnWrites, turn_writes};
 
 /// When on, automatic checkpoints are off.
 pub const DISABLE: &str = "TW_DISABLE_CHECKPOINTS";
@@ -52,36 +53,6 @@ const TITLE_CHARS: usize = 72;
 
 /// Two hooks that tell of one prompt come within so many seconds: one agent may run another's hooks beside its own.
 const REPEATED_SECONDS: i64 = 5;
-
-/// Tools that only look, in the agents' words.
-const LOOKING: [&str; 26] = [
-    "read",
-    "grep",
-    "glob",
-    "ls",
-    "list",
-    "search",
-    "webfetch",
-    "websearch",
-    "fetch",
-    "todowrite",
-    "todoread",
-    "think",
-    "view",
-    "readfile",
-    "readmanyfiles",
-    "listdirectory",
-    "searchfilecontent",
-    "googlewebsearch",
-    "fetchurl",
-    "searchweb",
-    "readmediafile",
-    "settodolist",
-    "updateplan",
-    "viewimage",
-    "toolsearch",
-    "exitplanmode",
-];
 
 /// Make a checkpoint.
 #[derive(Debug, Clone, Default)]
@@ -238,17 +209,6 @@ fn writes(event: &HookEvent) -> bool {
         return true;
     };
     may_write(&tool.name)
-}
-
-/// Whether a tool of this name may write.
-fn may_write(name: &str) -> bool {
-    // One agent's `ReadFile` is another's `read_file`.
-    let bare: String = name
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|ch| ch.to_ascii_lowercase())
-        .collect();
-    !LOOKING.contains(&bare.as_str())
 }
 
 /// The session that a checkpoint belongs to.

@@ -1,7 +1,7 @@
 //! Revert: what a prompt, a session or a snapshot changed is taken back, and all that came later stays.
 //!
 //! Each turn is a three-way merge onto the present, from the state after it to the one before it. Owns which states those are
-//! (`turns`), whose a change is where turns overlap (`plan`), what is taken back already (`gone`), and which later prompts touched the same lines (`later`); the
+//! (`turns`), whose a change is where turns overlap (`plan`, `whose`), what is taken back already (`gone`), and which later prompts touched the same lines (`later`); the
 //! merge and the swap are those of every application of changes. Index and HEAD stay. A conflict writes nothing.
 
 mod gone;
@@ -9,6 +9,7 @@ mod later;
 mod outcome;
 mod plan;
 mod turns;
+mod whose;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

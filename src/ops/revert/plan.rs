@@ -1,19 +1,24 @@
 //! From the turns that are taken back to the changes that are merged: newest first, and no others' work among them.
 //!
 //! What lies between two states belongs to the turns that went on there. Where a turn of another session did, too, a path is told
-//! apart by the files that the tools of each named; what cannot be told apart is left alone, unless it is asked for.
+//! apart by the files that the tools of each named. One that ran a shell, or whose conversation is not there, may have written any path:
+//! then a path is the others' only as far as their tools name each line that differs. What cannot be told apart is left alone, unless
+//! it is asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::rc::Rc;
 
 use super::gone::Gone;
 use super::turns::{Name, Turn, Turns, names};
+use super::whose::Said;
 use crate::error::{Error, Result};
 use crate::git::Oid;
+use crate::git::textdiff::LARGEST;
 use crate::git::tree;
 use crate::ops::Context;
 use crate::ops::applying::Change;
-use crate::ops::checkpoints::named_paths;
+use crate::ops::checkpoints::{TurnWrites, turn_writes};
 use crate::ops::pathspec::Pathspec;
 use crate::ops::put_back;
 use crate::ops::swap::extras::stored_extras;
@@ -69,8 +74,8 @@ pub struct Planner<'a> {
     turns: &'a Turns,
     shared: Shared,
     only: &'a Pathspec,
-    /// The files that tools named, by turn.
-    named: BTreeMap<Name, Option<BTreeSet<Vec<u8>>>>,
+    /// What tools wrote, by turn.
+    writes: BTreeMap<Name, Option<Rc<TurnWrites>>>,
     gone: Gone<'a>,
 }
 
@@ -92,7 +97,7 @@ impl<'a> Planner<'a> {
             turns,
             shared,
             only,
-            named: BTreeMap::new(),
+            writes: BTreeMap::new(),
         })
     }
 
@@ -215,8 +220,8 @@ impl<'a> Planner<'a> {
             })
             .cloned()
             .collect();
-        let mine = self.named_by(&within);
-        let theirs = self.named_by(others);
+        let mine = self.said_by(&within);
+        let theirs = self.said_by(others);
         let sessions: BTreeSet<String> = within
             .iter()
             .chain(others)
@@ -224,20 +229,25 @@ impl<'a> Planner<'a> {
             .collect();
         let mut only = BTreeSet::new();
         for path in changed {
-            match (mine.contains(&path), theirs.contains(&path)) {
-                (true, false) => {
-                    only.insert(path);
+            let whose = match (mine.names(&path), theirs.names(&path)) {
+                (true, false) => Some((&mine, &theirs, true)),
+                (false, true) => Some((&theirs, &mine, false)),
+                (true, true) | (false, false) => None,
+            };
+            let is_mine = match whose {
+                Some((one, other, is_mine))
+                    if !other.has_untold() || self.is_wholly(one, &stretch, &path)? =>
+                {
+                    Some(is_mine)
                 }
-                (false, true) => {}
-                (true, true) | (false, false) => {
-                    if self.shared == Shared::Include {
-                        only.insert(path.clone());
-                    }
-                    if self.only.matches(&path) {
-                        let known = plan.unattributed.entry(path).or_default();
-                        known.extend(sessions.iter().cloned());
-                    }
-                }
+                _ => None,
+            };
+            if is_mine == Some(true) || (is_mine.is_none() && self.shared == Shared::Include) {
+                only.insert(path.clone());
+            }
+            if is_mine.is_none() && self.only.matches(&path) {
+                let known = plan.unattributed.entry(path).or_default();
+                known.extend(sessions.iter().cloned());
             }
         }
         plan.add_only(only, &stretch);
@@ -311,17 +321,35 @@ impl<'a> Planner<'a> {
         ))
     }
 
-    fn named_by(&mut self, turns: &[Turn]) -> BTreeSet<Vec<u8>> {
-        let mut all = BTreeSet::new();
-        for turn in turns {
-            let ctx = self.ctx;
-            let named = self
-                .named
-                .entry(turn.name())
-                .or_insert_with(|| named_paths(ctx, &turn.checkpoint));
-            all.extend(named.iter().flatten().cloned());
-        }
-        all
+    fn said_by(&mut self, turns: &[Turn]) -> Said {
+        let ctx = self.ctx;
+        let of = |turn: &Turn| {
+            let writes = self.writes.entry(turn.name());
+            let read = || turn_writes(ctx, &turn.checkpoint).map(Rc::new);
+            writes.or_insert_with(read).clone()
+        };
+        Said(turns.iter().map(of).collect())
+    }
+
+    /// Whether tools wrote all that differs in a file.
+    fn is_wholly(&self, said: &Said, stretch: &Stretch, path: &[u8]) -> Result<bool> {
+        let read = |oid| self.store.objects.read_tree(oid);
+        let file = |at: usize| -> Result<Option<(u32, Vec<u8>)>> {
+            let Some(root) = self.tree(stretch.chain, at) else {
+                return Ok(None);
+            };
+            let Some(node) = tree::find(&read, root, path)? else {
+                return Ok(None);
+            };
+            let text = if node.is_dir() || node.mode == tree::GITLINK_MODE {
+                None
+            } else {
+                self.store.objects.read_blob_up_to(node.oid, LARGEST)?
+            };
+            // What cannot be read by lines is not told apart by them.
+            Ok(Some((node.mode, text.unwrap_or_else(|| vec![0]))))
+        };
+        said.is_all(path, file(stretch.from)?, file(stretch.to)?)
     }
 
     /// Of states in all worktrees, the later one's place.
