@@ -442,6 +442,19 @@ fn a_file_written_whole_may_have_lines_of_a_shell_in_it() {
 }
 
 #[test]
+fn a_clock_that_was_behind_changes_no_owner() {
+    let sandbox = Sandbox::new();
+    let talk = session(&sandbox);
+    let text = |to: usize| -> String { (0..to).map(|n| format!("{n}\n")).collect() };
+    turn(&talk, "one", || sandbox.write("t.txt", text(1)));
+    sandbox.wait(-3600);
+    turn(&talk, "two", || sandbox.write("t.txt", text(2)));
+    sandbox.wait(7200);
+    turn(&talk, "three", || sandbox.write("t.txt", text(3)));
+    assert_eq!(said(&sandbox, &["blame", "t.txt"]), ["0", "1", "2"]);
+}
+
+#[test]
 fn what_a_hook_formats_is_neither_the_agent_s_nor_a_person_s() {
     let sandbox = Sandbox::new();
     let talk = session(&sandbox);

@@ -594,6 +594,27 @@ fn a_turn_without_a_conversation_may_have_written_any_file() {
 }
 
 #[test]
+fn a_prompt_under_a_clock_that_was_behind_stays_when_the_one_before_goes() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    let makes = |nth: usize| {
+        talk.submits(&format!("prompt {nth}"));
+        sandbox.write(format!("{nth}.txt"), "made\n");
+    };
+    makes(0);
+    sandbox.wait(-3600);
+    makes(1);
+    sandbox.wait(7200);
+    makes(2);
+    let reverted = revert(&sandbox, &["0"]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["0.txt"]);
+    let again = revert(&sandbox, &["0"]);
+    assert_eq!(list(&again["already_reverted"]), ["0.txt"]);
+    let reverted = revert(&sandbox, &["1"]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["1.txt"]);
+}
+
+#[test]
 fn a_turn_of_another_session_that_goes_on_shares_what_is_changed() {
     let sandbox = Sandbox::new();
     let one = talk(&sandbox);

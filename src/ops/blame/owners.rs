@@ -11,6 +11,7 @@ use std::rc::Rc;
 use crate::env::Moment;
 use crate::ops::versions::{States, Talks};
 use crate::store::checkpoint::{Checkpoint, Kind, SessionNotes, TurnEnd};
+use crate::store::id::IdKind;
 
 /// Those who may have made a change.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -68,14 +69,13 @@ impl TurnSpans {
                 let Some((chain, start)) = place(&prompt.snapshot_id) else {
                     continue;
                 };
-                let taken_by = |at: &str| {
-                    let taken = &states.chains[chain].states;
-                    taken.partition_point(|state| states.all[*state].created_at.as_str() < at)
-                };
-                // What was the same as an older snapshot has that one: what was taken in between was before it all the same.
+                // What was the same as an older snapshot has that one: what else was taken in between was before it all the same.
                 let here = |id: &str, at: &str| {
                     let (_, there) = place(id).filter(|(other, _)| *other == chain)?;
-                    Some(there.max(taken_by(at).saturating_sub(1)))
+                    let mut between = there + 1..states.taken_since(chain, there + 1, at);
+                    let taken = |at: usize| states.all[states.chains[chain].states[at]].id.kind();
+                    let next = between.find(|at| taken(*at) == IdKind::Snapshot);
+                    Some(next.unwrap_or(between.end.max(there + 1)) - 1)
                 };
                 let of = |one: &Checkpoint| here(&one.snapshot_id, &one.created_at);
                 let start = of(prompt).unwrap_or(start);
@@ -83,7 +83,8 @@ impl TurnSpans {
                 let end = end(notes, prompt);
                 let noted = end.and_then(|end| here(&end.snapshot_id, &end.created_at));
                 // Times are kept in seconds: the prompt's own was taken before the end, whatever they say.
-                let stopped = ended_at.as_deref().map(|at| taken_by(at).max(start + 1));
+                let stopped = ended_at.as_deref();
+                let stopped = stopped.map(|at| states.taken_since(chain, start + 1, at));
                 let may_end = next.and_then(of).or(stopped);
                 let last_step = last_step(notes, prompt, next).and_then(of);
                 chains[chain].push(Span {

@@ -12,7 +12,6 @@ use std::os::fd::AsFd as _;
 use rustix::io::Errno;
 
 use super::turns::Turns;
-use crate::env::Moment;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, read_link_at};
 use crate::git::objects::ObjectKind;
@@ -29,8 +28,8 @@ use crate::store::id::{IdKind, SnapshotId};
 use crate::store::state::{Journal, Mode};
 use crate::worktree::plan::Side;
 
-/// The order in which snapshots were taken.
-type Order = (Moment, u64);
+/// The order in which snapshots were taken: the number of one, and whether what is meant came after it.
+type Order = (u64, bool);
 
 /// Places in a chain, counted by the later state of each: first and last.
 type Places = (usize, usize, usize);
@@ -181,15 +180,20 @@ impl<'a> Gone<'a> {
         Some(self.state(id)?.place)
     }
 
-    /// When a snapshot was taken, that is there still.
+    /// When a snapshot of this repository was taken.
     fn order(&self, id: &str) -> Option<Order> {
         if let Some(state) = self.state(id) {
-            return Some((state.id.time(), state.seq));
+            return Some((state.seq, false));
         }
         let id = SnapshotId::parse(id)?;
-        let stored = self.store.read_id(&id).ok();
-        // Of one that is gone the id tells.
-        Some((id.time(), stored.map_or(u64::MAX, |one| one.record.seq)))
+        if let Ok(stored) = self.store.read_id(&id) {
+            return Some((stored.record.seq, false));
+        }
+        // Of one that is gone the id tells: it came after what was taken by then.
+        let time = id.time();
+        let mut before = self.here_states().rev();
+        let last = before.find(|state| state.id.time() <= time);
+        Some((last.map_or(0, |state| state.seq), true))
     }
 
     /// The same for a state of this working tree's present: a snapshot, or a backup.
@@ -200,7 +204,14 @@ impl<'a> Gone<'a> {
         let parsed = SnapshotId::parse(id).filter(|id| id.kind() == IdKind::Backup)?;
         let record = self.store.read_id(&parsed).ok()?.record;
         let is_here = Here::of(self.ctx, self.store).ok()?.is(&record);
-        (is_here && record.taken_in != "past").then_some((parsed.time(), record.seq))
+        (is_here && record.taken_in != "past").then_some((record.seq, false))
+    }
+
+    fn here_states(&self) -> impl DoubleEndedIterator<Item = &State> {
+        let states = &self.turns.states;
+        let chain = self.here.and_then(|here| states.chains.get(here));
+        let taken = chain.map_or(&[][..], |chain| chain.states.as_slice());
+        taken.iter().filter_map(|at| states.all.get(*at))
     }
 
     fn state_at(&self, chain: usize, at: usize) -> Option<&State> {
@@ -210,7 +221,7 @@ impl<'a> Gone<'a> {
 
     fn order_at(&self, chain: usize, at: usize) -> Option<Order> {
         let state = self.state_at(chain, at)?;
-        Some((state.id.time(), state.seq))
+        Some((state.seq, false))
     }
 
     /// Whether what changed in a path between the state before a place and the one there is gone.

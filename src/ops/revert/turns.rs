@@ -209,12 +209,8 @@ fn end_of_session(
     let record = sessions.get(&checkpoint.session_id).ok().flatten()?;
     let ended_at = record.ended_at?;
     let taken = &states.chains.get(chain)?.states;
-    let before = |at: &usize| {
-        let state = states.all.get(*at);
-        state.is_some_and(|state| state.created_at < ended_at)
-    };
     // Times are kept in seconds: the prompt's own was taken before the end, whatever they say.
-    let at = taken.partition_point(before).max(start + 1);
+    let at = states.taken_since(chain, start + 1, &ended_at);
     (at < taken.len()).then_some(at)
 }
 

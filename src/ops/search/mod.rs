@@ -312,9 +312,9 @@ impl Searching<'_> {
         for hit in texts::shaped(hits, self.request.shape) {
             // One whose snapshot is not among those that are looked at stands where its time does.
             let position = by_id.get(&hit.last_snapshot).copied().unwrap_or_else(|| {
-                let all = &self.states.all;
-                let before = all.partition_point(|state| state.created_at <= hit.at);
-                before.saturating_sub(1)
+                let mut all = self.states.all.iter();
+                let before = all.rposition(|state| state.created_at <= hit.at);
+                before.unwrap_or(0)
             });
             waiting.add((position, position), hit);
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
+use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::ops::Context;
@@ -138,6 +139,27 @@ pub struct States {
     pub invalid: Vec<(String, String)>,
 }
 
+/// States in the order in which they were taken. Within a repository their numbers tell, whatever the clock said; between repositories
+/// their times, where none is earlier than one before it.
+fn in_order(mut found: Vec<Summary>) -> Vec<Summary> {
+    found.sort_by(|one, other| {
+        let order = |of: &Summary| (of.seq, of.id.time());
+        let repositories = one.repository_id.cmp(&other.repository_id);
+        repositories.then_with(|| order(one).cmp(&order(other)))
+    });
+    let mut latest: Option<(String, Moment)> = None;
+    let timed = found.into_iter().map(|summary| {
+        let before = latest.take().filter(|(of, _)| *of == summary.repository_id);
+        let time = summary.id.time();
+        let time = before.map_or(time, |(_, before)| before.max(time));
+        latest = Some((summary.repository_id.clone(), time));
+        (time, summary)
+    });
+    let mut timed: Vec<(Moment, Summary)> = timed.collect();
+    timed.sort_by_key(|(time, _)| *time);
+    timed.into_iter().map(|(_, summary)| summary).collect()
+}
+
 impl States {
     /// Reads them all.
     ///
@@ -153,11 +175,9 @@ impl States {
         if scope == Scope::Here {
             read.found.retain(|summary| here.lists(summary));
         }
-        read.found
-            .sort_by_cached_key(|summary| (summary.id.time(), summary.seq));
         let mut states = Self::default();
         let mut chains = HashMap::new();
-        for summary in read.found {
+        for summary in in_order(read.found) {
             states.add(summary, &here, &mut chains);
         }
         states.take_those_of_others(&here, &chains);
@@ -220,6 +240,15 @@ impl States {
             place: (chain, positions.len() - 1),
             document: summary.document,
         });
+    }
+
+    /// The first place in a chain, from one on, whose state was taken at this time or later; behind the last where there is none.
+    pub fn taken_since(&self, chain: usize, from: usize, at: &str) -> usize {
+        let taken = &self.chains[chain].states;
+        let is_later = |place: &usize| self.all[taken[*place]].created_at.as_str() >= at;
+        (from..taken.len())
+            .find(is_later)
+            .unwrap_or(taken.len().max(from))
     }
 
     /// The position of a place in a chain.

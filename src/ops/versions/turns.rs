@@ -194,10 +194,8 @@ fn end_of_session(
 ) -> Option<usize> {
     let record = talks.record(&of.session_id)?;
     let ended_at = record.ended_at?;
-    let taken = &states.chains[chain].states;
-    let at = taken.partition_point(|at| states.all[*at].created_at < ended_at);
     // Times are kept in seconds: the prompt's own was taken before the end, whatever they say.
-    Some(at.max(start + 1))
+    Some(states.taken_since(chain, start + 1, &ended_at))
 }
 
 /// For each place of a chain the turns that it may lie in.
