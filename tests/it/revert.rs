@@ -615,6 +615,45 @@ fn a_prompt_under_a_clock_that_was_behind_stays_when_the_one_before_goes() {
 }
 
 #[test]
+fn a_turn_that_a_trip_cut_is_refused_and_stays() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    talk.submits("travel");
+    talk.writes_prompt("travel");
+    sandbox.write("by-agent.txt", "1\n");
+    let first = talk.checkpoints()[0]["snapshot_id"].clone();
+    sandbox.json(["travel", first.as_str().unwrap()]);
+    talk.hook("Stop", &json!({}));
+    talk.submits("return");
+    talk.writes_prompt("return");
+    sandbox.json(["return"]);
+    sandbox.write("long.txt", "by agent\n");
+    talk.hook("Stop", &json!({}));
+    sandbox.write("by-person.txt", "1\n");
+    sandbox.json(["snapshot"]);
+    let before = sandbox.state();
+    for words in [
+        &["revert", "0"][..],
+        &["revert", "1"],
+        &["revert", "--session", &talk.id],
+    ] {
+        let (error, _) = sandbox.json_error(words);
+        assert_eq!(error["code"], "CHECKPOINT_UNAVAILABLE", "{words:?}");
+    }
+    before.assert_same(&sandbox.state());
+    turn(&talk, "goes on", |sandbox| {
+        sandbox.write("after.txt", "1\n")
+    });
+    let reverted = revert(&sandbox, &["--session", &talk.id]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["after.txt"]);
+    let said = reverted["notices"].to_string();
+    assert!(
+        said.contains("checkpoint 0") && said.contains("checkpoint 1"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_turn_of_another_session_that_goes_on_shares_what_is_changed() {
     let sandbox = Sandbox::new();
     let one = talk(&sandbox);

@@ -106,6 +106,8 @@ struct Chosen {
     turns: Vec<Turn>,
     /// The places of snapshots.
     snapshots: Vec<(usize, usize)>,
+    /// Turns of the session that stay: nobody knows what they did here.
+    left: Vec<Turn>,
 }
 
 struct Reverting<'a> {
@@ -125,7 +127,7 @@ impl Reverting<'_> {
         loop {
             let plan = planner.plan(&chosen.turns, &chosen.snapshots)?;
             let (stretches, changes) = changes(&planner, &plan)?;
-            let applying = self.applying(&chosen, (changes, self.nothing(&plan)))?;
+            let applying = self.applying(&chosen, (changes, self.nothing(&chosen, &plan)))?;
             let error = match applying.run(self.request.dry_run == DryRun::Yes) {
                 Ok(put) => return self.answer(&chosen, plan, &stretches, (&applying, put)),
                 Err(error) => error,
@@ -151,10 +153,12 @@ impl Reverting<'_> {
     }
 
     /// What is said where there is nothing to do.
-    fn nothing(&self, plan: &Plan) -> &'static str {
+    fn nothing(&self, chosen: &Chosen, plan: &Plan) -> &'static str {
         let is_left = plan.leaves_latest || !plan.unattributed.is_empty();
         if is_left && self.request.shared == Shared::Leave {
             "nothing to revert but what may be another session's"
+        } else if !chosen.left.is_empty() {
+            "nothing to revert of the other turns"
         } else if plan.already.is_empty() {
             "nothing to revert: the present has none of it"
         } else {
@@ -171,8 +175,13 @@ impl Reverting<'_> {
                 return Err(Error::usage(message).hint("'tw log' shows what there is"));
             };
             let session_id = resolve_session(self.ctx, self.store, Some(word))?;
-            chosen.turns = self.turns.of_session(&session_id);
-            return Ok(chosen);
+            let turns = self.turns.of_session(&session_id).into_iter();
+            (chosen.left, chosen.turns) =
+                turns.partition(|turn| matches!(turn.end, End::Elsewhere(_)));
+            return match chosen.left.first() {
+                Some(left) if chosen.turns.is_empty() => Err(not_known_here(left)),
+                _ => Ok(chosen),
+            };
         }
         for word in &request.what {
             let is_number = word.trim().parse::<u64>().is_ok();
@@ -197,6 +206,9 @@ impl Reverting<'_> {
             let message = format!("'{}' was not taken in the present", snapshot.id);
             return Err(Error::new(Code::CheckpointUnavailable, message));
         };
+        if matches!(turn.end, End::Elsewhere(_)) {
+            return Err(not_known_here(&turn));
+        }
         Ok(turn)
     }
 
@@ -322,6 +334,12 @@ impl Reverting<'_> {
         let unattributed = plan.unattributed.into_iter();
         let mut notices: Vec<String> = put.notices;
         notices.extend(self.unnoted(&chosen.turns));
+        notices.extend(
+            chosen
+                .left
+                .iter()
+                .map(|turn| format!("{}: it stays", elsewhere(turn))),
+        );
         if plan.leaves_latest {
             let said = "what came after the last snapshot may be another session's and stays; '--include-shared' takes it back, too";
             notices.push(said.to_owned());
@@ -363,7 +381,7 @@ impl Reverting<'_> {
     fn unnoted(&self, turns: &[Turn]) -> Vec<String> {
         let said = |turn: &Turn| {
             let until = match turn.end {
-                End::Noted(_) => return None,
+                End::Noted(_) | End::Elsewhere(_) => return None,
                 End::Taken(at) => self.id_at((turn.chain, at))?,
                 End::Open => "now".to_owned(),
             };
@@ -374,6 +392,20 @@ impl Reverting<'_> {
         };
         turns.iter().filter_map(said).collect()
     }
+}
+
+fn elsewhere(turn: &Turn) -> String {
+    format!(
+        "the turn of checkpoint {} began or ended in the past or in another worktree, and what it did here is not known",
+        turn.checkpoint.checkpoint_id
+    )
+}
+
+fn not_known_here(turn: &Turn) -> Error {
+    let id = &turn.checkpoint.snapshot_id;
+    Error::new(Code::CheckpointUnavailable, elsewhere(turn)).hint(format!(
+        "'tw diff {id} present' shows what differs since its prompt; 'tw restore {id} PATH' brings single paths back"
+    ))
 }
 
 /// The stretches that change something, with their changes.

@@ -17,6 +17,9 @@ pub enum End {
     Noted(usize),
     /// It was not: with the next prompt, or with the session.
     Taken(usize),
+    /// In another working tree, or from the past in the present or the other way round: up to this place the states here were taken by
+    /// then. What it did here before and after is not known.
+    Elsewhere(usize),
     /// It goes on, as far as is known.
     Open,
 }
@@ -51,7 +54,7 @@ impl Turn {
     /// The place of the state in which its work is whole; None: what is there now.
     pub fn last(&self) -> Option<usize> {
         match self.end {
-            End::Noted(at) | End::Taken(at) => Some(at),
+            End::Noted(at) | End::Taken(at) | End::Elsewhere(at) => Some(at),
             End::Open => None,
         }
     }
@@ -155,9 +158,17 @@ fn turn(
     (notes, checkpoint): (&SessionNotes, &Checkpoint),
 ) -> Option<Turn> {
     let (chain, start) = *places.get(&checkpoint.snapshot_id)?;
+    // The place, and whether it is in this chain.
     let place = |id: &str| {
-        let found = places.get(id).filter(|(other, _)| *other == chain);
-        found.map(|(_, at)| *at).filter(|at| *at >= start)
+        let (other, at) = *places.get(id)?;
+        if other == chain {
+            return Some((at, true)).filter(|_| at >= start);
+        }
+        let number = |place| states.all[states.position(place)].seq;
+        let until = number((other, at));
+        let taken = start..states.chains[chain].states.len();
+        let last = taken.rev().find(|at| number((chain, *at)) <= until);
+        Some((last.unwrap_or(start), false))
     };
     let id = checkpoint.checkpoint_id;
     let is_prompt = checkpoint.kind == Kind::Prompt;
@@ -179,12 +190,14 @@ fn turn(
         .filter(|one| one.checkpoint_id > id);
     let mut later = later.filter(|one| !is_prompt || one.kind == Kind::Prompt);
     let next = later.find_map(|one| place(&one.snapshot_id));
+    let end_at =
+        |(at, is_here), end: fn(usize) -> End| if is_here { end(at) } else { End::Elsewhere(at) };
     let end = match (ended, next) {
-        (Some(ended), None) => End::Noted(ended),
-        (Some(ended), Some(next)) if is_prompt || ended <= next => End::Noted(ended),
+        (Some(ended), None) => end_at(ended, End::Noted),
+        (Some(ended), Some(next)) if is_prompt || ended.0 <= next.0 => end_at(ended, End::Noted),
         // The next step begins where this one ends.
-        (Some(_), Some(next)) => End::Noted(next),
-        (None, Some(next)) => End::Taken(next),
+        (Some(_), Some(next)) => end_at(next, End::Noted),
+        (None, Some(next)) => end_at(next, End::Taken),
         (None, None) => end_of_session(states, sessions, checkpoint, (chain, start))
             .map_or(End::Open, End::Taken),
     };
