@@ -116,6 +116,14 @@ fn telling(tell: fn()) -> Option<(SigId, JoinHandle<()>)> {
     Some((telling, waiter))
 }
 
+/// Does what a Ctrl-C does. Where one waits already nothing is left to do: a second one would kill.
+pub fn raise() {
+    let one_waits = DEFERRED.load(Ordering::SeqCst) > 0 && kills().load(Ordering::SeqCst);
+    if !one_waits {
+        let _ = signal_hook::low_level::raise(SIGINT);
+    }
+}
+
 /// True when a Ctrl-C came while one was deferred.
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)

@@ -1,11 +1,13 @@
 //! One call: what the server hands to a process of its own, what that does, and the document that comes back.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::{hints, place, resources, tools};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::interrupt;
 use crate::ops::Context;
 use crate::progress::Silent;
 use crate::runner::program::own_program;
@@ -41,6 +44,9 @@ pub struct Job {
 
 /// The end of a dead process's last words that is worth showing.
 const LAST_WORDS: usize = 500;
+
+/// A Ctrl-C that ended the server as well has reached the call by then.
+const A_MOMENT: Duration = Duration::from_millis(100);
 
 /// The way to end a call before it is done.
 #[derive(Debug, Default)]
@@ -99,9 +105,10 @@ pub fn run(job: &Job, place: &Path, stop: &Stop) -> Value {
 
 fn start(job: &Job, place: &Path, stop: &Stop) -> Result<Value> {
     let what = || "cannot start a process for the call";
-    let text = serde_json::to_vec(job)
+    let mut text = serde_json::to_vec(job)
         .map_err(std::io::Error::from)
         .context(what)?;
+    text.push(b'\n');
     let mut command = Command::new(own_program());
     command
         .args(["mcp", "--call"])
@@ -112,11 +119,14 @@ fn start(job: &Job, place: &Path, stop: &Stop) -> Result<Value> {
         command.current_dir(place);
     }
     let mut child = stop.start(&mut command).context(what)?;
-    // It reads all before it writes; when it cannot read, its end says why.
-    if let Some(mut stdin) = child.stdin.take() {
+    // Open until the call has ended: its end tells the call that the server is gone.
+    let mut stdin = child.stdin.take();
+    if let Some(stdin) = &mut stdin {
+        // It reads all before it writes; when it cannot read, its end says why.
         let _ = stdin.write_all(&text);
     }
     let ended = child.wait_with_output().context(what)?;
+    drop(stdin);
     if let Ok(document) = serde_json::from_slice(&ended.stdout) {
         return Ok(document);
     }
@@ -141,14 +151,29 @@ pub fn answer(env: &Env) -> String {
     let mut text = Vec::new();
     let job = std::io::stdin()
         .lock()
-        .read_to_end(&mut text)
+        .read_until(b'\n', &mut text)
         .and_then(|_| Ok(serde_json::from_slice::<Job>(&text)?))
         .context(|| "this is not a call of 'tw mcp'");
+    if text.ends_with(b"\n") {
+        end_with_server();
+    }
     match job.and_then(|job| Ok((start_of(&job)?, job))) {
         Ok((start, job)) => work(&job, &start, env),
         Err(error) => finish(Err(error), None),
     }
     .to_string()
+}
+
+/// Ends this process as Ctrl-C does when the server, which holds the other end of its input, is gone: nobody takes the answer.
+fn end_with_server() {
+    let waiter = thread::Builder::new().name("server".to_owned());
+    // Without a thread it is only not noticed.
+    let _ = waiter.spawn(|| {
+        if std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).is_ok() {
+            thread::sleep(A_MOMENT);
+            interrupt::raise();
+        }
+    });
 }
 
 /// Where the server was started. When that directory is gone, only a root can say what is meant.

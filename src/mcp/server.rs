@@ -3,7 +3,8 @@
 //! The SDK agrees on the revision of the protocol with the client and keeps to its lifecycle. Calls are done one after the
 //! other, in the order in which they came: a snapshot that is sent together with what it is to protect from comes first. What
 //! only looks waits for the ones before it for a moment, then goes on beside them. A call that the client cancels ends as by
-//! Ctrl-C. At the end of input the calls under way are finished, then the server ends.
+//! Ctrl-C, and so does one whose server is gone, however that ended. At the end of input the calls that came are finished and
+//! answered (`transport`), then the server ends.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::call::{self, Job, Stop, Work};
 use super::tools::Effect;
-use super::transport::{Client, StandardLines};
+use super::transport::StandardLines;
 use super::{place, prompt, resources, schema, tools};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -71,7 +72,6 @@ pub fn serve(start: PathBuf, env: Env) -> Result<()> {
     let server = Server {
         start,
         env,
-        client: lines.client(),
         turn: Mutex::new(()),
         tools: serde_json::from_value(schema::listing()).map_err(std::io::Error::from)?,
     };
@@ -102,7 +102,6 @@ pub fn serve(start: PathBuf, env: Env) -> Result<()> {
 struct Server {
     start: PathBuf,
     env: Env,
-    client: Client,
     /// Held by the call whose turn it is; the others wait in line.
     turn: Mutex<()>,
     tools: Vec<Tool>,
@@ -164,10 +163,7 @@ impl Server {
         let ended = tokio::select! {
             ended = &mut running => ended,
             () = context.ct.cancelled() => {
-                // At the end of input the SDK cancels what is under way, and that is finished.
-                if !self.client.is_gone() {
-                    stop.now();
-                }
+                stop.now();
                 running.await
             }
         };

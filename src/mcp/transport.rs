@@ -3,15 +3,15 @@
 //! The SDK's own transport drops a line that it cannot read, and the client waits for an answer that never comes. Here every
 //! line that asks for something gets one: what is JSON to the client is read as such ([`foreign_json`]), and what is no JSON, no
 //! message or too long is answered with an error. Promises that a line is read whole or not at all, that answers do not run into
-//! each other, and that a client which does not read holds up only what is written to it. Leaves out what a message means.
+//! each other, that a client which does not read holds up only what is written to it, and that the end of input is the SDK's, which
+//! cancels what is under way then, only when every request has its answer. Leaves out what a message means.
 
+use std::collections::HashSet;
 use std::io::{BufRead, Read as _, Write as _};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use rmcp::ErrorData;
-use rmcp::model::RequestId;
+use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize as _;
@@ -32,18 +32,8 @@ type Message = RxJsonRpcMessage<RoleServer>;
 pub struct StandardLines {
     incoming: mpsc::Receiver<Line>,
     outgoing: mpsc::UnboundedSender<Written>,
-    client: Client,
-}
-
-/// Whether the client is there still.
-#[derive(Debug, Clone, Default)]
-pub struct Client(Arc<AtomicBool>);
-
-impl Client {
-    /// Whether it has closed its end.
-    pub fn is_gone(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
+    /// Requests of the client that have no answer yet and were not cancelled.
+    unanswered: HashSet<RequestId>,
 }
 
 /// A line that came in.
@@ -83,14 +73,26 @@ impl StandardLines {
         let lines = Self {
             incoming,
             outgoing,
-            client: Client::default(),
+            unanswered: HashSet::new(),
         };
         Ok((lines, written))
     }
 
-    /// The client, for whoever answers it.
-    pub fn client(&self) -> Client {
-        self.client.clone()
+    /// Keeps count of what has to be answered.
+    fn note(&mut self, message: &Message) {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                self.unanswered.insert(request.id.clone());
+            }
+            JsonRpcMessage::Notification(told) => {
+                if let ClientNotification::CancelledNotification(told) = &told.notification
+                    && let Some(id) = &told.params.request_id
+                {
+                    self.unanswered.remove(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
     }
 
     /// Writes without waiting.
@@ -124,6 +126,14 @@ impl Transport<RoleServer> for StandardLines {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answered = match &item {
+            JsonRpcMessage::Response(answer) => Some(&answer.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        if let Some(id) = answered {
+            self.unanswered.remove(id);
+        }
         let line = serde_json::to_vec(&item).map(|mut line| {
             line.push(b'\n');
             self.write(line)
@@ -141,13 +151,15 @@ impl Transport<RoleServer> for StandardLines {
                     self.answer(&refusal(None, &ErrorData::invalid_request(what, None)));
                     continue;
                 }
-                None => {
-                    self.client.0.store(true, Ordering::Relaxed);
-                    return None;
-                }
+                None if self.unanswered.is_empty() => return None,
+                // The SDK asks again after each answer that it sends.
+                None => return std::future::pending().await,
             };
             match understand(&line) {
-                Understood::Message(message) => return Some(*message),
+                Understood::Message(message) => {
+                    self.note(&message);
+                    return Some(*message);
+                }
                 Understood::Nothing => {}
                 Understood::Refused(answer) => self.answer(&answer),
             }

@@ -306,8 +306,13 @@ impl Client {
 
     /// Presses Ctrl-C.
     pub fn interrupt(&mut self) {
+        self.signal(rustix::process::Signal::INT);
+    }
+
+    /// Sends the server a signal.
+    pub fn signal(&mut self, signal: rustix::process::Signal) {
         let id = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+        rustix::process::kill_process(id, signal).unwrap();
     }
 
     /// Ends the input. Gives the exit code, what was answered still, and standard error.

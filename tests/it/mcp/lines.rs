@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::client::Client;
@@ -109,4 +110,41 @@ fn a_call_that_is_cancelled_ends_and_the_next_one_goes_on() {
         Vec::<Value>::new(),
         "what was cancelled is not answered"
     );
+}
+
+#[test]
+fn a_call_ends_when_its_server_is_killed() {
+    let sandbox = ready();
+    let arguments = slow(&sandbox);
+    let begun = sandbox.root().join("begun");
+    for signal in [Signal::TERM, Signal::HUP, Signal::KILL] {
+        let mut client = Client::start(&sandbox);
+        client.send_tool("timewarp_try", &arguments);
+        wait_until(|| begun.exists());
+        client.signal(signal);
+        client.end();
+        // The scratch goes with the run.
+        let now = Instant::now();
+        wait_until(|| sandbox.git(["worktree", "list"]).lines().count() == 1);
+        assert!(now.elapsed() < Duration::from_secs(30), "not waited for");
+        std::fs::remove_file(&begun).unwrap();
+    }
+}
+
+#[test]
+fn at_the_end_of_input_a_long_call_is_finished_and_answered() {
+    let sandbox = ready();
+    let arguments = slow(&sandbox);
+    sandbox.write("run.sh", "sleep 7\n");
+    let mut client = Client::start(&sandbox);
+    let long = client.send_tool("timewarp_try", &arguments);
+    let waiting = client.send_tool("timewarp_snapshot", &json!({"message": "after"}));
+    let (code, rest, stderr) = client.end();
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    let answered: Vec<_> = rest.iter().map(|answer| answer["id"].clone()).collect();
+    assert_eq!(answered, [json!(long), json!(waiting)], "{rest:?}");
+    let good = rest
+        .iter()
+        .all(|answer| answer["result"]["isError"] == false);
+    assert!(good, "{rest:?}");
 }
