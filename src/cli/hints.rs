@@ -19,9 +19,7 @@ fn usual(code: Code) -> Option<&'static str> {
             "run tw inside a git working tree, or 'tw -C DIR'; 'git init' makes one"
         }
         // 'tw doctor' is refused there, too.
-        Code::UnsupportedRepository => {
-            "nothing was touched; tw works in a working tree: 'git worktree add DIR' makes one of a bare repository"
-        }
+        Code::UnsupportedRepository => "nothing was touched",
         Code::UnsafeWorkspace => "--force goes on all the same",
         Code::SnapshotNotFound => "'tw list --all' shows what there is",
         Code::AmbiguousAddress => "give more of the id; 'tw list --all' shows the ids",

@@ -85,8 +85,12 @@ pub struct Blame {
 /// When git fails: the commit does not have the file, or an object is missing.
 pub fn blame(repo: &Repo, question: &Question<'_>) -> Result<Blame> {
     let mut git = Git::new(repo).args(["blame", "--incremental", "--no-textconv"]);
-    if ignores_what_is_not_there(repo)? {
-        git = git.arg("--no-ignore-revs-file");
+    // The lists that the user names and that are there, in a form that every git knows.
+    git = git.arg("--no-ignore-revs-file");
+    for list in repo.config_paths("blame.ignoreRevsFile") {
+        if list.is_file() {
+            git = git.arg("--ignore-revs-file").arg(list);
+        }
     }
     for (wanted, flag) in [
         (question.follow.ignores_space, "-w"),
@@ -116,13 +120,6 @@ pub fn blame(repo: &Repo, question: &Question<'_>) -> Result<Blame> {
         .arg(path)
         .run()?;
     parse(&said)
-}
-
-/// Whether the user names a list of commits to ignore that is not there.
-fn ignores_what_is_not_there(repo: &Repo) -> Result<bool> {
-    let named = repo.config_all("blame.ignoreRevsFile")?;
-    let is_there = |name: &String| name.is_empty() || repo.worktree_root().join(name).is_file();
-    Ok(!named.iter().all(is_there))
 }
 
 fn parse(said: &[u8]) -> Result<Blame> {
@@ -251,5 +248,40 @@ mod tests {
             follow: Follow::default(),
         };
         assert_eq!(blame(&repo, &question).expect("answered").pieces.len(), 1);
+    }
+
+    #[test]
+    fn the_lists_that_are_there_count_however_they_are_named() {
+        let test = TestRepo::new();
+        for text in ["1\n", " 1\n"] {
+            test.write("a", text);
+            test.git(&["add", "."]);
+            test.git(&["commit", "-qm", text]);
+        }
+        let commit = |name: &str| {
+            let id = test.git(&["rev-parse", name]);
+            Oid::from_hex(id.trim()).expect("an id")
+        };
+        test.write("list", &format!("{}\n", commit("HEAD")));
+        let absent = test.dir().join("absent").display().to_string();
+        test.git(&["config", "blame.ignoreRevsFile", &absent]);
+        let list = format!(":(optional){}/list", test.dir().display());
+        let key = "blame.ignoreRevsFile";
+        test.git(&["config", "--add", key, &list]);
+        let asked = || {
+            let repo = test.open();
+            let question = Question {
+                commit: commit("HEAD"),
+                path: b"a",
+                lines: &[],
+                parents: None,
+                ignored: &[],
+                follow: Follow::default(),
+            };
+            blame(&repo, &question).expect("answered").pieces[0].commit
+        };
+        assert_eq!(asked(), commit("HEAD~1"));
+        test.git(&["config", "--add", key, ""]);
+        assert_eq!(asked(), commit("HEAD"), "an empty value forgets the list");
     }
 }

@@ -17,7 +17,7 @@ use crate::error::{Code, Error, Result, ResultExt};
 const STDERR_TAIL: usize = 2000;
 
 /// What every run is told. `core.untrackedCache=false` and its neighbours hold for this run alone.
-const SETTINGS: [&str; 11] = [
+const SETTINGS: [&str; 12] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -29,6 +29,8 @@ const SETTINGS: [&str; 11] = [
     "credential.helper=",
     "protocol.allow=never",
     "submodule.recurse=false",
+    // Or `git worktree add` changes the format of the repository for good.
+    "worktree.useRelativePaths=false",
 ];
 
 /// What names a repository to git, beside options and the current directory: what a hook is told of the one that it belongs to.

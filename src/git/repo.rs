@@ -100,19 +100,26 @@ impl Repo {
         };
         let local = Config::local(sources, dirs)?;
         format::check(&local)?;
+        let private = found.is_private || (found.is_linked() && private::holds(&found.common_dir));
+        if !private {
+            format::check_environment(env)?;
+        }
         let root = format::worktree_root(&found, &local)?;
         check_files(&found)?;
+        let refs = Refs::new(
+            &found.common_dir,
+            &found.git_dir,
+            format::ref_format(&local),
+        );
+        let format = format::object_format(&local);
+        let (protected, local) = Config::read_again((protected, local), sources, dirs, &root)?;
         let repo = Self {
             git2: OnceCell::new(),
             linked: found.is_linked(),
-            private: found.is_private || (found.is_linked() && private::holds(&found.common_dir)),
+            private,
             index: super::fs::followed(found.git_dir.join("index")),
-            refs: Refs::new(
-                &found.common_dir,
-                &found.git_dir,
-                format::ref_format(&local),
-            ),
-            format: format::object_format(&local),
+            refs,
+            format,
             config: Config::merged(protected, local),
             git_dir: found.git_dir,
             common_dir: found.common_dir,

@@ -117,7 +117,10 @@ fn git(ctx: &Context<'_>) -> Check {
     tell(
         "git",
         match version {
-            Ok(text) => Ok(ok(String::from_utf8_lossy(&text).trim().to_owned())),
+            Ok(text) => Ok(git_reads(
+                ctx,
+                String::from_utf8_lossy(&text).trim().to_owned(),
+            )),
             Err(error) => Ok((
                 CheckStatus::Warning,
                 format!("{}; a few commands need it", error.message()),
@@ -125,6 +128,20 @@ fn git(ctx: &Context<'_>) -> Check {
             )),
         },
     )
+}
+
+/// Whether the program git knows the format of the repository; an older one may not.
+fn git_reads(ctx: &Context<'_>, version: String) -> Finding {
+    match Git::new(&ctx.repo).args(["rev-parse", "--git-dir"]).run() {
+        Ok(_) => ok(version),
+        Err(error) => warning(
+            format!(
+                "{version} does not read this repository, and a few commands need it: {}",
+                error.message()
+            ),
+            "install a newer git",
+        ),
+    }
 }
 
 fn config(ctx: &Context<'_>) -> Check {

@@ -34,6 +34,7 @@ mod find;
 mod foreign;
 mod fuzz;
 mod gc;
+mod git_versions;
 mod golden;
 mod heads;
 mod hook;

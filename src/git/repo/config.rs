@@ -3,8 +3,8 @@
 //!
 //! Owns the order of precedence, conditional includes, and the reading of values. Which files count is told by [`Env`]
 //! alone (`GIT_CONFIG_NOSYSTEM`, `GIT_CONFIG_SYSTEM`, `GIT_CONFIG_GLOBAL`, `XDG_CONFIG_HOME`, `HOME`), never by libgit2's
-//! own look at the process. Leaves out `GIT_CONFIG_PARAMETERS`, which belongs to one `git -c` run and to its hooks, and
-//! `includeIf "hasconfig:…"`. Never writes.
+//! own look at the process. Leaves out `GIT_CONFIG_PARAMETERS`, which belongs to one `git -c` run and to its hooks. Never
+//! writes.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,6 +14,9 @@ use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::regular;
 use crate::git::wildmatch::{Flags, wildmatch};
+
+/// Before a path that counts only while something is there.
+const OPTIONAL: &[u8] = b":(optional)";
 
 /// How deep includes may nest, as in git.
 const MAX_INCLUDES: u32 = 10;
@@ -86,6 +89,16 @@ pub(super) struct Sources {
     pub global: Vec<PathBuf>,
     pub command: Vec<(String, Vec<u8>)>,
     pub home: Option<PathBuf>,
+    pub known: Known,
+}
+
+/// What conditions of includes ask for that the files themselves tell; nothing at the first reading.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Known {
+    /// The URLs of all remotes.
+    pub remote_urls: Vec<Vec<u8>>,
+    /// The top of the working tree, resolved.
+    pub worktree: Option<PathBuf>,
 }
 
 impl Sources {
@@ -109,6 +122,7 @@ impl Sources {
             global,
             command: command_entries(env),
             home: env.home(),
+            known: Known::default(),
         }
     }
 }
@@ -164,6 +178,7 @@ pub(super) struct Dirs<'a> {
 pub struct Config {
     entries: Vec<ConfigEntry>,
     home: Option<PathBuf>,
+    known: Known,
 }
 
 impl Config {
@@ -172,6 +187,7 @@ impl Config {
         let mut config = Self {
             entries: Vec::new(),
             home: sources.home.clone(),
+            known: sources.known.clone(),
         };
         if let Some(path) = &sources.system {
             config.add(path, ConfigLevel::System, git_dir, 0)?;
@@ -188,6 +204,7 @@ impl Config {
         let mut config = Self {
             entries: Vec::new(),
             home: sources.home.clone(),
+            known: sources.known.clone(),
         };
         let path = dirs.common_dir.join("config");
         config.add(&path, ConfigLevel::Local, dirs.git_dir, 0)?;
@@ -196,6 +213,39 @@ impl Config {
             config.add(&path, ConfigLevel::Worktree, dirs.git_dir, 0)?;
         }
         Ok(config)
+    }
+
+    /// Reads both once more where a condition asks for what is known only now: the remotes, which all files tell of together, and
+    /// the working tree.
+    pub(super) fn read_again(
+        (protected, local): (Self, Self),
+        sources: &Sources,
+        dirs: Dirs<'_>,
+        worktree: &Path,
+    ) -> Result<(Self, Self)> {
+        let entries = || protected.entries.iter().chain(&local.entries);
+        let asks = |condition: &str| {
+            let names = [HAS_REMOTE, "worktree:", "worktree/i:"];
+            names.iter().any(|name| condition.starts_with(name))
+        };
+        if !entries().any(|entry| condition_of(&entry.key).is_some_and(asks)) {
+            return Ok((protected, local));
+        }
+        let is_url = |key: &str| {
+            let name = key.strip_prefix("remote.");
+            name.is_some_and(|name| name.ends_with(".url"))
+        };
+        let urls = entries().filter(|entry| is_url(&entry.key));
+        let known = Known {
+            remote_urls: urls.filter_map(|entry| entry.value.clone()).collect(),
+            worktree: Some(worktree.to_path_buf()),
+        };
+        let sources = Sources {
+            known,
+            ..sources.clone()
+        };
+        let protected = Self::protected(&sources, dirs.git_dir)?;
+        Ok((protected, Self::local(&sources, dirs)?))
     }
 
     /// Everything: `protected` under `local`, command entries on top.
@@ -207,6 +257,7 @@ impl Config {
         Self {
             entries,
             home: protected.home,
+            known: protected.known,
         }
     }
 
@@ -238,10 +289,19 @@ impl Config {
         self.entry(key).map(ConfigEntry::bool).transpose()
     }
 
-    /// The strongest entry for `key` as a path, `~/` read as the user's home. An empty value is none.
-    pub fn path(&self, key: &str) -> Option<PathBuf> {
-        let value = self.entry(key)?.value.as_deref()?;
-        (!value.is_empty()).then(|| expand(value, self.home.as_deref()))
+    /// The strongest entry for `key` as a path. See [`Self::path_of`].
+    pub fn path(&self, key: &str, dir: &Path) -> Option<PathBuf> {
+        self.path_of(self.entry(key)?, dir)
+    }
+
+    /// An entry's value as a path: `~/` is read as the user's home, a relative one starts at `dir`. An empty value is none, and so is
+    /// an optional path where nothing is.
+    pub fn path_of(&self, entry: &ConfigEntry, dir: &Path) -> Option<PathBuf> {
+        let value = entry.value.as_deref()?;
+        let path = without_optional(value);
+        let is_optional = path.len() < value.len();
+        let full = dir.join(expand(path, self.home.as_deref()));
+        (!path.is_empty() && !(is_optional && is_missing(&full))).then_some(full)
     }
 
     fn add_command(&mut self, sources: &Sources) {
@@ -286,6 +346,15 @@ impl Config {
             self.dir_matches(pattern, file, git_dir, false)
         } else if let Some(pattern) = condition.strip_prefix("gitdir/i:") {
             self.dir_matches(pattern, file, git_dir, true)
+        } else if let Some(pattern) = condition.strip_prefix("worktree:") {
+            let top = self.known.worktree.as_deref();
+            top.is_some_and(|top| self.dir_matches(pattern, file, top, false))
+        } else if let Some(pattern) = condition.strip_prefix("worktree/i:") {
+            let top = self.known.worktree.as_deref();
+            top.is_some_and(|top| self.dir_matches(pattern, file, top, true))
+        } else if let Some(pattern) = condition.strip_prefix(HAS_REMOTE) {
+            let mut urls = self.known.remote_urls.iter();
+            urls.any(|url| wildmatch(pattern.as_bytes(), url, Flags::PATHNAME))
         } else if let Some(pattern) = condition.strip_prefix("onbranch:") {
             let head = super::head::reference_in(git_dir);
             let branch = head
@@ -299,8 +368,8 @@ impl Config {
         }
     }
 
-    fn dir_matches(&self, pattern: &str, file: &Path, git_dir: &Path, fold_case: bool) -> bool {
-        let git_dir = git_dir.as_os_str().as_bytes();
+    fn dir_matches(&self, pattern: &str, file: &Path, dir: &Path, fold_case: bool) -> bool {
+        let dir = dir.as_os_str().as_bytes();
         let flags = Flags {
             fold_case,
             ..Flags::PATHNAME
@@ -312,7 +381,7 @@ impl Config {
                 .as_bytes()
                 .strip_suffix(b"/")
                 .unwrap_or(above.as_bytes());
-            let beneath = git_dir.split_at_checked(above.len()).filter(|(head, _)| {
+            let beneath = dir.split_at_checked(above.len()).filter(|(head, _)| {
                 *head == above || (fold_case && head.eq_ignore_ascii_case(above))
             });
             let pattern = with_beneath(format!("/{rest}").into());
@@ -325,7 +394,7 @@ impl Config {
             // A relative pattern holds at any depth, as git has it.
             full.splice(..0, *b"**/");
         }
-        wildmatch(&with_beneath(full), git_dir, flags)
+        wildmatch(&with_beneath(full), dir, flags)
     }
 }
 
@@ -389,6 +458,9 @@ fn check_includes(file: &Path, home: Option<&Path>, depth: u32) -> Result<()> {
     Ok(())
 }
 
+/// How a condition begins that holds where a remote has such a URL.
+const HAS_REMOTE: &str = "hasconfig:remote.*.url:";
+
 /// The condition of `includeif.<condition>.path`.
 fn condition_of(key: &str) -> Option<&str> {
     key.strip_prefix("includeif.")?.strip_suffix(".path")
@@ -401,6 +473,17 @@ fn resolve(path: &[u8], file: &Path, home: Option<&Path>) -> PathBuf {
         Some(dir) => dir.join(path),
         None => path,
     }
+}
+
+/// A path without the mark of those that need not be there.
+pub(super) fn without_optional(value: &[u8]) -> &[u8] {
+    value.strip_prefix(OPTIONAL).unwrap_or(value)
+}
+
+/// As git has it: what cannot be looked at is there.
+fn is_missing(path: &Path) -> bool {
+    path.metadata()
+        .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// `~/x` under the user's home; anything else as it is.
@@ -460,6 +543,7 @@ mod tests {
                 .map(|(key, value)| (normalize(key), value.as_bytes().to_vec()))
                 .collect(),
             home: Some(dir.path().to_path_buf()),
+            known: Known::default(),
         };
         let dirs = Dirs {
             git_dir: &git_dir,
@@ -528,6 +612,12 @@ mod tests {
                 .expect("git runs")
         };
         git(&["init", "-q", "-b", "topic/{x,y}"]);
+        git(&["config", "remote.one.url", "https://a.example/b/c.git"]);
+        git(&["config", "remote.two.url", "git@b.example:d"]);
+        let dirs = Dirs {
+            git_dir: &work.join(".git"),
+            common_dir: &work.join(".git"),
+        };
         let file = home.join(".gitconfig");
         let mut held = 0;
         for condition in [
@@ -556,6 +646,15 @@ mod tests {
             "onbranch:**/{x,y}",
             "onbranch:topic/x",
             "onbranch:*",
+            "hasconfig:remote.*.url:https://a.example/**",
+            "hasconfig:remote.*.url:https://a.example/*",
+            "hasconfig:remote.*.url:https://a.example/",
+            "hasconfig:remote.*.url:https://*/*/?.git",
+            "hasconfig:remote.*.url:**/c.git",
+            "hasconfig:remote.*.url:git@b.example:*",
+            "hasconfig:remote.*.url:*",
+            "hasconfig:remote.*.URL:**",
+            "hasconfig:remote.one.url:**",
         ] {
             let text = format!("[includeIf \"{condition}\"]\n\tpath = it.inc\n");
             std::fs::write(&file, text).expect("written");
@@ -564,7 +663,12 @@ mod tests {
                 home: Some(home.clone()),
                 ..Sources::default()
             };
-            let found = Config::protected(&sources, &work.join(".git")).expect("read");
+            let read = |sources: &Sources| {
+                let protected = Config::protected(sources, dirs.git_dir)?;
+                let both = (protected, Config::local(sources, dirs)?);
+                Config::read_again(both, sources, dirs, &work)
+            };
+            let (found, _) = read(&sources).expect("read");
             let expected = git(&["config", "a.b"]).status.success();
             assert_eq!(found.entry("a.b").is_some(), expected, "{condition}");
             held += usize::from(expected);
@@ -579,15 +683,58 @@ mod tests {
             "",
             &[],
         );
+        let top = Path::new("/top");
         assert_eq!(
-            config.path("core.excludesfile"),
+            config.path("core.excludesfile", top),
             Some(dir.path().join("ignore"))
         );
-        assert_eq!(config.path("core.attributesFile"), None);
+        assert_eq!(config.path("core.attributesFile", top), None);
         let big = config.entry("core.bigFileThreshold").expect("set");
         assert_eq!(big.int().expect("a number"), 2 * 1024 * 1024);
         let error = config.bool("core.eol").expect_err("no boolean");
         assert_eq!(error.code(), Code::InvalidConfig);
+    }
+
+    #[test]
+    fn an_optional_path_counts_while_something_is_there() {
+        let (dir, config) = load(
+            "[a]\n\tone = :(optional)~/work.inc\n\ttwo = :(optional)~/absent\n\tthree = :(optional)work.inc\n\
+             \tfour = :(optional)\n\tfive = ~/absent\n",
+            "",
+            &[],
+        );
+        let path = |key: &str| config.path(key, dir.path());
+        let there = Some(dir.path().join("work.inc"));
+        assert_eq!((path("a.one"), path("a.three")), (there.clone(), there));
+        assert_eq!((path("a.two"), path("a.four")), (None, None));
+        assert_eq!(path("a.five"), Some(dir.path().join("absent")));
+    }
+
+    #[test]
+    fn a_working_tree_is_a_condition() {
+        let (dir, first) = load(
+            "[includeIf \"worktree:~/work/\"]\n\tpath = work.inc\n\
+             [includeIf \"worktree:~/WORK/\"]\n\tpath = topic.inc\n\
+             [includeIf \"worktree/i:~/WORK/repo\"]\n\tpath = topic.inc\n",
+            "",
+            &[],
+        );
+        let git_dir = dir.path().join("work/repo/.git");
+        let dirs = Dirs {
+            git_dir: &git_dir,
+            common_dir: &git_dir,
+        };
+        let sources = Sources {
+            global: vec![dir.path().join(".gitconfig")],
+            home: Some(dir.path().to_path_buf()),
+            ..Sources::default()
+        };
+        assert!(first.all("timewarp.exclude").is_empty());
+        let top = dir.path().join("work/repo");
+        let read = Config::read_again((first, Config::default()), &sources, dirs, &top);
+        let (protected, local) = read.expect("read");
+        let config = Config::merged(protected, local);
+        assert_eq!(texts(&config.all("timewarp.exclude")), ["work", "topic"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::Once;
 
 use super::config::{Config, ConfigEntry};
 use super::discover::{Discovered, gitfile_of};
+use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::ObjectFormat;
 use crate::git::fs::is_there;
@@ -28,6 +29,9 @@ const EXTENSIONS: [&str; 9] = [
     "refstorage",
 ];
 
+/// The way on where a format is not known here.
+const NEWER: &str = "nothing was touched; a newer tw may know this format";
+
 /// Refuses formats that are not read here.
 ///
 /// # Errors
@@ -37,9 +41,8 @@ pub(super) fn check(local: &Config) -> Result<()> {
         .entry("core.repositoryFormatVersion")
         .map_or(Ok(0), ConfigEntry::int)?;
     if !(0..=1).contains(&version) {
-        return Err(unsupported(format!(
-            "repository format version {version} is not supported"
-        )));
+        let message = format!("repository format version {version} is not supported");
+        return Err(unsupported(message).hint(NEWER));
     }
     for entry in local.with_prefix("extensions.") {
         let name = entry.key.trim_start_matches("extensions.");
@@ -53,14 +56,31 @@ pub(super) fn check(local: &Config) -> Result<()> {
             _ => version == 0 || EXTENSIONS.contains(&name),
         };
         if !known {
-            return Err(unsupported(format!(
+            let message = format!(
                 "the repository uses '{}={}', which is not supported",
                 spelled(name),
                 crate::git::path::display(value.as_bytes())
-            )));
+            );
+            return Err(unsupported(message).hint(NEWER));
         }
     }
     Ok(())
+}
+
+/// Refuses an environment that tells git to keep refs elsewhere than the repository's configuration says.
+///
+/// # Errors
+/// `UNSUPPORTED_REPOSITORY`, naming the variable.
+pub(super) fn check_environment(env: &Env) -> Result<()> {
+    let name = "GIT_REFERENCE_BACKEND";
+    let Some(value) = env.var(name) else {
+        return Ok(());
+    };
+    let value = crate::git::path::display(value.as_bytes());
+    let message = format!("refs are kept elsewhere by '{name}={value}', which is not supported");
+    Err(unsupported(message).hint(format!(
+        "nothing was touched; unset {name} to work with the repository's own refs"
+    )))
 }
 
 /// How the repository keeps its refs. [`check`] has let it pass.
@@ -161,6 +181,7 @@ fn bare(git_dir: &Path) -> Error {
         "the repository at '{}' is bare: it has no working tree",
         git_dir.display()
     ))
+    .hint("nothing was touched; 'git worktree add DIR' makes a working tree of it")
 }
 
 fn unsupported(message: String) -> Error {

@@ -75,6 +75,19 @@ impl Repo {
         Ok(entries.into_iter().map(ConfigEntry::text).collect())
     }
 
+    /// Every file that the values of a key name, in order; an empty value forgets those before it. They need not exist, but for
+    /// optional ones.
+    pub fn config_paths(&self, key: &str) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        for entry in self.config.all(key) {
+            if names_nothing(entry) {
+                paths.clear();
+            }
+            paths.extend(self.config.path_of(entry, &self.root));
+        }
+        paths
+    }
+
     /// Every entry whose key starts with `prefix` (such as `timewarp.`), weakest first, with where it comes from.
     pub fn config_entries(&self, prefix: &str) -> Result<Vec<ConfigEntry>> {
         let entries = self.config.with_prefix(&prefix.to_ascii_lowercase());
@@ -123,10 +136,8 @@ impl Repo {
 
     /// Where git looks for hooks: `core.hooksPath`, else `hooks` in the common git directory.
     pub fn hooks_dir(&self) -> PathBuf {
-        match self.config.path("core.hooksPath") {
-            Some(path) => self.root.join(path),
-            None => self.common_dir.join("hooks"),
-        }
+        let configured = self.config.path("core.hooksPath", &self.root);
+        configured.unwrap_or_else(|| self.common_dir.join("hooks"))
     }
 
     /// `core.sharedRepository`.
@@ -158,9 +169,14 @@ impl Repo {
 
     /// A user's file: the configured one (an empty value means none), else the one under the user's configuration.
     fn user_path(&self, key: &str, name: &str) -> Option<PathBuf> {
-        match self.config.entry(key) {
-            Some(_) => self.config.path(key).map(|path| self.root.join(path)),
-            None => user_file(&self.env, name),
+        if self.config.entry(key).is_some_and(names_nothing) {
+            return None;
         }
+        let configured = self.config.path(key, &self.root);
+        configured.or_else(|| user_file(&self.env, name))
     }
+}
+
+fn names_nothing(entry: &ConfigEntry) -> bool {
+    entry.value.as_deref().unwrap_or_default().is_empty()
 }

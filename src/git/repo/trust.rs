@@ -6,7 +6,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::config::{Config, expand};
+use super::config::{Config, expand, without_optional};
 use super::discover::Discovered;
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
@@ -66,6 +66,7 @@ fn is_named_safe(path: &Path, protected: &Config, home: Option<&Path>) -> bool {
             None | Some(b"") => safe = false,
             Some(b"*") => safe = true,
             Some(value) => {
+                let value = without_optional(value);
                 let (dir, beneath) = match value.strip_suffix(b"/*") {
                     Some(dir) => (dir, true),
                     None => (value, false),
