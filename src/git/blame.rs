@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::Path;
 
 use crate::git::Oid;
 
@@ -12,6 +13,7 @@ use super::command::Git;
 use super::path::unquoted;
 use super::repo::Repo;
 use crate::error::{Code, Error, Result};
+use crate::text::typed_path;
 
 /// More pieces of a file than this are not asked for one by one.
 const PIECES: usize = 200;
@@ -118,7 +120,17 @@ pub fn blame(repo: &Repo, question: &Question<'_>) -> Result<Blame> {
         .arg(question.commit.to_string())
         .arg("--")
         .arg(path)
-        .run()?;
+        .run()
+        .map_err(|error| {
+            if !repo.is_partial_clone() {
+                return error;
+            }
+            error.hint(format!(
+                "what this partial clone has not fetched comes with 'git blame {} -- {}'",
+                question.commit,
+                typed_path(Path::new(path))
+            ))
+        })?;
     parse(&said)
 }
 

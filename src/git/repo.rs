@@ -168,6 +168,17 @@ impl Repo {
         self.linked
     }
 
+    /// Whether git leaves objects with a remote until they are needed: by the extension, as old versions of git wrote it, or by what
+    /// is said of a remote.
+    pub fn is_partial_clone(&self) -> bool {
+        let promises = |entry: &ConfigEntry| {
+            entry.key.ends_with(".partialclonefilter")
+                || (entry.key.ends_with(".promisor") && entry.bool().unwrap_or(true))
+        };
+        self.config.entry("extensions.partialClone").is_some()
+            || self.config.with_prefix("remote.").into_iter().any(promises)
+    }
+
     /// Whether this is the private repository of a directory without git, or a scratch of one.
     pub fn is_private(&self) -> bool {
         self.private

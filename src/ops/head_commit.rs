@@ -13,14 +13,39 @@ use crate::store::state::Mode;
 /// The tree of HEAD's commit; None when unborn.
 ///
 /// # Errors
-/// `IO` when the commit is missing or damaged, `UNSUPPORTED_REPOSITORY` when HEAD leads to something else; both with the way out.
+/// `IO` when the commit is missing or damaged, or its tree with the remote of a partial clone, `UNSUPPORTED_REPOSITORY` when HEAD leads to something else; both with the way out.
 pub fn head_tree(ctx: &Context<'_>, store: &Store, head: &Head) -> Result<Option<Oid>> {
     let Some(commit) = head.oid else {
         return Ok(None);
     };
     match store.objects.commit(commit) {
+        Ok(found) if ctx.repo.is_partial_clone() => match store.objects.read_tree(found.tree) {
+            Ok(_) => Ok(Some(found.tree)),
+            Err(error) => Err(not_fetched(ctx, store, error)),
+        },
         Ok(found) => Ok(Some(found.tree)),
         Err(error) => Err(no_commit(ctx, store, commit, error)),
+    }
+}
+
+/// What a tree of HEAD's that cannot be read comes to: in a partial clone git has it fetched when it needs it, and nothing here asks the
+/// remote.
+pub fn not_fetched(ctx: &Context<'_>, store: &Store, error: Error) -> Error {
+    if error.code() != Code::CorruptRecord || !ctx.repo.is_partial_clone() {
+        return error;
+    }
+    let message = format!(
+        "this partial clone has not fetched all trees of HEAD: {}",
+        error.message()
+    );
+    let error = Error::new(Code::Io, message)
+        .caused_by(error)
+        .hint("'git ls-tree -r HEAD' fetches them");
+    match known_commit(ctx, store) {
+        Some(commit) => error.hint(format!(
+            "without the remote, to put HEAD where nothing is to be fetched, with files and index as they are: git update-ref --no-deref HEAD {commit}"
+        )),
+        None => error,
     }
 }
 
@@ -65,7 +90,10 @@ fn known_commit(ctx: &Context<'_>, store: &Store) -> Option<Oid> {
             .filter(|_| state.mode == Mode::Past)?;
         store.read_id(&SnapshotId::parse(&id)?).ok()?.head
     };
-    let is_there = |oid: &Oid| store.objects.commit(*oid).is_ok();
+    let is_there = |oid: &Oid| {
+        let commit = store.objects.commit(*oid);
+        commit.is_ok_and(|commit| store.objects.read_tree(commit.tree).is_ok())
+    };
     put().filter(is_there).or_else(|| {
         let moves = reflog::read(&ctx.repo);
         let ids = moves.iter().rev().flat_map(|one| [Some(one.new), one.old]);

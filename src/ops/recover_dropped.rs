@@ -210,7 +210,7 @@ fn is_connected(ctx: &Context<'_>, commit: Oid) -> Result<bool> {
         return Ok(ctx.store()?.objects.reachable([commit]).is_ok());
     }
     let mut git = Git::new(&ctx.repo).args(["rev-list", "--objects", "--quiet"]);
-    if ctx.repo.config("extensions.partialClone")?.is_some() {
+    if ctx.repo.is_partial_clone() {
         // What was never fetched is not missing, and must not be fetched for this.
         git = git.arg("--exclude-promisor-objects");
     }

@@ -138,3 +138,61 @@ fn doctor_says_that_git_is_too_old_for_the_repository() {
         "{message}"
     );
 }
+
+/// A clone without what the filter leaves out, and without its remote.
+fn partial(sandbox: &Sandbox, filter: &str) -> std::path::PathBuf {
+    sandbox.git(["config", "uploadpack.allowFilter", "true"]);
+    sandbox.git(["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let url = format!("file://{}", sandbox.repo().display());
+    let clone = sandbox.root().join("clone");
+    sandbox.git(["clone", "-q", filter, &url, clone.to_str().unwrap()]);
+    clone
+}
+
+#[test]
+fn a_tree_of_heads_that_was_not_fetched_is_named_with_what_fetches_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/b.txt", "b\n");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "second"]);
+    let clone = partial(&sandbox, "--filter=tree:0");
+    let ok = |args: &[&str]| {
+        let ran = sandbox.tw_in(&clone, args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.err());
+    };
+    ok(&["snapshot"]);
+    std::fs::write(clone.join("a.txt"), "present\n").unwrap();
+    ok(&["travel", "latest"]);
+    // Which needs no tree, so that git fetches none.
+    sandbox.git_in(&clone, ["reset", "-q", "--soft", "HEAD~1"]);
+    std::fs::write(clone.join("a.txt"), "past\n").unwrap();
+    for args in [&["return"][..], &["snapshot"]] {
+        let ran = sandbox.tw_in(&clone, [&["--json"], args].concat());
+        let document: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        assert_eq!(document["error"]["code"], "IO", "{document}");
+        let hints = document["error"]["hints"].to_string();
+        assert!(hints.contains("'git ls-tree -r HEAD'"), "{hints}");
+        assert!(hints.contains("git update-ref --no-deref HEAD"), "{hints}");
+    }
+    sandbox.git_in(&clone, ["ls-tree", "-r", "HEAD"]);
+    ok(&["return"]);
+    let present = std::fs::read_to_string(clone.join("a.txt")).unwrap();
+    assert_eq!(present, "present\n");
+}
+
+#[test]
+fn a_blame_of_what_was_not_fetched_names_what_fetches_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "one\ntwo\n");
+    sandbox.git(["commit", "-q", "-a", "-m", "second"]);
+    let clone = partial(&sandbox, "--filter=blob:none");
+    let ran = sandbox.tw_in(&clone, ["--json", "blame", "a.txt"]);
+    let document: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let hints = document["error"]["hints"].to_string();
+    let head = sandbox.git(["rev-parse", "HEAD"]);
+    let command = format!("git blame {} -- a.txt", head.trim());
+    assert!(hints.contains(&command), "{document}");
+    sandbox.git_in(&clone, ["blame", head.trim(), "--", "a.txt"]);
+    let ran = sandbox.tw_in(&clone, ["--json", "blame", "a.txt"]);
+    assert_eq!(ran.code, 0, "{}", ran.err());
+}

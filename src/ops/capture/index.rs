@@ -1,7 +1,7 @@
 //! What the index and HEAD say: read afresh, or out of the cache when neither moved.
 
 use super::super::gitview::{head_only_paths, read_index};
-use super::super::head_commit::head_tree;
+use super::super::head_commit::{head_tree, not_fetched};
 use super::{CaptureRun, index_stamp, is_fresh};
 use crate::error::Result;
 use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree, build_tree_without};
@@ -212,7 +212,8 @@ impl CaptureRun<'_, '_, '_> {
                 .cloned();
             known.map_or_else(|| self.store.objects.read_tree(oid), Ok)
         };
-        let head_only = head_only_paths(&read, head_tree, index_tree, &index)?;
+        let head_only = head_only_paths(&read, head_tree, index_tree, &index)
+            .map_err(|error| not_fetched(self.ctx, self.store, error))?;
         let summary = summarize(&index, index_tree, &missing, &self.store.objects);
         let mut tracked = tracked_hash(&index, &head_only, self.ctx.repo.file_mode()?)?;
         if !missing.is_empty() {

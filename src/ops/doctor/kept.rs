@@ -55,7 +55,7 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
         ok(format!("{} snapshots, backups and experiments", refs.len()))
     };
     // In a partial clone git itself leaves objects with the remote.
-    let partial = matches!(ctx.repo.config("extensions.partialClone"), Ok(Some(_)));
+    let partial = ctx.repo.is_partial_clone();
     let objects = if torn.is_empty() {
         ok("every object of theirs is there")
     } else if partial {

@@ -82,8 +82,7 @@ fn record_of(name: &str) -> Option<Record> {
 
 /// Where an object may be missing without being lost, nothing is.
 fn find(ctx: &Context<'_>, store: &Store) -> Result<Vec<Lost>> {
-    let partial = ctx.repo.config("extensions.partialClone")?.is_some();
-    if partial || !store.objects.has_all_alternates() {
+    if ctx.repo.is_partial_clone() || !store.objects.has_all_alternates() {
         return Ok(Vec::new());
     }
     let since = store.on_disk_until()?;
