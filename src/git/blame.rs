@@ -11,6 +11,7 @@ use crate::git::Oid;
 
 use super::command::Git;
 use super::path::unquoted;
+use super::regular;
 use super::repo::Repo;
 use crate::error::{Code, Error, Result};
 use crate::text::typed_path;
@@ -84,8 +85,9 @@ pub struct Blame {
 /// Asks git.
 ///
 /// # Errors
-/// When git fails: the commit does not have the file, or an object is missing.
+/// When git fails: the commit does not have the file, or an object is missing; a map of authors is no file.
 pub fn blame(repo: &Repo, question: &Question<'_>) -> Result<Blame> {
+    check_mailmaps(repo)?;
     let mut git = Git::new(repo).args(["blame", "--incremental", "--no-textconv"]);
     // The lists that the user names and that are there, in a form that every git knows.
     git = git.arg("--no-ignore-revs-file");
@@ -132,6 +134,15 @@ pub fn blame(repo: &Repo, question: &Question<'_>) -> Result<Blame> {
             ))
         })?;
     parse(&said)
+}
+
+/// Refuses when a map of authors, the repository's or the user's, is a pipe or the like: git would wait for whoever writes to it.
+fn check_mailmaps(repo: &Repo) -> Result<()> {
+    regular::check(&repo.worktree_root().join(".mailmap"))?;
+    for file in repo.config_paths("mailmap.file") {
+        regular::check(&file)?;
+    }
+    Ok(())
 }
 
 fn parse(said: &[u8]) -> Result<Blame> {

@@ -657,3 +657,45 @@ fn a_directory_has_no_lines() {
     assert_eq!((error["code"].as_str(), code), (Some("PATH_NOT_FOUND"), 3));
     assert_eq!(error["message"], "'.' is a directory");
 }
+
+#[test]
+fn what_no_snapshot_could_have_is_no_file() {
+    let sandbox = Sandbox::new();
+    sandbox.git([
+        "config",
+        "remote.origin.url",
+        "https://bob:pw@example.com/x",
+    ]);
+    sandbox.git(["init", "-q", "sub"]);
+    sandbox.write("sub/f", "theirs\n");
+    sandbox.write(".timewarp/issues/x", "desk\n");
+    sandbox.write(".timewarp/config.toml", "scratch_dir = \"../x\"\n");
+    for path in [
+        ".git/config",
+        ".git",
+        ".git/HEAD",
+        "sub/.git/config",
+        "sub/f",
+        "a.txt/../sub/f",
+        ".timewarp/issues/x",
+    ] {
+        let (error, _) = sandbox.json_error(["blame", path]);
+        assert_eq!(error["code"], "PATH_NOT_FOUND", "{path}: {error}");
+    }
+    sandbox.json(["blame", "a.txt"]);
+    sandbox.json(["blame", ".timewarp/config.toml"]);
+}
+
+#[test]
+fn a_map_of_authors_that_is_a_pipe_is_refused() {
+    let sandbox = Sandbox::new();
+    let made = sandbox.command("mkfifo").arg(".mailmap").output().unwrap();
+    assert!(made.status.success());
+    let (error, _) = sandbox.json_error(["blame", "a.txt"]);
+    assert!(
+        error
+            .to_string()
+            .contains(".mailmap' is not a regular file"),
+        "{error}"
+    );
+}

@@ -172,6 +172,10 @@ impl FileAsked {
         request: &Blame,
         name: &[u8],
     ) -> Result<Self> {
+        // The root is none of its own files, and is told to be a directory.
+        if !name.is_empty() && !present::is_capturable(ctx, store, name) {
+            return Err(not_capturable(name));
+        }
         let text = present::read(ctx, name)?.ok_or_else(|| not_there(ctx, name))?;
         let mut file = Self {
             text,
@@ -321,6 +325,12 @@ fn not_there(ctx: &Context<'_>, name: &[u8]) -> Error {
     Error::new(Code::PathNotFound, message).hint(
         "name a snapshot or commit that has it before the path; 'tw find PATH' shows which have",
     )
+}
+
+fn not_capturable(name: &[u8]) -> Error {
+    let message = format!("file '{}' not found", path::display(name));
+    Error::new(Code::PathNotFound, message)
+        .hint("no snapshot has files of git directories, nested repositories or '.timewarp'")
 }
 
 fn not_in(name: &[u8], word: &str) -> Error {

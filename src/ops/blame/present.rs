@@ -1,13 +1,34 @@
-//! A file as it is on disk.
+//! A file as it is on disk. Of git directories, nested repositories and the desk none is: a snapshot could not have it either.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{Root, read_link_at};
+use crate::git::own::OwnDirs;
 use crate::git::textdiff::LARGEST;
 use crate::git::{path, regular};
 use crate::ops::Context;
+use crate::store::Store;
+use crate::worktree::scan::{DESK, DESK_CONFIG};
+
+/// Whether a snapshot could have a path, as far as its name and the directories that hold it say.
+pub fn is_capturable(ctx: &Context<'_>, store: &Store, name: &[u8]) -> bool {
+    let is_of_desk = path::is_within(name, DESK) && name != path::join(DESK, DESK_CONFIG);
+    if !path::is_safe(name) || is_of_desk {
+        return false;
+    }
+    let own = OwnDirs::of(&ctx.repo, &store.objects);
+    let root = ctx.repo.worktree_root();
+    let is_closed = |dir: &[u8]| {
+        let dir = root.join(OsStr::from_bytes(dir));
+        own.contains_path(&dir) || own.is_nested_repository(&dir)
+    };
+    let (dir, _) = path::split(name);
+    dir.is_empty() || !path::with_parents(dir).any(is_closed)
+}
 
 /// The bytes of a file of the working tree, of a symlink its target; None when there is no such file. No symlink is followed.
 ///

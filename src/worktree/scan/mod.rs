@@ -45,7 +45,7 @@ const CHUNK: usize = 16;
 pub const DESK: &[u8] = b".timewarp";
 
 /// The one file of the desk that is captured, when git tracks it.
-const DESK_CONFIG: &[u8] = b"config.toml";
+pub const DESK_CONFIG: &[u8] = b"config.toml";
 
 /// What git knows of paths: index, HEAD, and what the caller forces in.
 pub trait Tracked: Sync {
