@@ -179,7 +179,7 @@ struct Place {
     current_snapshot_id: Option<String>,
 }
 
-/// The line for a shell prompt: `tw:past ab12cd`, `tw:interrupted`, `tw:unreadable`; nothing in the present and outside of
+/// The line for a shell prompt: `tw:past ab12cd` (`tw:past` alone where no id stands), `tw:interrupted`, `tw:unreadable`; nothing in the present and outside of
 /// repositories.
 pub fn prompt_line(start: &Path) -> Option<String> {
     let dir = StateDir::new(&git_dir_above(start)?);
@@ -198,9 +198,13 @@ pub fn prompt_line(start: &Path) -> Option<String> {
     match place.mode {
         Mode::Present => None,
         Mode::Past => {
-            let id = place.current_snapshot_id.unwrap_or_default();
-            let tail = id.rsplit('_').next().unwrap_or_default();
-            Some(format!("tw:past {tail}").trim_end().to_owned())
+            // A shell may evaluate what its prompt holds, and whoever made this directory wrote the file: an id, or nothing of it.
+            let id = place.current_snapshot_id.as_deref();
+            let id = id.and_then(SnapshotId::parse);
+            Some(id.map_or_else(
+                || "tw:past".to_owned(),
+                |id| format!("tw:past {}", id.tail()),
+            ))
         }
     }
 }

@@ -61,6 +61,21 @@ fn the_past_says_where_it_stands() {
 }
 
 #[test]
+fn the_line_of_a_prompt_has_nothing_but_an_id_of_what_is_written() {
+    let lab = Lab::with_commit();
+    past(&lab);
+    for (id, line) in [
+        ("s_20260101_000000_$(touch planted)", "tw:past"),
+        ("s_`id`", "tw:past"),
+        ("s_20260101_000000_ab12cd", "tw:past ab12cd"),
+    ] {
+        let state = serde_json::json!({"version": 1, "mode": "past", "current_snapshot_id": id});
+        std::fs::write(lab.path(".git/timewarp/state.json"), state.to_string()).expect("written");
+        assert_eq!(prompt_line(lab.dir()).as_deref(), Some(line));
+    }
+}
+
+#[test]
 fn a_snapshot_that_is_gone_is_a_notice() {
     let lab = Lab::with_commit();
     let id = past(&lab);
