@@ -1,15 +1,20 @@
 //! Which commands may run on this machine.
 //!
 //! A command comes with an issue, and an issue may come from elsewhere; or a program asks for it. It runs only when somebody here said
-//! so, or has typed it: the sha256 of each such command stands in a file of the common git directory, one a line, which nothing fetches or pushes.
+//! so, or has typed it. What was approved stands in a file of the common git directory, which nothing fetches or pushes: a line for each
+//! command, a hash over it and over what tells this git directory from every copy of it. A repository that was copied here, or unpacked,
+//! brings no approvals along. The same file remembers which commands were shown here, by their sha256: two that begin with the same
+//! digits are quickly made, and `--allow` takes those digits for the one that was shown.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 
 use sha2::{Digest, Sha256};
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
 use crate::git::hex::hex;
+use crate::git::private::Identity;
 use crate::redact;
 use crate::store::Store;
 use crate::store::id::IssueId;
@@ -19,25 +24,127 @@ use crate::text::command_line;
 const FILE: &str = "approved";
 /// How many digits a person has to repeat.
 const SHOWN: usize = 12;
+/// What a line begins with that names a command that was shown.
+const SHOWN_LINE: &str = "shown ";
 
 fn digest(command: &str) -> String {
     hex(&Sha256::digest(command.as_bytes()))
 }
 
 /// The first 12 hex digits of a command's sha256, which name it in `--allow`.
-pub fn fingerprint(command: &str) -> String {
+fn short(command: &str) -> String {
     digest(command).chars().take(SHOWN).collect()
 }
 
+/// What `--allow` takes for a command that is shown now: the first 12 hex digits of its sha256; all of them where another command with
+/// these was shown here, or where nobody can remember that this one was.
+pub fn show(store: &Store, command: &str) -> String {
+    if matches!(was_another_shown(store, command), Ok(false))
+        && add(store, &format!("{SHOWN_LINE}{}", digest(command))).is_ok()
+    {
+        short(command)
+    } else {
+        digest(command)
+    }
+}
+
+/// As [`show`], for those who may write nothing: 12 digits only of a command that was shown before.
+pub fn shown(store: &Store, command: &str) -> String {
+    let line = format!("{SHOWN_LINE}{}", digest(command));
+    let was_shown = read(store).is_ok_and(|text| text.lines().any(|known| known == line));
+    if was_shown && matches!(was_another_shown(store, command), Ok(false)) {
+        short(command)
+    } else {
+        digest(command)
+    }
+}
+
+/// Whether a command was shown here that begins with the same digits and is another one.
+fn was_another_shown(store: &Store, command: &str) -> Result<bool> {
+    let (text, digest, short) = (read(store)?, digest(command), short(command));
+    let mut shown = text
+        .lines()
+        .filter_map(|line| line.strip_prefix(SHOWN_LINE));
+    Ok(shown.any(|other| other.starts_with(&short) && other != digest))
+}
+
+/// Approves a command when `word` names it: its whole sha256, or the first 12 digits unless another command with these was shown here.
+///
+/// # Errors
+/// `NOT_APPROVED` for digits that name another command, too; `USAGE` for a part of a sha256 of another length.
+pub fn allow(store: &Store, id: IssueId, command: &str, word: &str) -> Result<bool> {
+    let whole = digest(command);
+    let is_part = word.len() != SHOWN && word.len() < whole.len() && !word.is_empty();
+    if is_part && whole.starts_with(word) {
+        let message = format!("'{word}' is not 12 hex digits or a whole sha256");
+        return Err(Error::new(Code::Usage, message).hint(format!("tw issue get {id}")));
+    }
+    if word != whole && word != short(command) {
+        return Ok(false);
+    }
+    if word != whole && was_another_shown(store, command)? {
+        let message =
+            format!("another command was shown here as '{word}' than this one: {command}");
+        return Err(Error::new(Code::NotApproved, message)
+            .hint(format!(
+                "when it is harmless: tw issue verify {id} --allow {whole}"
+            ))
+            .detail("command", command)
+            .detail("verify_hash", whole));
+    }
+    approve(store, command)?;
+    Ok(true)
+}
+
+/// A command that is approved in this very git directory.
+fn line(store: &Store, command: &str) -> Result<String> {
+    let dir = store.repo.common_dir();
+    let identity = Identity::of(dir)?;
+    let mut here = identity.key();
+    if !identity.is_certain() {
+        // The repository's id is written once: what the system noted of that then, nobody can give a copy.
+        let id = store.common("id");
+        let meta = id
+            .symlink_metadata()
+            .context(|| format!("cannot look at '{}'", id.display()))?;
+        here = format!(
+            "{here} {} {} {}",
+            meta.ino(),
+            meta.ctime(),
+            meta.ctime_nsec()
+        );
+    }
+    Ok(digest(&format!("{here}\0{command}")))
+}
+
+fn read(store: &Store) -> Result<String> {
+    let bytes = fs::read_optional(&store.common(FILE))?.unwrap_or_default();
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Adds a line that is not there yet.
+fn add(store: &Store, line: &str) -> Result<()> {
+    let mut text = read(store)?;
+    if text.lines().any(|known| known == line) {
+        return Ok(());
+    }
+    crate::git::create::private_dir(&store.common(""))?;
+    text.push_str(line);
+    text.push('\n');
+    fs::write_atomic(&store.common(FILE), text.as_bytes(), Durable::No)
+}
+
 /// Whether a command may run here.
+///
 /// # Errors
 /// When the file cannot be read.
 pub fn is_approved(store: &Store, command: &str) -> Result<bool> {
-    let bytes = fs::read_optional(&store.common(FILE))?.unwrap_or_default();
-    let digest = digest(command);
-    Ok(bytes
-        .split(|byte| *byte == b'\n')
-        .any(|line| line == digest.as_bytes()))
+    let text = read(store)?;
+    if text.is_empty() {
+        return Ok(false);
+    }
+    let line = line(store, command)?;
+    Ok(text.lines().any(|known| known == line))
 }
 
 /// Lets a command run here from now on.
@@ -45,15 +152,8 @@ pub fn is_approved(store: &Store, command: &str) -> Result<bool> {
 /// # Errors
 /// When the file cannot be written.
 pub fn approve(store: &Store, command: &str) -> Result<()> {
-    if is_approved(store, command)? {
-        return Ok(());
-    }
-    crate::git::create::private_dir(&store.common(""))?;
-    let path = store.common(FILE);
-    let mut bytes = fs::read_optional(&path)?.unwrap_or_default();
-    bytes.extend_from_slice(digest(command).as_bytes());
-    bytes.push(b'\n');
-    fs::write_atomic(&path, &bytes, Durable::No)
+    store.ensure_repository_id()?;
+    add(store, &line(store, command)?)
 }
 
 /// What to do about a command that redaction changed.
@@ -67,7 +167,7 @@ pub fn check_of_issue(store: &Store, id: IssueId, command: &str) -> Result<()> {
     if is_approved(store, command)? {
         return Ok(());
     }
-    let hash = fingerprint(command);
+    let hash = show(store, command);
     let hint = if command.contains(redact::MARK) {
         format!("it was redacted: {UNREDACTED}")
     } else {
@@ -97,7 +197,7 @@ pub fn check<'a>(
             return Err(Error::new(Code::NotApproved, message)
                 .hint("a person approves it by running it once: tw try -- COMMAND")
                 .detail("command", command)
-                .detail("verify_hash", fingerprint(command)));
+                .detail("verify_hash", show(store, command)));
         }
     }
     Ok(())
@@ -121,8 +221,8 @@ mod tests {
     #[test]
     fn a_command_is_named_by_the_start_of_its_hash() {
         // printf 'make check' | sha256sum
-        assert_eq!(fingerprint("make check").len(), 12);
-        assert!(digest("make check").starts_with(&fingerprint("make check")));
-        assert_ne!(fingerprint("make check"), fingerprint("make check "));
+        assert_eq!(short("make check").len(), 12);
+        assert!(digest("make check").starts_with(&short("make check")));
+        assert_ne!(short("make check"), short("make check "));
     }
 }

@@ -513,10 +513,8 @@ fn a_command_that_redaction_changed_is_said_to_be_no_use() {
     assert_eq!(edited["notices"], json!([]), "{edited}");
 }
 
-#[test]
-fn a_command_from_elsewhere_is_shown_and_not_run() {
-    let sandbox = ready();
-    let id = id(&report(&sandbox, &[]));
+/// Puts another verify command into an issue's note, as a pull does.
+fn set_command(sandbox: &Sandbox, id: &str, command: &str) {
     let text = sandbox.git([
         "for-each-ref",
         "--format=%(objectname)",
@@ -524,18 +522,90 @@ fn a_command_from_elsewhere_is_shown_and_not_run() {
     ]);
     let commit = text.trim();
     let mut note: Value =
-        serde_json::from_str(&sandbox.git(["notes", "--ref", &face(&id), "show", commit])).unwrap();
-    note["verify_command"] = json!("touch ran");
+        serde_json::from_str(&sandbox.git(["notes", "--ref", &face(id), "show", commit])).unwrap();
+    note["verify_command"] = json!(command);
     sandbox.git([
         "notes",
         "--ref",
-        &face(&id),
+        &face(id),
         "add",
         "-f",
         "-m",
         &note.to_string(),
         commit,
     ]);
+}
+
+/// Two commands whose sha256 begin alike.
+const ALIKE: [&str; 2] = [
+    "test -f a # rev 21641606",
+    "echo PWNED>pwned;test -f a # 1658917",
+];
+
+#[test]
+fn digits_that_were_shown_for_one_command_allow_no_other() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    sandbox.write("a", "1");
+    set_command(&sandbox, &id, ALIKE[0]);
+    let (shown, _) = sandbox.json_error(["issue", "verify", &id]);
+    assert_eq!(shown["verify_hash"], "ca66104a799e");
+    set_command(&sandbox, &id, ALIKE[1]);
+    let (error, code) = sandbox.json_error(["issue", "verify", &id, "--allow", "ca66104a799e"]);
+    assert_eq!(
+        (&error["code"], code),
+        (&json!("NOT_APPROVED"), 5),
+        "{error}"
+    );
+    assert_eq!(error["command"], ALIKE[1]);
+    assert!(!sandbox.exists("pwned"));
+    // The whole sha256 names one command alone.
+    let whole = error["verify_hash"].as_str().unwrap();
+    assert_eq!(whole.len(), 64);
+    let (error, _) = sandbox.json_error(["issue", "verify", &id, "--allow", &whole[..20]]);
+    assert_eq!(error["code"], "USAGE");
+    sandbox.json(["issue", "verify", &id, "--allow", whole]);
+    assert!(sandbox.exists("pwned"));
+}
+
+#[test]
+fn an_issue_that_was_looked_at_is_shown_as_well() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    set_command(&sandbox, &id, ALIKE[0]);
+    let hash = &sandbox.json(["issue", "get", &id])["issue"]["verify_hash"];
+    assert_eq!(hash, "ca66104a799e");
+    set_command(&sandbox, &id, ALIKE[1]);
+    let got = sandbox.json(["issue", "get", &id]);
+    assert_eq!(got["issue"]["verify_hash"].as_str().map(str::len), Some(64));
+    sandbox.json_error(["issue", "verify", &id, "--allow", "ca66104a799e"]);
+    assert!(!sandbox.exists("pwned"));
+}
+
+#[test]
+fn a_copy_of_a_repository_brings_no_approvals_along() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &["--verify", "touch ran"]));
+    sandbox.json(["issue", "verify", &id]);
+    sandbox.remove("ran");
+    let copied = sandbox.command("cp").args(["-a", ".", "../copy"]).output();
+    assert!(copied.unwrap().status.success());
+    let (error, _) = sandbox.json_error(["-C", "../copy", "issue", "verify", &id]);
+    assert_eq!(error["code"], "NOT_APPROVED");
+    assert!(!sandbox.exists("../copy/ran"));
+    // The repository itself may be somewhere else.
+    let moved = sandbox.root().join("moved");
+    std::fs::rename(sandbox.repo(), &moved).unwrap();
+    std::fs::create_dir(sandbox.repo()).unwrap();
+    sandbox.ok(["-C", "../moved", "issue", "verify", &id]);
+    assert!(moved.join("ran").exists());
+}
+
+#[test]
+fn a_command_from_elsewhere_is_shown_and_not_run() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    set_command(&sandbox, &id, "touch ran");
     let (error, code) = sandbox.json_error(["issue", "verify", &id]);
     assert_eq!((&error["code"], code), (&json!("NOT_APPROVED"), 5));
     assert_eq!(error["command"], "touch ran");

@@ -27,7 +27,9 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub run: Option<u64>,
 
-    /// Approve the stored command by the first 12 hex digits of its sha256
+    /// Approve the stored command by its sha256, or the first 12 hex digits of it
+    ///
+    /// The digits are refused where another command with the same ones was shown here.
     #[arg(long, value_name = "HASH")]
     pub allow: Option<String>,
 

@@ -87,7 +87,8 @@ impl Identity {
         self.id.birth_time.is_some()
     }
 
-    fn key(&self) -> String {
+    /// A word for it.
+    pub fn key(&self) -> String {
         let DirId { inode, birth_time } = self.id;
         match birth_time {
             Some(born) => format!("{inode:x}-{born:x}"),

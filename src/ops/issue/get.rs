@@ -32,22 +32,33 @@ pub fn get(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
 pub fn peek(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
     let store = ctx.store()?;
     let loaded = load(store, find(store, text)?)?;
-    view(ctx, store, loaded.issue, loaded.notices)
+    view_by(ctx, store, loaded.issue, loaded.notices, approval::shown)
 }
 
-/// An issue with its desk and what is known of its verify command.
+/// An issue with its desk and what is known of its verify command, which is remembered as shown.
 pub(super) fn view(
+    ctx: &Context<'_>,
+    store: &Store,
+    issue: Issue,
+    notices: Vec<String>,
+) -> Result<IssueView> {
+    view_by(ctx, store, issue, notices, approval::show)
+}
+
+/// The same; `name` says what `--allow` takes for the command.
+fn view_by(
     ctx: &Context<'_>,
     store: &Store,
     mut issue: Issue,
     notices: Vec<String>,
+    name: fn(&Store, &str) -> String,
 ) -> Result<IssueView> {
     let command = issue.verify_command.as_deref();
     let verify_approved = match command {
         Some(command) => approval::is_approved(store, command)?,
         None => false,
     };
-    let verify_hash = command.map(approval::fingerprint);
+    let verify_hash = command.map(|command| name(store, command));
     // A record may come from elsewhere: it does not say what is known here.
     for ours in ["paths", "verify_hash", "verify_approved"] {
         issue.other.shift_remove(ours);

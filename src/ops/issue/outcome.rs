@@ -23,7 +23,8 @@ pub struct IssueOnDesk {
     pub issue: Issue,
     /// Its desk.
     pub paths: DeskPaths,
-    /// The first 12 hex digits of the verify command's sha256, which `--allow` takes; null: no command.
+    /// What `--allow` takes: the first 12 hex digits of the verify command's sha256, all of them where these alone could be taken for
+    /// another command's; null: no command.
     pub verify_hash: Option<String>,
     /// Whether the verify command may run on this machine.
     pub verify_approved: bool,

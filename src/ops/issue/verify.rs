@@ -170,9 +170,11 @@ fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Resul
             Error::new(Code::Usage, message).hint(format!("tw issue verify {id} -- COMMAND"))
         );
     };
-    if request.allow == Some(approval::fingerprint(command)) {
-        approval::approve(store, command)?;
-    } else {
+    let is_allowed = match &request.allow {
+        Some(word) => approval::allow(store, id, command, word)?,
+        None => false,
+    };
+    if !is_allowed {
         approval::check_of_issue(store, id, command)?;
     }
     Ok(command.clone())
