@@ -246,3 +246,43 @@ fn a_path_that_is_no_text_is_as_good_as_any() {
     assert!(!tw(&["doctor"]).contains("removed by hand"));
     tw(&["try", "-n", "1", "--", "true"]);
 }
+
+#[test]
+fn a_copy_of_a_closed_working_tree_is_closed_as_well() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    let bits = |path: &Path| path.symlink_metadata().unwrap().mode() & 0o777;
+    let beside = sandbox.root().join("repo.tw");
+    sandbox.chmod(".", 0o700);
+    let first = sandbox.json(["open", &id])["dir"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(bits(&beside), 0o700);
+    assert_eq!(bits(Path::new(&first)), 0o700);
+    // One that others may enter is there already.
+    sandbox.chmod("../repo.tw", 0o755);
+    let second = sandbox.root().join("second");
+    sandbox.json(["open", &id, "../second"]);
+    assert_eq!(bits(&second), 0o700);
+    sandbox.chmod(".", 0o755);
+    let third = sandbox.root().join("third");
+    sandbox.json(["open", &id, "../third"]);
+    assert_eq!(bits(&third), 0o755 & bits(&sandbox.repo()));
+}
+
+#[test]
+fn nothing_is_laid_out_in_a_directory_of_somebody_else() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    if !crate::provided::is_root() {
+        skipped("root", "an ordinary user gives nothing away");
+        return;
+    }
+    let beside = sandbox.root().join("repo.tw");
+    std::fs::create_dir(&beside).unwrap();
+    std::os::unix::fs::chown(&beside, Some(65534), None).unwrap();
+    let (error, _) = sandbox.json_error(["open", &id]);
+    assert_eq!(error["code"], "UNSAFE_WORKSPACE", "{error}");
+    sandbox.json(["open", &id, "../elsewhere"]);
+}

@@ -97,7 +97,7 @@ pub fn make<'a>(
     layout::check_room(stored, &place.existing)?;
     let present = Present::look(ctx)?;
     let opening = Opening::begin(ctx, &place.dir, &place.parents)?;
-    let dirs = place.make_dirs()?;
+    let dirs = place.make_dirs(ctx)?;
     let pinned =
         PinnedDir::open(&place.dir).context(|| format!("cannot open '{}'", place.dir.display()))?;
     if let Err(error) = add_worktree(ctx, &place.dir, stored) {

@@ -1,7 +1,11 @@
 //! Where a scratch may be, and the directories that lead there.
 
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
@@ -24,7 +28,7 @@ impl Place {
     /// Where a directory can be laid out.
     ///
     /// # Errors
-    /// `USAGE` for a place inside the workspace; `WOULD_OVERWRITE` when it is not empty.
+    /// `USAGE` for a place inside the workspace; `WOULD_OVERWRITE` when it is not empty; `UNSAFE_WORKSPACE` when it is somebody else's.
     pub fn find(ctx: &Context<'_>, wanted: &Path) -> Result<Self> {
         let wanted = normal(&ctx.cwd.join(wanted));
         if wanted.symlink_metadata().is_ok() {
@@ -38,6 +42,7 @@ impl Place {
             resolved.join(rest)
         };
         check_outside(ctx, &dir)?;
+        check_owner(ctx, &dir)?;
         let mut parents: Vec<PathBuf> = dir
             .ancestors()
             .skip(1)
@@ -52,13 +57,15 @@ impl Place {
         })
     }
 
-    /// Makes it, and what has to lead there. From then on nobody takes away what leads there for being empty.
+    /// Makes it, and what has to lead there, for nobody but those who may enter the working tree, too. From then on nobody takes away what leads there for being empty.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn make_dirs(&self) -> Result<MadeDirs> {
+    pub fn make_dirs(&self, ctx: &Context<'_>) -> Result<MadeDirs> {
+        let root = ctx.repo.worktree_root();
+        let bits = RootBits::of(root).context(|| format!("cannot look at '{}'", root.display()))?;
         let mut made = MadeDirs(Vec::new());
-        made.make(&self.dir)
+        made.make(&self.dir, &bits)
             .context(|| format!("cannot create '{}'", self.dir.display()))?;
         Ok(made)
     }
@@ -83,6 +90,69 @@ fn nearest(wanted: &Path) -> Result<(&Path, PathBuf)> {
     }
 }
 
+/// Who may enter a working tree, as its root has it: a copy of what is in it lets in nobody else.
+struct RootBits {
+    bits: u32,
+    group: u32,
+}
+
+impl RootBits {
+    fn of(root: &Path) -> std::io::Result<Self> {
+        let meta = root.metadata()?;
+        // With an access control list these bits are its mask, and not the group's.
+        let list = rustix::fs::getxattr(root, "system.posix_acl_access", &mut [0u8; 0][..]);
+        let of_group = if list.is_ok() { 0 } else { 0o070 };
+        Ok(Self {
+            bits: meta.mode() & (0o707 | of_group) | 0o700,
+            group: meta.gid(),
+        })
+    }
+
+    /// Makes a directory.
+    fn make(&self, dir: &Path) -> std::io::Result<()> {
+        create::new_dir(dir, self.bits)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = match rustix::fs::open(dir, flags, Mode::empty()) {
+            // Others take away what is empty; whoever makes something in it finds out.
+            Err(Errno::NOENT) => return Ok(()),
+            other => other?,
+        };
+        let stat = rustix::fs::fstat(&fd)?;
+        // Another group gets what everybody has.
+        let most = 0o707 | (self.bits & 0o007) << 3;
+        if stat.st_gid != self.group && self.bits & !most != 0 {
+            rustix::fs::fchmod(&fd, Mode::from_raw_mode(stat.st_mode & (0o7000 | most)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses to lay anything out in the directory beside the working tree when it is somebody else's, who could read and replace it.
+///
+/// # Errors
+/// `UNSAFE_WORKSPACE`.
+fn check_owner(ctx: &Context<'_>, dir: &Path) -> Result<()> {
+    let root = ctx.repo.worktree_root();
+    let Ok(beside) = beside(root) else {
+        return Ok(());
+    };
+    let Ok(resolved) = beside.canonicalize() else {
+        return Ok(());
+    };
+    if !dir.starts_with(&resolved) {
+        return Ok(());
+    }
+    let what = |path: &Path| format!("cannot look at '{}'", path.display());
+    let owner = resolved.metadata().context(|| what(&resolved))?.uid();
+    let of_root = root.metadata().context(|| what(root))?.uid();
+    if owner == rustix::process::geteuid().as_raw() || owner == of_root {
+        return Ok(());
+    }
+    let message = format!("'{}' belongs to another user", beside.display());
+    Err(Error::new(Code::UnsafeWorkspace, message)
+        .hint("name a directory of your own: tw open SNAPSHOT DIR, or set 'scratch_dir'"))
+}
+
 /// Directories that go again unless they are kept.
 #[must_use]
 pub struct MadeDirs(Vec<PathBuf>);
@@ -96,11 +166,11 @@ impl MadeDirs {
 
 impl MadeDirs {
     /// Makes one with those above it, as often as others take away an empty one on the way.
-    fn make(&mut self, dir: &Path) -> std::io::Result<()> {
+    fn make(&mut self, dir: &Path, bits: &RootBits) -> std::io::Result<()> {
         let mut turns = 0..TURNS;
         loop {
             let again = |turns: &mut std::ops::Range<u32>| turns.next().is_some();
-            match create::new_dir(dir, 0o777) {
+            match bits.make(dir) {
                 Ok(()) => {
                     self.0.push(dir.to_owned());
                     return Ok(());
@@ -110,7 +180,9 @@ impl MadeDirs {
                     // It went in between; a link that leads nowhere stays.
                     (ErrorKind::AlreadyExists, _)
                         if dir.symlink_metadata().is_err() && again(&mut turns) => {}
-                    (ErrorKind::NotFound, Some(above)) if again(&mut turns) => self.make(above)?,
+                    (ErrorKind::NotFound, Some(above)) if again(&mut turns) => {
+                        self.make(above, bits)?;
+                    }
                     _ => return Err(error),
                 },
             }
