@@ -9,7 +9,8 @@ use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::worktree::plan::Extras;
 
-/// The extras of a stored snapshot. Permission bits of one that this machine did not make are cut to the plain nine.
+/// The extras of a stored snapshot. Permission bits of one that this machine did not make are cut to the plain nine, and of these
+/// to what is usual ([`Extras::permissions`]).
 pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     let lists = store.lists(stored)?;
     let foreign = store.is_foreign(stored)? || !store.is_made_here(stored.commit)?;
@@ -42,6 +43,7 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
         absent: lists.absent.into_iter().collect(),
         access,
         foreign,
+        replaced: None,
     })
 }
 
@@ -58,5 +60,6 @@ pub fn captured_extras(ctx: &Context<'_>, capture: &Capture<'_>) -> Result<Extra
         absent: lists.absent.into_iter().collect(),
         access: capture.access(ctx)?.clone(),
         foreign: false,
+        replaced: None,
     })
 }
