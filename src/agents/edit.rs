@@ -9,6 +9,8 @@
 //! inner blanks behind it. A member that would be anybody's has two blanks before its value, and in TOML a line that would leave
 //! no room for ours stands aside as a comment.
 
+use serde_json::Value;
+
 mod block;
 mod json;
 mod jsonc;
@@ -25,6 +27,35 @@ pub fn is_our_hook(command: &str) -> bool {
     let is_of_words = |ch: char| ch.is_ascii_alphanumeric() || matches!(ch, '-' | '_' | ' ');
     let words = command.strip_prefix("tw hook ");
     words.is_some_and(|words| words.chars().all(is_of_words))
+}
+
+/// The commands of hooks in settings that name `tw hook` and are not ours: somebody changed one, or wrote another.
+pub fn changed_hooks(text: &str) -> Vec<String> {
+    let json = || Document::parse(text).map(|document| document.whole());
+    let toml = || serde_json::to_value(text.parse::<::toml::Table>().ok()?).ok();
+    let mut found = Vec::new();
+    let mut pending: Vec<Value> = json().or_else(toml).into_iter().collect();
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Array(list) => pending.extend(list),
+            Value::Object(map) => {
+                for (key, value) in map {
+                    match value {
+                        Value::String(command) if matches!(key.as_str(), "command" | "bash") => {
+                            if command.contains("tw hook ") && !is_our_hook(&command) {
+                                found.push(command);
+                            }
+                        }
+                        other => pending.push(other),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
 }
 
 pub use toml::{has_inline_entries, has_other_server, put_toml, take_toml};

@@ -70,6 +70,17 @@ impl Document {
             .unwrap_or_default()
     }
 
+    /// All of it; null for nothing but blanks.
+    pub fn whole(&self) -> Value {
+        let root = self.root.as_ref();
+        root.map_or(Value::Null, |root| self.value(root))
+    }
+
+    /// The value at a path of keys; None when there is none.
+    pub fn get(&self, path: &[&str]) -> Option<Value> {
+        self.at(path).map(|node| self.value(node))
+    }
+
     /// The keys of the object at the top, in order.
     pub fn keys(&self) -> Vec<&str> {
         let root = self.root.as_ref().and_then(items);

@@ -32,14 +32,16 @@ fn is_hook(table: &dyn TableLike) -> bool {
     is_text(table.get("command"), is_our_hook)
 }
 
-/// Whether another program's server has our name.
+/// Whether another program's server has our name, or one of ours with surroundings that may make another program of it.
 pub fn has_other_server(text: &str) -> bool {
     let Ok(document) = Document::parse(text) else {
         return false;
     };
     let servers = document.get(SERVERS).and_then(Item::as_table_like);
     let server = servers.and_then(|servers| servers.get(NAME));
-    server.is_some_and(|server| !server.as_table_like().is_some_and(is_server))
+    let is_plain = |table: &dyn TableLike| !table.contains_key("env") && !table.contains_key("cwd");
+    let is_ours = |table: &dyn TableLike| is_server(table) && is_plain(table);
+    server.is_some_and(|server| !server.as_table_like().is_some_and(is_ours))
 }
 
 /// The text with the entries of `body` in it, once; None when it is not valid TOML.

@@ -7,6 +7,7 @@ use crate::agents::edit::{
     self, Document, Found, NO_FILE, put_entry, put_marked_member, put_member, take_entry,
     take_marked_member, take_member,
 };
+use crate::text::command_line;
 
 /// A byte order mark: some editors put one first. It stays where it is, and is no part of the settings.
 const MARK: char = '\u{feff}';
@@ -60,6 +61,43 @@ fn is_server(value: &Value) -> bool {
         other => other.clone(),
     };
     whole == "tw" && value.to_string().contains("\"mcp\"")
+}
+
+/// Whether a server that runs `tw mcp` runs it as ours does: nothing of its surroundings can make another program of that.
+fn is_plain_server(value: &Value) -> bool {
+    let sets = |key: &str| value.get(key).is_some_and(|set| !set.is_null());
+    !["env", "environment", "cwd"].into_iter().any(sets)
+}
+
+/// What a server of our name that is not ours runs, as far as that can be told.
+pub fn other_server(text: &str, pieces: &[Piece]) -> Option<String> {
+    let text = text.strip_prefix(MARK).unwrap_or(text);
+    let found = pieces.iter().find_map(|piece| match piece {
+        Piece::Server { key, .. } => Document::parse(text)?.get(&[key, "tw"]),
+        Piece::Block(_) => {
+            let table: toml::Table = text.parse().ok()?;
+            serde_json::to_value(table.get("mcp_servers")?.get("tw")?).ok()
+        }
+        _ => None,
+    })?;
+    let words = |value: &Value| match value {
+        Value::String(word) => vec![word.clone()],
+        Value::Array(words) => {
+            let words = words.iter().filter_map(Value::as_str);
+            words.map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    };
+    let line = command_line(&[words(&found["command"]), words(&found["args"])].concat());
+    let set = ["env", "environment", "cwd"]
+        .into_iter()
+        .filter_map(|key| Some(format!("{key} {}", found.get(key)?)));
+    Some(
+        std::iter::once(line)
+            .chain(set)
+            .collect::<Vec<_>>()
+            .join(", "),
+    )
 }
 
 fn is_toml(text: &str) -> bool {
@@ -148,7 +186,9 @@ fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
             let text = take_entry(text, &path, Some("hooks"), &is_any_hook);
             text.and_then(|text| put_entry(&text, &path, entry, &is_any_hook))
         }
-        Piece::Server { key, entry } => match document.member(&[key, "tw"], &is_server) {
+        Piece::Server { key, entry } => match document.member(&[key, "tw"], &|value| {
+            is_server(value) && is_plain_server(value)
+        }) {
             Found::Ours => Some(text.to_owned()),
             Found::Other => return Err(Refusal::OtherServer),
             Found::Absent => put_member(text, &[key, "tw"], entry),

@@ -6,10 +6,10 @@ use super::files::{Change, carry_out};
 use super::outcome::{AgentFile, AgentFiles, Became, Installed, LeftFile};
 use super::{Install, RequestedAgent, Way};
 use crate::agents::by_name;
-use crate::agents::edit::NO_FILE;
+use crate::agents::edit::{NO_FILE, changed_hooks};
 use crate::agents::install::{
-    Piece, Refusal, Scope, Setup, Steps, Target, has_hooks_of, installable, put, setup,
-    stale_hooks, take,
+    Piece, Refusal, Scope, Setup, Steps, Target, has_hooks_of, installable, other_server, put,
+    setup, stale_hooks, take,
 };
 use crate::agents::places::Places;
 use crate::env::Env;
@@ -110,6 +110,7 @@ impl<'a> Installer<'a> {
         for &scope in self.request.whose.scopes() {
             for (agent, one) in wanted.iter().enumerate() {
                 let setup = self.setup(&one.name, scope, self.steps)?;
+                let mut is_strange = false;
                 let told = self.setup(&one.name, scope, Steps::Reported)?;
                 for target in setup.targets {
                     if target.shared && self.is_needed(&target, &wanted, scope)? {
@@ -117,6 +118,9 @@ impl<'a> Installer<'a> {
                     }
                     let stale = stale_hooks(&target, &told);
                     let path = self.plan(&target, scope, &stale, &mut planned, done);
+                    // Whoever asks whether to trust a project asks about these, too.
+                    is_strange |=
+                        path.is_none() || self.names_others(&target, path.as_ref(), &planned, done);
                     named.push(Named {
                         agent,
                         scope: self.scope_of(&target, scope),
@@ -125,6 +129,7 @@ impl<'a> Installer<'a> {
                     });
                 }
                 let notices = setup.notices.into_iter();
+                let notices = notices.filter(|notice| !(is_strange && notice.contains("trust")));
                 for notice in notices.filter(|_| self.request.way == Way::In) {
                     if !done.notices.contains(&notice) {
                         done.notices.push(notice);
@@ -146,6 +151,25 @@ impl<'a> Installer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Names what else in a file calls itself ours, and says whether there is any.
+    fn names_others(
+        &self,
+        target: &Target,
+        path: Option<&PathBuf>,
+        planned: &[Planned],
+        done: &mut Installed,
+    ) -> bool {
+        let file = planned.iter().find(|file| path == Some(&file.path));
+        let others = file.map_or_else(Vec::new, |file| changed_hooks(&file.new));
+        if self.request.way == Way::In {
+            let path = target.path.display();
+            done.notices.extend(others.iter().map(|command| {
+                format!("'{path}' has a command with 'tw hook' that is not tw's own: {command}")
+            }));
+        }
+        !others.is_empty()
     }
 
     /// Whose settings a file has: an agent without any of a project's has its user's in a project, too.
@@ -274,7 +298,11 @@ impl<'a> Installer<'a> {
         match edited {
             Ok(new) => file.new = new,
             Err(refusal) => {
-                done.leave(refused(&path, refusal.as_str()));
+                let why = refusal.as_str();
+                let runs = other_server(&file.new, &target.pieces);
+                let runs = runs.filter(|_| refusal == Refusal::OtherServer);
+                let why = runs.map_or(why.to_owned(), |runs| format!("{why} ({runs})"));
+                done.leave(refused(&path, &why));
                 // What another agent has there stays planned.
                 if known.is_none() {
                     planned.truncate(at);
