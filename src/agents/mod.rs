@@ -102,7 +102,8 @@ pub trait Agent: Sync {
         None
     }
 
-    /// The command that resumes a session, to be run in the session's directory.
+    /// The command that resumes a session, to be run in the session's directory. The caller has looked whether the id is one
+    /// ([`is_argument`]).
     fn resume_command(&self, _session_id: &str) -> Option<Vec<String>> {
         None
     }
@@ -256,6 +257,11 @@ pub static AGENTS: &[&dyn Agent] = &[
 /// The agent with this name.
 pub fn by_name(name: &str) -> Option<&'static dyn Agent> {
     AGENTS.iter().copied().find(|agent| agent.name() == name)
+}
+
+/// Whether an id can be handed to an agent as an argument: whoever tells of a session chooses its id, and must not choose options.
+pub fn is_argument(session_id: &str) -> bool {
+    !session_id.is_empty() && !session_id.starts_with('-')
 }
 
 /// The agent whose format `path` has, by its first records.

@@ -14,7 +14,7 @@ use super::sessions::{SessionView, Talk, children, find, view};
 use super::sharing::sessions::{SharedSession, of_others};
 use crate::agents::places::Places;
 use crate::agents::transcript::{Detail, Transcript};
-use crate::agents::{Agent, by_name};
+use crate::agents::{Agent, by_name, is_argument};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::is_there;
 use crate::git::path::RepoPath;
@@ -257,6 +257,9 @@ fn goes_on_as(ctx: &Context<'_>, mut record: SessionRecord) -> Result<SessionRec
 fn resume_command(store: &Store, record: &SessionRecord) -> Option<Vec<String>> {
     let agent = by_name(record.agent.as_deref()?)?;
     let id = &record.session_id;
+    if !is_argument(id) {
+        return None;
+    }
     let waiting = record.forked_from.as_ref().and_then(|origin| {
         agent.export_command(id)?;
         let notes = checkpoint::read(store, &origin.session_id).ok()?;

@@ -397,3 +397,28 @@ fn a_title_from_the_transcript_is_redacted() {
             .contains("q7gzk")
     );
 }
+
+#[test]
+fn an_id_is_quoted_for_the_shell_and_is_never_an_option() {
+    let sandbox = Sandbox::new();
+    let tell = |id: &str| {
+        let payload = json!({
+            "session_id": id, "hook_event_name": "UserPromptSubmit", "prompt": "p",
+            "cwd": sandbox.repo(),
+        });
+        let mut command = sandbox.tw_command();
+        let command = command.args(["hook", "claude", "user-prompt-submit"]);
+        command.write_stdin(payload.to_string()).assert().success();
+    };
+    tell("x;touch planted");
+    let shown = sandbox.ok(["session", "show", "x;touch planted"]);
+    assert!(
+        shown.contains("claude --resume 'x;touch planted'"),
+        "{shown}"
+    );
+    tell("--dangerously-skip-permissions");
+    let shown = sandbox.json(["session", "show", "--", "--dangerously-skip-permissions"]);
+    assert_eq!(shown["resume_command"], Value::Null, "{shown}");
+    let words = ["session", "resume", "--", "--dangerously-skip-permissions"];
+    assert_eq!(sandbox.json_error(words).0["code"], "USAGE");
+}

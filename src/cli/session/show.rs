@@ -5,6 +5,7 @@ use crate::cli::human::text;
 use crate::cli::human::time;
 use crate::cli::prelude::*;
 use crate::ops::session::{self, Shown, Touched};
+use crate::text::command_line;
 
 /// Show what is recorded of a session
 ///
@@ -95,7 +96,7 @@ impl Human for Shown {
             "resume",
             self.resume_command
                 .as_ref()
-                .map(|words| words.join(" "))
+                .map(|words| command_line(words))
                 .as_deref(),
         );
     }

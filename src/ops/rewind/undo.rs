@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{sessions, talk};
-use crate::agents::by_name;
+use crate::agents::{by_name, is_argument};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::checkpoints::resolve_session;
@@ -79,7 +79,9 @@ pub fn undo(ctx: &Context<'_>, request: &Undo) -> Result<Undone> {
     };
     Ok(Undone {
         session_id: rewind.session_id.clone(),
-        resume_command: agent.and_then(|agent| agent.resume_command(&rewind.session_id)),
+        resume_command: agent
+            .filter(|_| is_argument(&rewind.session_id))
+            .and_then(|agent| agent.resume_command(&rewind.session_id)),
         rewind,
         code,
         notices,
