@@ -67,6 +67,7 @@ pub(super) static PROGRAMS: &[Program] = &[
     program("sqlcmd", &["-P"], Takes::Both, ""),
     program("mosquitto_", &["-P"], Takes::Next, ""),
     program("unzip", &["-P"], Takes::Both, ""),
+    program("zip", &["-P"], Takes::Both, ""),
     program("7z", &["-p"], Takes::Same, ""),
     program("openssl", &["-k", "-K"], Takes::Next, ""),
     program(
@@ -206,6 +207,7 @@ mod tests {
             "curl -s --user=bob:Hq7vTz2mPx9 https://h",
             "curl -ubob:Hq7vTz2mPx9 https://h",
             "7z x -pHq7vTz2mPx9 a.7z",
+            "zip -r -P Hq7vTz2mPx9 a.zip dir",
             "/usr/bin/ldapsearch -x -w Hq7vTz2mPx9",
         ] {
             assert_eq!(found(line), Some("Hq7vTz2mPx9"), "{line}");
@@ -225,6 +227,8 @@ mod tests {
             "my-redis-cli -a Hq7vTz2mPx9",
             "redis-cli ping; tool -a Hq7vTz2mPx9",
             "mongo is a database",
+            "gzip -P Hq7vTz2mPx9",
+            "tar xf a.zip -P Hq7vTz2mPx9",
             "mysql -pYOUR_PASSWORD",
         ] {
             assert_eq!(found(line), None, "{line}");
