@@ -233,7 +233,7 @@ impl Config {
         }
         let is_url = |key: &str| {
             let name = key.strip_prefix("remote.");
-            name.is_some_and(|name| name.ends_with(".url"))
+            name.and_then(|name| name.strip_suffix(".url")).is_some()
         };
         let urls = entries().filter(|entry| is_url(&entry.key));
         let known = Known {
@@ -301,7 +301,10 @@ impl Config {
         let path = without_optional(value);
         let is_optional = path.len() < value.len();
         let full = dir.join(expand(path, self.home.as_deref()));
-        (!path.is_empty() && !(is_optional && is_missing(&full))).then_some(full)
+        if path.is_empty() || (is_optional && is_missing(&full)) {
+            return None;
+        }
+        Some(full)
     }
 
     fn add_command(&mut self, sources: &Sources) {
