@@ -642,7 +642,7 @@ fn a_turn_that_a_trip_cut_is_refused_and_stays() {
     }
     before.assert_same(&sandbox.state());
     turn(&talk, "goes on", |sandbox| {
-        sandbox.write("after.txt", "1\n")
+        sandbox.write("after.txt", "1\n");
     });
     let reverted = revert(&sandbox, &["--session", &talk.id]);
     assert_eq!(list(&reverted["changes"]["removed"]), ["after.txt"]);
