@@ -9,8 +9,7 @@ use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::worktree::plan::Extras;
 
-/// The extras of a stored snapshot. Permission bits of one that this machine did not make are cut to the plain nine, and of these
-/// to what is usual ([`Extras::permissions`]).
+/// The extras of a stored snapshot. Permission bits of one that this machine did not make are cut to the plain nine.
 pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     let lists = store.lists(stored)?;
     let foreign = store.is_foreign(stored)? || !store.is_made_here(stored.commit)?;
@@ -43,7 +42,6 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
         absent: lists.absent.into_iter().collect(),
         access,
         foreign,
-        replaced: None,
     })
 }
 
@@ -60,6 +58,5 @@ pub fn captured_extras(ctx: &Context<'_>, capture: &Capture<'_>) -> Result<Extra
         absent: lists.absent.into_iter().collect(),
         access: capture.access(ctx)?.clone(),
         foreign: false,
-        replaced: None,
     })
 }

@@ -132,12 +132,11 @@ fn towards(
         Ok(leaves.map(|(path, _)| path).collect())
     };
     let before = captured_extras(ctx, capture)?;
-    let in_place = aim.extras.foreign.then(|| aim.extras.in_place_of(&before));
     let mut plan = plan(&Planning {
         changes: &changes,
         manifest: &capture.manifest,
         before: &before,
-        after: in_place.as_ref().unwrap_or(&aim.extras),
+        after: &aim.extras,
         after_node: &after_node,
         leaves: &leaves,
         left_out: &left_out,
