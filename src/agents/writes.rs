@@ -314,7 +314,8 @@ fn patch(text: &str) -> Vec<(PathBuf, How)> {
     let mut path: Option<PathBuf> = None;
     let mut part = Part::default();
     for line in text.lines() {
-        if line.starts_with("***") || line.starts_with("@@") {
+        let is_heading = line.starts_with("***") || line.starts_with("@@");
+        if is_heading {
             let done = std::mem::take(&mut part);
             if let Some(path) = path.clone().filter(|_| done != Part::default()) {
                 files.push((path, How::Part(done)));
@@ -329,7 +330,7 @@ fn patch(text: &str) -> Vec<(PathBuf, How)> {
             // At least it is named.
             files.push((next.clone(), How::Unknown));
             path = Some(next);
-        } else if line.starts_with("***") || line.starts_with("@@") {
+        } else if is_heading {
         } else if let Some(added) = line.strip_prefix('+') {
             part.new.lines.push((added.to_owned(), true));
         } else if let Some(removed) = line.strip_prefix('-') {

@@ -39,23 +39,22 @@ fn short(command: &str) -> String {
 /// What `--allow` takes for a command that is shown now: the first 12 hex digits of its sha256; all of them where another command with
 /// these was shown here, or where nobody can remember that this one was.
 pub fn show(store: &Store, command: &str) -> String {
-    if matches!(was_another_shown(store, command), Ok(false))
-        && add(store, &format!("{SHOWN_LINE}{}", digest(command))).is_ok()
-    {
-        short(command)
-    } else {
-        digest(command)
-    }
+    name(store, command, |line| add(store, line).is_ok())
 }
 
 /// As [`show`], for those who may write nothing: 12 digits only of a command that was shown before.
 pub fn shown(store: &Store, command: &str) -> String {
-    let line = format!("{SHOWN_LINE}{}", digest(command));
-    let was_shown = read(store).is_ok_and(|text| text.lines().any(|known| known == line));
-    if was_shown && matches!(was_another_shown(store, command), Ok(false)) {
+    let is_known = |line: &str| read(store).is_ok_and(|text| text.lines().any(|one| one == line));
+    name(store, command, is_known)
+}
+
+fn name(store: &Store, command: &str, remembers: impl Fn(&str) -> bool) -> String {
+    let whole = digest(command);
+    let is_alone = matches!(was_another_shown(store, command), Ok(false));
+    if is_alone && remembers(&format!("{SHOWN_LINE}{whole}")) {
         short(command)
     } else {
-        digest(command)
+        whole
     }
 }
 

@@ -1,6 +1,5 @@
 //! What git has in some versions only: settings, formats, variables.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -114,11 +113,10 @@ fn the_hint_of_a_refusal_fits_what_is_refused() {
 fn doctor_says_that_git_is_too_old_for_the_repository() {
     let sandbox = Sandbox::new();
     let bin = sandbox.root().join("bin");
-    std::fs::create_dir(&bin).unwrap();
     let old = "#!/bin/sh\ncase \"$*\" in *--version) echo git version 2.25.1;;\n\
                *) echo 'fatal: unknown repository extensions found:' >&2; exit 128;; esac\n";
-    std::fs::write(bin.join("git"), old).unwrap();
-    std::fs::set_permissions(bin.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+    sandbox.write(bin.join("git"), old);
+    sandbox.chmod(bin.join("git"), 0o755);
     let mut command = sandbox.tw_command();
     let output = command
         .env("PATH", &bin)

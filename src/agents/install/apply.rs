@@ -63,10 +63,13 @@ fn is_server(value: &Value) -> bool {
     whole == "tw" && value.to_string().contains("\"mcp\"")
 }
 
-/// Whether a server that runs `tw mcp` runs it as ours does: nothing of its surroundings can make another program of that.
+/// What agents call the variables and the directory that a server is started with.
+const SURROUNDINGS: [&str; 3] = ["env", "environment", "cwd"];
+
+/// Whether a server is ours: it runs `tw mcp`, and nothing of its surroundings can make another program of that.
 fn is_plain_server(value: &Value) -> bool {
     let sets = |key: &str| value.get(key).is_some_and(|set| !set.is_null());
-    !["env", "environment", "cwd"].into_iter().any(sets)
+    is_server(value) && !SURROUNDINGS.into_iter().any(sets)
 }
 
 /// What a server of our name that is not ours runs, as far as that can be told.
@@ -89,15 +92,10 @@ pub fn other_server(text: &str, pieces: &[Piece]) -> Option<String> {
         _ => Vec::new(),
     };
     let line = command_line(&[words(&found["command"]), words(&found["args"])].concat());
-    let set = ["env", "environment", "cwd"]
-        .into_iter()
-        .filter_map(|key| Some(format!("{key} {}", found.get(key)?)));
-    Some(
-        std::iter::once(line)
-            .chain(set)
-            .collect::<Vec<_>>()
-            .join(", "),
-    )
+    let set = SURROUNDINGS.into_iter();
+    let set = set.filter_map(|key| Some(format!("{key} {}", found.get(key)?)));
+    let said: Vec<String> = std::iter::once(line).chain(set).collect();
+    Some(said.join(", "))
 }
 
 fn is_toml(text: &str) -> bool {
@@ -186,9 +184,7 @@ fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
             let text = take_entry(text, &path, Some("hooks"), &is_any_hook);
             text.and_then(|text| put_entry(&text, &path, entry, &is_any_hook))
         }
-        Piece::Server { key, entry } => match document.member(&[key, "tw"], &|value| {
-            is_server(value) && is_plain_server(value)
-        }) {
+        Piece::Server { key, entry } => match document.member(&[key, "tw"], &is_plain_server) {
             Found::Ours => Some(text.to_owned()),
             Found::Other => return Err(Refusal::OtherServer),
             Found::Absent => put_member(text, &[key, "tw"], entry),

@@ -48,7 +48,7 @@ pub struct Named<'a> {
     ctx: &'a Context<'a>,
     store: &'a Store,
     conversations: RefCell<HashMap<String, Option<Rc<Transcript>>>>,
-    writes: RefCell<HashMap<Name, Rc<Option<TurnWrites>>>>,
+    writes: RefCell<HashMap<Name, Option<Rc<TurnWrites>>>>,
     lines: RefCell<HashMap<Key, Rc<Lines>>>,
     models: RefCell<HashMap<Name, Option<String>>>,
 }
@@ -85,11 +85,7 @@ impl<'a> Named<'a> {
 
     /// Whether the turn may have written what no tool of it names: a shell ran, or its conversation is not there.
     pub fn has_untold(&self, turn: &Turn) -> bool {
-        let writes = self.writes(turn);
-        writes
-            .as_ref()
-            .as_ref()
-            .is_none_or(|writes| writes.has_untold)
+        self.writes(turn).is_none_or(|writes| writes.has_untold)
     }
 
     /// The model that answered in this turn, where the agent records it.
@@ -108,9 +104,11 @@ impl<'a> Named<'a> {
             Node::Made(commit) | Node::End(commit) => commit,
         };
         let writes = self.writes(turn);
-        let writes = writes.as_ref().as_ref();
         let mut lines = Lines::default();
-        let Some(calls) = writes.and_then(|writes| writes.files.get(&spot.path)) else {
+        let Some(calls) = writes
+            .as_ref()
+            .and_then(|writes| writes.files.get(&spot.path))
+        else {
             return lines;
         };
         let Some(text) = content(self.store, commit, &spot.path).ok().flatten() else {
@@ -124,20 +122,17 @@ impl<'a> Named<'a> {
         lines
     }
 
-    fn writes(&self, turn: &Turn) -> Rc<Option<TurnWrites>> {
-        let known = self.writes.borrow().get(&name(turn)).cloned();
-        known.unwrap_or_else(|| {
-            let writes = self.conversation(turn).and_then(|transcript| {
-                let messages = self.messages(turn, &transcript)?;
-                let root = self.ctx.repo.worktree_root();
-                Some(TurnWrites::of(root, transcript.cwd.as_deref(), messages))
-            });
-            let writes = Rc::new(writes);
-            self.writes
-                .borrow_mut()
-                .insert(name(turn), Rc::clone(&writes));
-            writes
-        })
+    /// What the tools of this turn wrote; None without its conversation.
+    fn writes(&self, turn: &Turn) -> Option<Rc<TurnWrites>> {
+        let read = || {
+            let transcript = self.conversation(turn)?;
+            let messages = self.messages(turn, &transcript)?;
+            let root = self.ctx.repo.worktree_root();
+            let writes = TurnWrites::of(root, transcript.cwd.as_deref(), messages);
+            Some(Rc::new(writes))
+        };
+        let mut known = self.writes.borrow_mut();
+        known.entry(name(turn)).or_insert_with(read).clone()
     }
 
     fn conversation(&self, turn: &Turn) -> Option<Rc<Transcript>> {
