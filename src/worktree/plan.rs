@@ -120,18 +120,41 @@ pub struct Extras {
     pub access: AccessList,
     /// Somebody else made this side: it gives nobody more than he had.
     pub foreign: bool,
+    /// It came from another repository (`tw pull`): its bits open nothing wider than is usual here.
+    pub is_pulled: bool,
+    /// What it takes the place of.
+    pub replaced: Option<Box<Extras>>,
 }
 
+/// What files, executables and directories are to group and others that nobody here has opened wider.
+const USUAL: [u32; 3] = [0o644, 0o755, 0o755];
+
 impl Extras {
-    /// The permission bits of a file with this git mode.
+    /// This side in the place of another one, whose bits it may have although it was pulled.
+    #[must_use]
+    pub fn in_place_of(&self, replaced: &Self) -> Self {
+        Self {
+            replaced: Some(Box::new(replaced.clone())),
+            ..self.clone()
+        }
+    }
+
+    /// The permission bits of a file with this git mode. Of a pulled side group and others get no more than is usual,
+    /// unless what is replaced gave it to them.
     pub fn permissions(&self, path: &[u8], git_mode: u32) -> u32 {
-        let [file, executable, directory] = self.defaults;
-        let usual = match git_mode {
+        let of_mode = |[file, executable, directory]: [u32; 3]| match git_mode {
             0o100_755 => executable,
             tree::DIR_MODE => directory,
             _ => file,
         };
-        self.modes.get(path).copied().unwrap_or(usual)
+        let recorded = self.modes.get(path).copied();
+        let recorded = recorded.unwrap_or_else(|| of_mode(self.defaults));
+        if !self.is_pulled {
+            return recorded;
+        }
+        let replaced = self.replaced.as_ref();
+        let had = replaced.map_or(0, |side| side.permissions(path, git_mode));
+        recorded & (0o7700 | of_mode(USUAL) | had)
     }
 
     /// Whether an empty directory is at a path or beneath it, so that a directory is there although the tree may not have it.

@@ -1,6 +1,8 @@
 //! What the model found: each test is one defect, in as few steps as it takes.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::time::{Duration, SystemTime};
 
 use crate::sandbox::Sandbox;
 
@@ -36,6 +38,12 @@ fn an_ignored_file_in_the_way_of_a_tracked_directory_gives_way() {
 #[test]
 fn a_file_written_anew_with_the_same_bytes_is_clean_after_a_swap() {
     let sandbox = Sandbox::new();
+    // As new as its index, however long writing that one takes.
+    let soon = SystemTime::now() + Duration::from_mins(1);
+    sandbox.write("a.txt", "one\n");
+    let file = File::options().write(true).open(sandbox.path("a.txt"));
+    file.unwrap().set_modified(soon).unwrap();
+    sandbox.git(["add", "a.txt"]);
     sandbox.write("b.txt", "two\n");
     let past = snapshot(&sandbox);
     sandbox.remove("b.txt");
@@ -79,7 +87,7 @@ fn a_change_within_the_second_of_its_add_stays_visible_to_git() {
         sandbox.write("a.txt", format!("odd{version}\n"));
         let past = snapshot(&sandbox);
         // The index that the swap writes is of a later second than the file.
-        std::thread::sleep(std::time::Duration::from_millis(1001));
+        std::thread::sleep(Duration::from_millis(1001));
         sandbox.json(["travel", &past]);
         assert_eq!(stat_dirty(&sandbox), BTreeSet::from(["a.txt".to_owned()]));
         sandbox.json(["return"]);

@@ -9,10 +9,12 @@ use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::worktree::plan::Extras;
 
-/// The extras of a stored snapshot. Permission bits of one that this machine did not make are cut to the plain nine.
+/// The extras of a stored snapshot. Permission bits of one that this machine did not make are cut to the plain nine, and those of
+/// one that was pulled to what is usual ([`Extras::permissions`]).
 pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     let lists = store.lists(stored)?;
-    let foreign = store.is_foreign(stored)? || !store.is_made_here(stored.commit)?;
+    let is_pulled = store.is_foreign(stored)?;
+    let foreign = is_pulled || !store.is_made_here(stored.commit)?;
     // Somebody else's snapshot must not hand out setuid programs.
     let mask = if foreign { 0o777 } else { 0o7777 };
     let record = &stored.record;
@@ -22,7 +24,7 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
         store.access(stored)?
     };
     // Nobody looked at the access of its files on this machine: each keeps that of what it replaces.
-    access.inherits = store.is_foreign(stored)? || record.seeds_unproven.is_some();
+    access.inherits = is_pulled || record.seeds_unproven.is_some();
     let defaults =
         [0o100_644, 0o100_755, tree::DIR_MODE].map(|mode| record.default_permissions(mode));
     let [file, executable, directory] = defaults;
@@ -42,6 +44,8 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
         absent: lists.absent.into_iter().collect(),
         access,
         foreign,
+        is_pulled,
+        replaced: None,
     })
 }
 
@@ -58,5 +62,7 @@ pub fn captured_extras(ctx: &Context<'_>, capture: &Capture<'_>) -> Result<Extra
         absent: lists.absent.into_iter().collect(),
         access: capture.access(ctx)?.clone(),
         foreign: false,
+        is_pulled: false,
+        replaced: None,
     })
 }

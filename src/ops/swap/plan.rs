@@ -132,11 +132,15 @@ fn towards(
         Ok(leaves.map(|(path, _)| path).collect())
     };
     let before = captured_extras(ctx, capture)?;
+    let in_place = aim
+        .extras
+        .is_pulled
+        .then(|| aim.extras.in_place_of(&before));
     let mut plan = plan(&Planning {
         changes: &changes,
         manifest: &capture.manifest,
         before: &before,
-        after: &aim.extras,
+        after: in_place.as_ref().unwrap_or(&aim.extras),
         after_node: &after_node,
         leaves: &leaves,
         left_out: &left_out,

@@ -293,3 +293,39 @@ fn a_damaged_undo_log_is_an_error_and_not_a_guess() {
     std::fs::write(level, good).unwrap();
     sandbox.json(["undo"]);
 }
+
+#[test]
+fn bits_that_somebody_else_recorded_open_nothing_wider_than_usual() {
+    use std::os::unix::fs::MetadataExt;
+    let (sandbox, id) = eventful();
+    let model = Model::new(&sandbox, &id);
+    let mut json = model.json.clone();
+    json["repository_id"] = json!("0123456789abcdef0123456789abcdef");
+    json["default_modes"] = json!({"file": "0666", "executable": "0777", "directory": "0777"});
+    json["modes"] = json!({"a.txt": "0662"});
+    model.plant(&sandbox, &model.tree, &serde_json::to_vec(&json).unwrap());
+    sandbox.write("a.txt", "now\n");
+    sandbox.chmod("a.txt", 0o664);
+    let bits = |path: &std::path::Path| path.symlink_metadata().unwrap().mode() & 0o777;
+    let was = bits(&sandbox.path("a.txt"));
+    assert_eq!(was, 0o664);
+    let mut others: Vec<PathBuf> = Vec::new();
+    walk(&sandbox.repo(), &mut |path| {
+        let is_link = path.symlink_metadata().unwrap().is_symlink();
+        if !is_link && !path.starts_with(sandbox.path(".git")) && !path.ends_with("a.txt") {
+            others.push(path.to_owned());
+        }
+    });
+    sandbox.json(["restore", FORGED]);
+    // The group had it before.
+    assert_eq!(bits(&sandbox.path("a.txt")), 0o660);
+    for path in others.iter().filter(|path| path.exists()) {
+        assert_eq!(bits(path) & 0o022, 0, "{}", path.display());
+    }
+    let dir = sandbox.json(["open", FORGED])["dir"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let laid = std::path::Path::new(&dir).join("a.txt");
+    assert_eq!(bits(&laid) & 0o022, 0, "{}", laid.display());
+}
