@@ -12,12 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Timespec, Timestamps, UTIME_NOW,
-};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
 pub use self::listing::{entries, is_dir, is_there, tells_of_names, try_entries};
+pub use self::times::{set_times_at, touch_at};
+pub use self::writers::may_change_unseen;
 pub use super::regular::read_optional;
 use crate::env::fail_point;
 use crate::env::has_coarse_times;
@@ -26,6 +26,8 @@ use crate::git::process::Maker;
 use crate::work::{Work, count};
 
 mod listing;
+mod times;
+mod writers;
 
 /// Kernel time moves in ticks of up to 10 ms: what changes within one gets the same time.
 const TICK: i64 = 20_000_000;
@@ -311,19 +313,6 @@ pub fn stamp_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Option<S
     }
 }
 
-/// Makes a file as new as one that is written now.
-pub fn touch_at(dir: BorrowedFd<'_>, name: &[u8], flags: AtFlags) -> rustix::io::Result<()> {
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: UTIME_NOW,
-    };
-    let times = Timestamps {
-        last_access: now,
-        last_modification: now,
-    };
-    rustix::fs::utimensat(dir, OsStr::from_bytes(name), &times, flags)
-}
-
 /// `fstat`.
 pub fn stamp_of(fd: BorrowedFd<'_>) -> rustix::io::Result<Stamp> {
     Ok(Stamp::of(&rustix::fs::fstat(fd)?))
@@ -340,7 +329,11 @@ pub fn each_name(
     buffer.reserve(32 << 10);
     let mut names = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut());
     while let Some(entry) = names.next() {
-        let entry = entry?;
+        let entry = match entry {
+            // So a directory is read that was removed after it was opened.
+            Err(Errno::NOENT) => break,
+            other => other?,
+        };
         let name = entry.file_name().to_bytes();
         if name != b"." && name != b".." {
             see(name, entry.file_type());
@@ -365,10 +358,13 @@ pub enum Exchanged {
 
 /// Puts `temp` at `name` in the same directory. What was there is afterwards named `temp`, whatever type it had.
 /// Where the file system has no exchange, the old file is linked aside first, so that it is never without a name.
+///
+/// Who watches the directory is told of two moves in the order of the names: `name` goes first and comes back then, which is a change. The
+/// other way round it came and went.
 pub fn exchange(dir: BorrowedFd<'_>, temp: &[u8], name: &[u8]) -> rustix::io::Result<Exchanged> {
     let (temp_name, place) = (OsStr::from_bytes(temp), OsStr::from_bytes(name));
     loop {
-        match rustix::fs::renameat_with(dir, temp_name, dir, place, RenameFlags::EXCHANGE) {
+        match rustix::fs::renameat_with(dir, place, dir, temp_name, RenameFlags::EXCHANGE) {
             Ok(()) => return Ok(Exchanged::Swapped),
             Err(Errno::NOENT) => match rename_to_free(dir, temp, name) {
                 Ok(()) => return Ok(Exchanged::Placed),

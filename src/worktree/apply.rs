@@ -279,9 +279,14 @@ impl Apply<'_> {
         if stamp_at(dir.as_fd(), name)?.is_none() {
             return Ok(false);
         }
-        opened.with_write_access(self.root, dir_path, || {
+        let moved = opened.with_write_access(self.root, dir_path, || {
             rename_to_free(dir.as_fd(), name, &temp_name(self.tag, nth))
-        })?;
+        });
+        match moved {
+            // Somebody removed it since.
+            Err(Errno::NOENT) => return Ok(false),
+            other => other?,
+        }
         // Given a name of ours first, and removed only when its bytes are known: whoever saves under the old name meanwhile loses nothing.
         fail_point("apply-removing");
         Ok(true)
@@ -366,7 +371,8 @@ impl Apply<'_> {
         Ok(None)
     }
 
-    /// Whether nothing but permission bits differs: the file is the one that the backup saw, and has the access that was recorded.
+    /// Whether nothing but permission bits differs: the file is the one that the backup saw, has the access that was recorded, and no
+    /// other name, under which its bits would change as well.
     fn can_chmod_in_place(
         &self,
         entry: &PlanEntry,
@@ -377,7 +383,10 @@ impl Apply<'_> {
             return Ok(false);
         };
         let expected = (self.expected)(&entry.path);
-        let known = seen.is_file() && is_as_backed_up(expected, (dir, name), &mut Vec::new())?;
+        if !seen.is_file() || has_other_names(dir, name)? {
+            return Ok(false);
+        }
+        let known = is_as_backed_up(expected, (dir, name), &mut Vec::new())?;
         if known && let Some(access) = self.access.of(&entry.path) {
             let now = Access::at(dir, name)?.map(|(access, _)| access);
             if now.as_ref() != Some(&*access) {
@@ -386,6 +395,12 @@ impl Apply<'_> {
         }
         Ok(known)
     }
+}
+
+/// Whether a file has more than one name.
+fn has_other_names(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<bool> {
+    let found = rustix::fs::statat(dir, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(found.st_nlink > 1)
 }
 
 /// Whether what stands at a name is what the backup has there: by its bytes, whatever its stamp says. `buffer` is room to read in.

@@ -13,11 +13,11 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use super::manifest::{DirFlags, FileFlags, FileRec, Kind, Manifest, no_oid};
-use super::scan::{Ctime, is_racy_stamp};
+use super::scan::{Ctime, is_racy_stamp, time_of_change};
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::access::has_attributes;
-use crate::git::fs::{Root, Stamp, read_link_at, stamp_of};
+use crate::git::fs::{Root, Stamp, may_change_unseen, read_link_at, stamp_of};
 use crate::git::objects::{ObjectKind, PutError, is_blob, is_collision};
 use crate::git::path;
 use crate::git::threads;
@@ -269,6 +269,7 @@ impl Reader<'_> {
                 file.rewind()?;
             }
             let last = attempt >= TRIES;
+            let is_open = may_change_unseen(&file, time_of_change(self.how.ctime, &before));
             let oid = self.read_once(&mut file, full, &before, buffer, last);
             let oid = match oid {
                 Ok(oid) => oid,
@@ -285,7 +286,7 @@ impl Reader<'_> {
             let stable = before == after;
             if stable || last {
                 let taken = self.taken(rec, &after, oid, stable);
-                let flag = FileFlags::ATTRIBUTES.when(attributes);
+                let flag = FileFlags::ATTRIBUTES.when(attributes) | FileFlags::RACY.when(is_open);
                 return Ok(FileRec {
                     flags: taken.flags | flag,
                     ..taken

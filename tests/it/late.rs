@@ -154,3 +154,77 @@ fn a_file_where_a_directory_was_stays_and_keeps_no_recovery_from_its_end() {
         }
     }
 }
+
+/// What others do beside a return is theirs, and named, and keeps nobody in the past.
+#[test]
+fn what_others_do_while_a_return_puts_files_in_place_is_named() {
+    for is_removed in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.write("d/x", "x\n");
+        let past = snapshot(&sandbox);
+        sandbox.write("a.txt", "of the present\n");
+        sandbox.json(["travel", &past]);
+        let said = with_stop(&sandbox, &["return"], "apply-exchanged", || {
+            sandbox.remove("a.txt");
+            if !is_removed {
+                sandbox.write("a.txt", "somebody's\n");
+            }
+        });
+        assert_eq!(
+            (&said["ok"], &said["mode"]),
+            (&true.into(), &"present".into()),
+            "{said}"
+        );
+        assert_eq!(list(&said["changed_since"]), ["a.txt"], "{said}");
+        assert_eq!(sandbox.exists("a.txt"), !is_removed);
+        if !is_removed {
+            assert_eq!(sandbox.text("a.txt"), "somebody's\n");
+        }
+    }
+}
+
+#[test]
+fn what_comes_and_goes_beside_a_return_is_named() {
+    for path in ["d/x.tmp", "new/x.tmp"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("d/x", "x\n");
+        let past = snapshot(&sandbox);
+        sandbox.write("a.txt", "of the present\n");
+        sandbox.json(["travel", &past]);
+        let comes: &dyn Fn() = &|| sandbox.write(path, "half of it\n");
+        let goes: &dyn Fn() = &|| {
+            sandbox.remove(path);
+            if path.starts_with("new") {
+                sandbox.remove("new");
+            }
+        };
+        let stops = [("swap-applied", comes), ("swap-looked", goes)];
+        let said = with_stops(&sandbox, &["return"], &stops);
+        assert_eq!(said["mode"], "present", "{said}");
+        assert!(
+            list(&said["changed_since"]).contains(&path.to_owned()),
+            "{said}"
+        );
+        assert_eq!(sandbox.text("a.txt"), "of the present\n");
+    }
+}
+
+#[test]
+fn what_goes_before_it_is_removed_is_gone() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("goes", "first\n");
+    sandbox.write("goes.too", "second\n");
+    let said = with_stop(&sandbox, &["travel", &past], "apply-removing", || {
+        // The other one has a name of ours already.
+        let left = ["goes", "goes.too"].map(|name| (name, sandbox.exists(name)));
+        assert_eq!(left.iter().filter(|(_, is_there)| *is_there).count(), 1);
+        left.iter()
+            .filter(|(_, is_there)| *is_there)
+            .for_each(|(name, _)| sandbox.remove(name));
+    });
+    assert_eq!(said["ok"], true, "{said}");
+    assert!(!sandbox.exists("goes") && !sandbox.exists("goes.too"));
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("goes.too"), "second\n");
+}

@@ -13,7 +13,7 @@ use crate::sandbox::{Kind, Ran, Sandbox};
 use crate::state::State;
 
 /// Every fail point, in the order in which a swap passes them.
-pub const POINTS: [&str; 27] = [
+pub const POINTS: [&str; 28] = [
     "record-objects",
     "record-written",
     "refs-locked",
@@ -35,6 +35,7 @@ pub const POINTS: [&str; 27] = [
     "swap-index",
     "swap-head",
     "swap-operation",
+    "swap-looked",
     "swap-proved",
     "swap-state",
     "swap-unchanged",

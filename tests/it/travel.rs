@@ -784,6 +784,23 @@ fn hard_links_of_others_keep_their_bytes() {
 }
 
 #[test]
+fn hard_links_of_others_keep_their_bits() {
+    let sandbox = Sandbox::new();
+    sandbox.chmod("a.txt", 0o644);
+    let id = snapshot(&sandbox);
+    let other = sandbox.root().join("other-name");
+    std::fs::hard_link(sandbox.path("a.txt"), &other).unwrap();
+    sandbox.chmod("a.txt", 0o444);
+    let bits = || other.metadata().unwrap().mode() & 0o777;
+    sandbox.assert_round_trip(&id, |sandbox| {
+        assert_eq!(bits(), 0o444);
+        sandbox.write("a.txt", "of the past\n");
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "one\n");
+    });
+    assert_eq!(bits(), 0o444);
+}
+
+#[test]
 fn the_desk_is_never_touched_and_its_config_only_when_git_tracks_it() {
     for tracked in [true, false] {
         let sandbox = Sandbox::new();

@@ -10,6 +10,7 @@ use super::extras::captured_extras;
 use super::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
 use super::plan::tracks;
 use super::read_tree;
+use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp};
@@ -24,7 +25,7 @@ use crate::store::stored::part;
 use crate::store::{Store, names};
 use crate::worktree::apply::Applied;
 use crate::worktree::cache::{self, Meta};
-use crate::worktree::manifest::{DirFlags, Kind, Manifest};
+use crate::worktree::manifest::{DirFlags, FileFlags, Kind, Manifest};
 use crate::worktree::plan::{Extras, Plan};
 
 /// What has to be there.
@@ -92,6 +93,7 @@ pub(super) fn prove(
         forced.extend(hidden.iter().cloned());
         seen = look(forced, hidden)?;
     }
+    fail_point("swap-looked");
     let mut differing = differing(ctx, store, &claim, &seen, applied)?;
     // What the present left out is seen now where what hid it is gone. It is where it was.
     let unsaved = Unsaved::of_stay(&store.dir)?;
@@ -117,11 +119,17 @@ pub(super) fn prove(
             left.insert(path.clone());
         }
     }
-    let (changed_since, wrong): (Vec<_>, Vec<_>) = differing
-        .difference(&left)
-        .cloned()
-        .partition(|path| was_changed_since(&root, path, before, applied));
-    let mut wrong: Vec<String> = wrong.iter().map(|path| stored_path(path)).collect();
+    let mut changed_since = Vec::new();
+    let mut wrong = Vec::new();
+    for path in differing.difference(&left) {
+        let was_changed = was_changed_since(&root, path, (before, &seen.manifest), applied)
+            || is_changed_unseen(store, &claim, before, applied, path)?;
+        if was_changed {
+            changed_since.push(path.clone());
+        } else {
+            wrong.push(stored_path(path));
+        }
+    }
     wrong.extend(git_state(
         ctx,
         store,
@@ -297,8 +305,14 @@ fn is_bare(root: &Root, dir: &[u8]) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether somebody else touched a path after we last saw it: when we wrote it, or before the swap.
-fn was_changed_since(root: &Root, path: &[u8], before: &Manifest, applied: &Applied) -> bool {
+/// Whether somebody else touched a path after we last saw it: when we wrote it, or before the swap. What the proof saw may be
+/// gone or back again by now.
+fn was_changed_since(
+    root: &Root,
+    path: &[u8],
+    (before, seen): (&Manifest, &Manifest),
+    applied: &Applied,
+) -> bool {
     let now = root.stamp(path).ok().flatten();
     let ours = stamp_of_path(applied, path).or_else(|| before.file(path).map(|file| file.stamp));
     match (now, ours) {
@@ -312,8 +326,27 @@ fn was_changed_since(root: &Root, path: &[u8], before: &Manifest, applied: &Appl
         // Gone, or new, since.
         (None, Some(_)) => true,
         (Some(_), None) => true,
-        (None, None) => false,
+        (None, None) => seen.file(path).is_some() || seen.dir_on_disk(path).is_some(),
     }
+}
+
+/// Whether a file was left alone because it was as the claim has it, under a stamp that did not tell of later writes.
+fn is_changed_unseen(
+    store: &Store,
+    claim: &Claim<'_>,
+    before: &Manifest,
+    applied: &Applied,
+    path: &[u8],
+) -> Result<bool> {
+    let found = before
+        .file(path)
+        .filter(|file| file.flags.has(FileFlags::RACY) && stamp_of_path(applied, path).is_none());
+    let Some(found) = found else {
+        return Ok(false);
+    };
+    let read = |oid| store.objects.read_tree(oid);
+    let claimed = tree::find(&read, claim.aim.stored.tree, path)?;
+    Ok(claimed.is_some_and(|node| (node.mode, node.oid) == (found.git_mode, found.oid)))
 }
 
 fn git_state(

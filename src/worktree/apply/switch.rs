@@ -8,13 +8,15 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, Timespec};
 use rustix::io::Errno;
 
 use super::{ExpectedAt, InDir, by_dir, cannot_write, hollow, is_as_backed_up, temp_name};
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Exchanged, Root, Stamp, exchange, rename_to_free, stamp_at, touch_at};
+use crate::git::fs::{
+    Exchanged, Root, Stamp, exchange, rename_to_free, set_times_at, stamp_at, touch_at,
+};
 use crate::git::{path, threads};
 use crate::worktree::plan::{Plan, PlanEntry};
 
@@ -83,20 +85,25 @@ impl Switch<'_> {
     ) -> Result<()> {
         let name = path::split(&entry.path).1;
         let temp = temp_name(self.tag, nth);
+        let replaced = match entry.before {
+            Some(_) => stamp_at(dir, name)?,
+            None => None,
+        };
+        let ours = renewed(dir, &temp, replaced)?;
         let exchanged = if entry.before.is_some() {
             exchange(dir, &temp, name)?
         } else {
             self.place(entry, dir, &temp)?
         };
         fail_point("apply-exchanged");
-        // All was written before the first exchange, which may be seconds ago: what was built meanwhile from the old bytes must not
-        // be newer than the new ones. Where the file system refuses it stays as it was written.
-        let _ = touch_at(dir, name, AtFlags::SYMLINK_NOFOLLOW);
         if exchanged == Exchanged::Swapped {
             done.moved_out.push(nth);
         }
-        let stamp = stamp_at(dir, name)?.ok_or(Errno::NOENT)?;
-        done.stamps.push((nth, stamp));
+        // Not by the inode: some file systems number by path.
+        let content = |stamp: &Stamp| (stamp.mtime, stamp.size, stamp.mode);
+        let placed = stamp_at(dir, name)?.filter(|placed| content(placed) == content(&ours));
+        // What somebody put in its place since is not what was written here.
+        done.stamps.push((nth, placed.unwrap_or(ours)));
         Ok(())
     }
 
@@ -148,5 +155,63 @@ impl Switch<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Gives what is about to change places with what stands there the time of now, and answers its stamp.
+///
+/// All was written before the first exchange, which may be seconds ago: what was built meanwhile from the old bytes must not be newer
+/// than the new ones. Where the file system refuses it, the time stays as it was written.
+fn renewed(dir: BorrowedFd<'_>, temp: &[u8], replaced: Option<Stamp>) -> rustix::io::Result<Stamp> {
+    let _ = touch_at(dir, temp, AtFlags::SYMLINK_NOFOLLOW);
+    let look = || stamp_at(dir, temp)?.ok_or(Errno::NOENT);
+    let ours = look()?;
+    let later = replaced.and_then(|replaced| later_second(&ours, &replaced));
+    let Some(later) = later else {
+        return Ok(ours);
+    };
+    let _ = set_times_at(dir, temp, later, AtFlags::SYMLINK_NOFOLLOW);
+    look()
+}
+
+/// The time of a file that takes the place of one of its size, where both would be of one second: the next. Python, `rsync` and others
+/// tell by size and second what has changed, and two trips may lie in one.
+fn later_second(ours: &Stamp, replaced: &Stamp) -> Option<Timespec> {
+    const SECOND: i64 = 1_000_000_000;
+    /// No more trips than this are counted ahead of the clock: who gave a file a time of the future did that by himself.
+    const MOST: i64 = 60;
+    let [now, then] = [ours, replaced].map(|stamp| stamp.mtime.div_euclid(SECOND));
+    let is_alike = ours.is_file() && replaced.is_file() && ours.size == replaced.size;
+    (is_alike && (now..now + MOST).contains(&then)).then_some(Timespec {
+        tv_sec: then + 1,
+        tv_nsec: ours.mtime.rem_euclid(SECOND),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_files_of_a_size_are_never_of_one_second() {
+        let file = |mtime, size| Stamp {
+            mtime,
+            size,
+            mode: 0o100_644,
+            ..Stamp::default()
+        };
+        let second = 1_000_000_000;
+        let then = |ours, replaced| later_second(&ours, &replaced).map(|time| time.tv_sec);
+        let now = file(7 * second + 5, 3);
+        assert_eq!(then(now, file(6 * second + 999_999_999, 3)), None);
+        assert_eq!(then(now, file(7 * second, 3)), Some(8));
+        assert_eq!(then(now, file(9 * second, 3)), Some(10));
+        assert_eq!(then(now, file(7 * second, 4)), None, "the size tells");
+        assert_eq!(then(now, file(7 * second + 60 * second, 3)), None);
+        let link = Stamp {
+            mode: 0o120_777,
+            ..now
+        };
+        assert_eq!(then(link, link), None);
     }
 }

@@ -231,13 +231,17 @@ impl Run<'_, '_, '_> {
 
 /// Whether a write after `moment` may leave this stamp as it is.
 pub fn is_racy_stamp(ctime: Ctime, stamp: &Stamp, moment: i64) -> bool {
-    let time = match ctime {
+    is_racy(time_of_change(ctime, stamp), moment)
+}
+
+/// The time that tells when a file was changed.
+pub fn time_of_change(ctime: Ctime, stamp: &Stamp) -> i64 {
+    match ctime {
         // Whatever time a file is given, every write moves this one.
         Ctime::Trusted => stamp.ctime,
         // Where backup programs or file systems move ctimes (`core.trustctime=false`), the time of a write has to do.
         Ctime::Ignored => stamp.mtime,
-    };
-    is_racy(time, moment)
+    }
 }
 
 /// Whether a file with these two stamps is the same, as far as stamps tell.

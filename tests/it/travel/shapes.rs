@@ -66,6 +66,43 @@ fn line_ends_stay_byte_for_byte() {
     assert_eq!(sandbox.git(["status", "--porcelain"]), " M lf.txt\n");
 }
 
+/// A file that git holds for clean although it has other bytes than its entry, and an edit of it.
+fn converted(edit: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitattributes", "*.txt text eol=crlf\n");
+    sandbox.write("f.txt", "one\n");
+    commit(&sandbox, "text");
+    sandbox.remove("f.txt");
+    sandbox.git(["checkout", "-q", "f.txt"]);
+    sandbox.write("f.txt", edit);
+    sandbox
+}
+
+#[test]
+fn an_edit_of_a_converted_file_that_is_kept_is_not_clean() {
+    let sandbox = converted("AAA\r\n");
+    let past = snapshot(&sandbox);
+    sandbox.git(["checkout", "-q", "f.txt"]);
+    sandbox.json(["travel", &past]);
+    sandbox.write("f.txt", "KKK\r\n");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    sandbox.json(["return", "--keep", "f.txt"]);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), " M f.txt\n");
+}
+
+#[test]
+fn a_converted_file_is_not_clean_under_another_entry() {
+    let sandbox = converted("AAA\r\n");
+    let past = snapshot(&sandbox);
+    sandbox.git(["add", "f.txt"]);
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "M  f.txt\n");
+    sandbox.json(["restore", "--staged", &past, "f.txt"]);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), " M f.txt\n");
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "M  f.txt\n");
+}
+
 #[test]
 fn ident_and_working_tree_encoding_stay_byte_for_byte() {
     let sandbox = Sandbox::new();

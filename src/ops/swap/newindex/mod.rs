@@ -19,7 +19,7 @@ use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp};
-use crate::git::index::{Builder, Flags, Index};
+use crate::git::index::{Builder, Entry, Flags, Index};
 use crate::git::objects::ObjectKind;
 use crate::git::tree::{self, Node};
 use crate::ops::Context;
@@ -122,19 +122,12 @@ pub(super) fn new_index(
         .parsed_index
         .as_ref()
         .ok_or_else(|| Error::new(Code::Io, "the index was not read"))?;
-    let of_single_paths;
+    let no_lists = Lists::default();
     let lists = match source {
         IndexSource::Snapshot { lists, .. } => lists,
-        IndexSource::Entries(_) => {
-            let mut converted = converted_paths(store, capture)?;
-            converted.retain(|path| plan.entry(path).is_none());
-            of_single_paths = Lists {
-                converted,
-                ..Lists::default()
-            };
-            &of_single_paths
-        }
+        IndexSource::Entries(_) => &no_lists,
     };
+    let converted = still_converted(store, capture, source, plan)?;
     let root = Root::open(ctx.repo.worktree_root())?;
     let device = rustix::fs::fstat(root.fd())?.st_dev;
     let known = gitview::Known::default();
@@ -158,7 +151,7 @@ pub(super) fn new_index(
             .filter(|entry| entry.after.is_none())
             .map(|entry| entry.path.as_slice())
             .collect(),
-        converted: lists.converted.iter().map(Vec::as_slice).collect(),
+        converted: converted.iter().map(Vec::as_slice).collect(),
         by_stat_alone: Cell::new(false),
         stamps: applied
             .stamps
@@ -178,14 +171,53 @@ pub(super) fn new_index(
     Ok(index)
 }
 
+/// Of the paths that git held for clean under other bytes than their entries have, those that it may hold for clean again: entry and file
+/// will be those that it looked at.
+fn still_converted(
+    store: &Store,
+    capture: &Capture<'_>,
+    source: IndexSource<'_>,
+    plan: &Plan,
+) -> Result<Vec<Vec<u8>>> {
+    match source {
+        IndexSource::Snapshot { stored, lists } => {
+            let mut converted = lists.converted.clone();
+            if converted.is_empty() {
+                return Ok(converted);
+            }
+            let read = |oid| read_tree(store, capture, oid);
+            let differing = tree::diff(&read, Some(capture.tree), Some(stored.tree))?;
+            // What stays as it is now, because it is kept.
+            let kept = differing.into_iter().map(|change| change.path);
+            let kept: BTreeSet<Vec<u8>> = kept.filter(|path| plan.entry(path).is_none()).collect();
+            converted.retain(|path| !kept.contains(path));
+            Ok(converted)
+        }
+        IndexSource::Entries(entries) => {
+            let current = capture.parsed_index.as_ref();
+            let is_the_same = |path: &[u8]| {
+                let entry = current.and_then(|current| current.get(path, 0));
+                match entries.get(path).map(Vec::as_slice) {
+                    None => true,
+                    Some([new]) => new.stage == 0 && entry.map(Entry::node) == Some(new.node()),
+                    Some(_) => false,
+                }
+            };
+            let mut converted = converted_paths(store, capture)?;
+            converted.retain(|path| plan.entry(path).is_none() && is_the_same(path));
+            Ok(converted)
+        }
+    }
+}
+
 /// Waits until the second of a time, in nanoseconds since the epoch, is over: git looks at the bytes of a file that is as new as its index,
 /// by whole seconds, and would find one modified that is clean for its stat data alone.
 fn wait_until_older(time: Option<i64>) {
     const SECOND: i64 = 1_000_000_000;
     let over = time.map_or(0, |time| (time.div_euclid(SECOND) + 1) * SECOND);
     let left = over - clock_nanos();
-    // A clock that was set back is not waited for.
-    if (0..=SECOND).contains(&left) {
+    // What came into place may be of the next second; a clock that was set back is not waited for.
+    if (0..=2 * SECOND).contains(&left) {
         // The clock of the files is some milliseconds behind.
         std::thread::sleep(Duration::from_nanos(left.unsigned_abs()) + Duration::from_millis(10));
     }

@@ -11,6 +11,7 @@ use crate::git::index::{Entry, Index, Stat};
 use crate::git::tree::{self, Node};
 use crate::ops::gitview::GitView;
 use crate::store::Store;
+use crate::worktree::manifest::FileFlags;
 
 impl IndexBuilder<'_> {
     /// The index is written anew: what was racy against the old file, or was written by the swap, must not come out looking
@@ -113,14 +114,16 @@ impl IndexBuilder<'_> {
         }
     }
 
-    /// Whether the file is still the one whose bytes are known: what somebody changed since must not come out looking clean.
+    /// Whether the file is still the one whose bytes are known: what somebody changed since must not come out looking clean, be it under
+    /// the stamp that it had.
     fn is_as_seen(&self, path: &[u8], meta: &Metadata) -> bool {
         let written = self.written.contains_key(path);
         let seen = self.finder.file(path).filter(|_| !written);
-        let seen = seen.map(|file| file.stamp);
-        seen.is_none_or(|seen| {
+        seen.is_none_or(|file| {
+            let seen = file.stamp;
             meta.is_dir()
-                || seen.mtime == nanoseconds(meta.mtime(), meta.mtime_nsec())
+                || !file.flags.has(FileFlags::RACY)
+                    && seen.mtime == nanoseconds(meta.mtime(), meta.mtime_nsec())
                     && seen.ctime == nanoseconds(meta.ctime(), meta.ctime_nsec())
                     && seen.ino == meta.ino()
                     && seen.size == meta.size()
