@@ -225,6 +225,24 @@ pub fn has_coarse_times() -> bool {
     false
 }
 
+/// Whether no file system is to know the flags of a rename, as those over a network do not: `TW_TEST_PLAIN_RENAMES`, debug builds only.
+#[cfg(debug_assertions)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one reader of the environment"
+)]
+pub fn has_plain_renames() -> bool {
+    static IS_SET: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *IS_SET.get_or_init(|| std::env::var_os("TW_TEST_PLAIN_RENAMES").is_some())
+}
+
+/// Never, in release builds.
+#[cfg(not(debug_assertions))]
+#[inline]
+pub fn has_plain_renames() -> bool {
+    false
+}
+
 /// Whether no stamp of a directory tells of new names, as on a file system made of several: `TW_TEST_UNTOLD_NAMES`, debug builds only.
 #[cfg(debug_assertions)]
 #[allow(

@@ -12,10 +12,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 pub use self::listing::{entries, is_dir, is_there, tells_of_names, try_entries};
+pub use self::rename::{
+    ASIDE, Exchanged, exchange, place_to_free, rename_to_free, rename_to_free_in, replace_known,
+};
 pub use self::times::{set_times_at, touch_at};
 pub use self::writers::may_change_unseen;
 pub use super::regular::read_optional;
@@ -26,6 +29,7 @@ use crate::git::process::Maker;
 use crate::work::{Work, count};
 
 mod listing;
+mod rename;
 mod times;
 mod writers;
 
@@ -347,79 +351,6 @@ pub fn read_link_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Vec<
     Ok(rustix::fs::readlinkat(dir, OsStr::from_bytes(name), Vec::new())?.into_bytes())
 }
 
-/// How [`exchange`] got its work done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exchanged {
-    /// The two names were swapped: `temp` now names what was at `name`.
-    Swapped,
-    /// Nothing was at `name`.
-    Placed,
-}
-
-/// Puts `temp` at `name` in the same directory. What was there is afterwards named `temp`, whatever type it had.
-/// Where the file system has no exchange, the old file is linked aside first, so that it is never without a name.
-///
-/// Who watches the directory is told of two moves in the order of the names: `name` goes first and comes back then, which is a change. The
-/// other way round it came and went.
-pub fn exchange(dir: BorrowedFd<'_>, temp: &[u8], name: &[u8]) -> rustix::io::Result<Exchanged> {
-    let (temp_name, place) = (OsStr::from_bytes(temp), OsStr::from_bytes(name));
-    loop {
-        match rustix::fs::renameat_with(dir, place, dir, temp_name, RenameFlags::EXCHANGE) {
-            Ok(()) => return Ok(Exchanged::Swapped),
-            Err(Errno::NOENT) => match rename_to_free(dir, temp, name) {
-                Ok(()) => return Ok(Exchanged::Placed),
-                // Something appeared in between: exchange with it.
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno),
-            },
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                return exchange_by_link(dir, temp, name);
-            }
-            Err(errno) => return Err(errno),
-        }
-    }
-}
-
-fn exchange_by_link(
-    dir: BorrowedFd<'_>,
-    temp: &[u8],
-    name: &[u8],
-) -> rustix::io::Result<Exchanged> {
-    let mut aside = temp.to_vec();
-    // It begins as the temporary file does, by which recovery finds both.
-    aside.extend_from_slice(b"~");
-    let (temp_name, place, aside_name) = (
-        OsStr::from_bytes(temp),
-        OsStr::from_bytes(name),
-        OsStr::from_bytes(&aside),
-    );
-    match rustix::fs::linkat(dir, place, dir, aside_name, AtFlags::empty()) {
-        Ok(()) => {}
-        Err(Errno::NOENT) => {
-            rename_to_free(dir, temp, name)?;
-            return Ok(Exchanged::Placed);
-        }
-        Err(errno) => return Err(errno),
-    }
-    // This replaces the first name only: the old file still has the other.
-    rustix::fs::renameat(dir, temp_name, dir, place)?;
-    rustix::fs::renameat(dir, aside_name, dir, temp_name)?;
-    Ok(Exchanged::Swapped)
-}
-
-/// Renames within a directory, failing with `EXIST` when the new name is taken.
-pub fn rename_to_free(dir: BorrowedFd<'_>, from: &[u8], to: &[u8]) -> rustix::io::Result<()> {
-    let (from_name, to_name) = (OsStr::from_bytes(from), OsStr::from_bytes(to));
-    match rustix::fs::renameat_with(dir, from_name, dir, to_name, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            // No directory gets here: links to directories are refused, and files are all that is renamed.
-            rustix::fs::linkat(dir, from_name, dir, to_name, AtFlags::empty())?;
-            rustix::fs::unlinkat(dir, from_name, AtFlags::empty())
-        }
-        other => other,
-    }
-}
-
 /// Whether an atomic write is also made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durable {
@@ -451,21 +382,60 @@ pub fn write_atomic_by(
     mode: u32,
     write: &mut dyn FnMut(&mut File) -> io::Result<()>,
 ) -> Result<()> {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
     let what = || format!("cannot write '{}'", path.display());
-    let mut temp = path.as_os_str().to_owned();
-    let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
-    temp.push(format!("{TEMP}{}-{unique}", Maker::this()));
-    let temp = PathBuf::from(temp);
-    let result = write_then_rename(&temp, path, durable, mode, write);
+    let temp = temp_of(path);
+    let result =
+        write_temp(&temp, path, durable, mode, write).and_then(|()| std::fs::rename(&temp, path));
     if result.is_err() {
         // The error of the write is the one to report; the temporary file may not even exist.
         let _ = std::fs::remove_file(&temp);
     }
-    result.context(what)
+    result.context(what)?;
+    if durable == Durable::Yes {
+        sync_parent(path).context(what)?;
+    }
+    Ok(())
 }
 
-fn write_then_rename(
+/// Changes a file that others write as well, whole or not at all, and durably: the one that had the bytes `old`, or none, when it was
+/// read. None for the new bytes: it goes. False: it has others by now, and is left as it is.
+///
+/// # Errors
+/// As [`replace_known`].
+pub fn change_known(path: &Path, old: Option<&[u8]>, new: Option<(&[u8], u32)>) -> Result<bool> {
+    let what = || format!("cannot change '{}'", path.display());
+    let temp = temp_of(path);
+    let name = |path: &Path| path.file_name().unwrap_or_default().as_bytes().to_vec();
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = open_dir(dir.unwrap_or(Path::new("."))).context(what)?;
+    let may_go = |found: &[u8]| old == Some(found);
+    let (temp_name, place) = (name(&temp), name(path));
+    let changed = match new {
+        None => rename::remove_known(dir.as_fd(), &temp_name, &place, &may_go),
+        Some((bytes, mode)) => {
+            let write = &mut |file: &mut File| file.write_all(bytes);
+            if let Err(error) = write_temp(&temp, path, Durable::Yes, mode, write) {
+                let _ = std::fs::remove_file(&temp);
+                return Err(error).context(what);
+            }
+            replace_known(dir.as_fd(), &temp_name, &place, &may_go)
+        }
+    };
+    let changed = changed.context(what)?;
+    dir.sync_all().context(what)?;
+    Ok(changed)
+}
+
+/// A name beside a file that is to be written.
+fn temp_of(path: &Path) -> PathBuf {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let mut temp = path.as_os_str().to_owned();
+    let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
+    temp.push(format!("{TEMP}{}-{unique}", Maker::this()));
+    PathBuf::from(temp)
+}
+
+fn write_temp(
     temp: &Path,
     path: &Path,
     durable: Durable,
@@ -490,11 +460,6 @@ fn write_then_rename(
     super::create::settle(&file, path)?;
     if durable == Durable::Yes {
         file.sync_all()?;
-    }
-    drop(file);
-    std::fs::rename(temp, path)?;
-    if durable == Durable::Yes {
-        sync_parent(path)?;
     }
     Ok(())
 }
@@ -645,29 +610,5 @@ mod tests {
             assert!(root.open_dir(b"link").is_err());
             assert!(root.stamp(b"link/sub/f").expect("stamp").is_none());
         }
-    }
-
-    #[test]
-    fn exchange_swaps_whatever_is_there() {
-        let dir = tempfile::tempdir().expect("tempdir");
-        let root = Root::open(dir.path()).expect("root");
-        std::fs::write(dir.path().join("t"), b"new").expect("write");
-        assert_eq!(
-            exchange(root.fd(), b"t", b"n").expect("exchange"),
-            Exchanged::Placed
-        );
-        std::fs::write(dir.path().join("t"), b"newer").expect("write");
-        assert_eq!(
-            exchange(root.fd(), b"t", b"n").expect("exchange"),
-            Exchanged::Swapped
-        );
-        assert_eq!(std::fs::read(dir.path().join("t")).expect("read"), b"new");
-        assert_eq!(std::fs::read(dir.path().join("n")).expect("read"), b"newer");
-        std::fs::write(dir.path().join("u"), b"newest").expect("write");
-        assert_eq!(
-            exchange_by_link(root.fd(), b"u", b"n").expect("exchange"),
-            Exchanged::Swapped
-        );
-        assert_eq!(std::fs::read(dir.path().join("u")).expect("read"), b"newer");
     }
 }

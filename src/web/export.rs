@@ -440,6 +440,6 @@ fn place(made: &Path, file: &Path) -> std::io::Result<()> {
         let name = path.file_name().map(|name| name.as_bytes().to_vec());
         name.ok_or(std::io::ErrorKind::InvalidInput)
     };
-    fs::rename_to_free(dir.as_fd(), &name(made)?, &name(file)?)?;
+    fs::place_to_free(dir.as_fd(), &name(made)?, &name(file)?)?;
     Ok(())
 }

@@ -59,6 +59,7 @@ mod opencode;
 mod outcomes;
 mod packages;
 mod pager;
+mod plain_renames;
 mod power;
 mod provided;
 mod readme;

@@ -117,6 +117,16 @@ pub fn with_stop(sandbox: &Sandbox, args: &[&str], point: &str, meanwhile: impl 
 
 /// As [`with_stop`], at several points, which it has to pass in this order.
 pub fn with_stops(sandbox: &Sandbox, args: &[&str], stops: &[(&str, &dyn Fn())]) -> Value {
+    with_stops_under(sandbox, &[], args, stops)
+}
+
+/// As [`with_stops`], with more variables in the environment.
+pub fn with_stops_under(
+    sandbox: &Sandbox,
+    variables: &[(&str, &str)],
+    args: &[&str],
+    stops: &[(&str, &dyn Fn())],
+) -> Value {
     let points: Vec<&str> = stops.iter().map(|(point, _)| *point).collect();
     let tw = sandbox.tw_command();
     let mut command = Command::new(tw.get_program());
@@ -127,6 +137,7 @@ pub fn with_stops(sandbox: &Sandbox, args: &[&str], stops: &[(&str, &dyn Fn())])
         }
     }
     let child = command
+        .envs(variables.iter().copied())
         .env("TW_STOP_POINT", points.join(","))
         .arg("--json")
         .args(args)

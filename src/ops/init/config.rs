@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::error::{Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::{Root, rename_to_free};
+use crate::git::fs::{Root, place_to_free};
 use crate::git::repo::SharedRepository;
 use crate::ops::Context;
 use crate::ops::fingerprint;
@@ -88,7 +88,7 @@ fn place_config(root: &Root) -> rustix::io::Result<()> {
         let count = rustix::io::write(&file, rest)?;
         rest = rest.get(count..).unwrap_or_default();
     }
-    let placed = rename_to_free(dir.as_fd(), temp.as_bytes(), b"config.toml");
+    let placed = place_to_free(dir.as_fd(), temp.as_bytes(), b"config.toml");
     if placed.is_err() {
         // Somebody else was first: theirs stays.
         rustix::fs::unlinkat(&dir, &temp, rustix::fs::AtFlags::empty())?;

@@ -9,12 +9,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, Mode, RenameFlags};
+use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{Root, Stamp, rename_to_free, stamp_at};
+use crate::git::fs::{Root, Stamp, rename_to_free, rename_to_free_in, stamp_at};
 use crate::git::path;
 use crate::git::tree::{self, GITLINK_MODE};
 use crate::ops::Context;
@@ -286,13 +286,7 @@ fn rename_with_dirs(root: &Root, from: &[u8], to: &[u8]) -> rustix::io::Result<(
     let mut made = Vec::new();
     let renamed = make_dirs_over(root, (from, to), &mut made).and_then(|()| {
         let target = root.open_dir(to_dir)?;
-        rustix::fs::renameat_with(
-            &source,
-            OsStr::from_bytes(from_name),
-            &target,
-            OsStr::from_bytes(to_name),
-            RenameFlags::NOREPLACE,
-        )
+        rename_to_free_in((source.as_fd(), from_name), (target.as_fd(), to_name))
     });
     for (above, name, mode) in made.iter().rev() {
         match renamed {

@@ -15,7 +15,7 @@ use super::{ExpectedAt, InDir, by_dir, cannot_write, hollow, is_as_backed_up, te
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{
-    Exchanged, Root, Stamp, exchange, rename_to_free, set_times_at, stamp_at, touch_at,
+    Exchanged, Root, Stamp, exchange, place_to_free, set_times_at, stamp_at, touch_at,
 };
 use crate::git::{path, threads};
 use crate::worktree::plan::{Plan, PlanEntry};
@@ -110,7 +110,7 @@ impl Switch<'_> {
     /// Puts a file where the backup has nothing.
     fn place(&self, entry: &PlanEntry, dir: BorrowedFd<'_>, temp: &[u8]) -> Result<Exchanged> {
         let name = path::split(&entry.path).1;
-        match rename_to_free(dir, temp, name) {
+        match place_to_free(dir, temp, name) {
             Ok(()) => return Ok(Exchanged::Placed),
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno.into()),

@@ -3,7 +3,7 @@
 use super::super::journal::{path_of, side_of};
 use super::put_back::Unfinished;
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Root, stamp_at};
+use crate::git::fs::{ASIDE, Root, stamp_at};
 use crate::git::tree::{LINK_MODE, Node};
 use crate::git::{ObjectFormat, Oid, path};
 use crate::store::Store;
@@ -94,6 +94,7 @@ impl Unfinished<'_> {
             differing: Vec::new(),
             temps: temps(&root, self.journal, format)?,
         };
+        let asides = asides(&root, &survey.temps, format)?;
         let known = journalled(self.journal)?;
         let prefix = temp_prefix(&self.journal.swap_id);
         for entry in &self.journal.entries {
@@ -103,7 +104,9 @@ impl Unfinished<'_> {
                 side_of(entry.after.as_ref())?,
             );
             let disk = node_of(&root, &full, format)?;
+            let aside = aside_of(&asides, &full, sides).filter(|_| disk.is_none());
             let found = match explained(disk, sides, trusted) {
+                OnDisk::Other if aside.is_some() => aside.unwrap_or(OnDisk::Other),
                 // Somebody made it, or wrote into it.
                 OnDisk::Before | OnDisk::After
                     if is_dir(disk) && has_others(&root, &full, &known, &prefix)? =>
@@ -122,6 +125,41 @@ impl Unfinished<'_> {
             survey.found.push(found);
         }
         Ok(survey)
+    }
+}
+
+/// What was moved out of a place that was then left empty, as a kill may leave it where names cannot be exchanged: its directory and what
+/// it holds.
+fn asides(
+    root: &Root,
+    temps: &[(Vec<u8>, bool)],
+    format: ObjectFormat,
+) -> Result<Vec<(Vec<u8>, Oid)>> {
+    let mut found = Vec::new();
+    for (temp, _) in temps.iter().filter(|(temp, _)| temp.ends_with(ASIDE)) {
+        if let Some((node, _)) = node_of(root, temp, format)? {
+            found.push((path::split(temp).0.to_vec(), node.oid));
+        }
+    }
+    Ok(found)
+}
+
+/// The side of an empty place that was moved out of it.
+fn aside_of(
+    asides: &[(Vec<u8>, Oid)],
+    full: &[u8],
+    (before, after): (Option<Side>, Option<Side>),
+) -> Option<OnDisk> {
+    let dir = path::split(full).0;
+    let is_aside = |side: Option<Side>| {
+        let oid = side.map(|side| side.node.oid);
+        let mut asides = asides.iter();
+        asides.any(|(at, found)| at == dir && Some(*found) == oid)
+    };
+    match (is_aside(before), is_aside(after)) {
+        (true, _) => Some(OnDisk::Before),
+        (_, true) => Some(OnDisk::After),
+        _ => None,
     }
 }
 
