@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::is_there;
 use crate::git::path;
 use crate::git::pinned::{PinnedDir, Standing, standing};
 use crate::ops::Context;
@@ -13,7 +12,7 @@ use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::Closed;
 use crate::ops::record::{About, Made, make};
 use crate::ops::scratches::survey::{Survey, refusal, survey};
-use crate::ops::scratches::{opening, remove};
+use crate::ops::scratches::{gone, opening, remove};
 use crate::ops::stay::untold_commits;
 use crate::ops::worktrees::linked_git_dir;
 use crate::ops::worktrees::{self, OpenedDir, Worktree};
@@ -123,11 +122,7 @@ fn check_state(store: &Store, worktree: &Worktree, dir: &Path) -> Result<()> {
         let hint = format!("run 'tw -C {there} recover' first");
         return held("has an unfinished swap", hint);
     }
-    if is_there(&worktree.git_dir.join("locked"))? {
-        let hint = format!("run 'git worktree unlock {there}' first");
-        return held("is locked", hint);
-    }
-    Ok(())
+    gone::check_unlocked(&worktree.git_dir, dir)
 }
 
 /// The experiment, on disk before the first path goes.

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::opening::{clear_dead, with_worktrees_held};
-use super::{MAKER, PURPOSE, Scratch, remove, trash};
+use super::scratch::Base;
+use super::{MAKER, PURPOSE, Scratch, gone, remove, trash};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{read_optional, resolved};
 use crate::git::pinned::{PinnedDir, Standing, standing};
@@ -100,28 +101,33 @@ fn is_held(worktree: &Worktree) -> Result<bool> {
 /// # Errors
 /// `BUSY` when its maker lives after all; else as [`Scratch::discard`]. It stays then.
 pub fn take_away(ctx: &Context<'_>, known: &KnownScratch) -> Result<Option<SnapshotId>> {
+    let git_dir = &known.worktree.git_dir;
     let maker = hold_file_within(&known.worktree.dir.file(MAKER), std::time::Duration::ZERO)?;
     let was_laid = read_optional(&known.worktree.dir.file(MAKER))?.is_some_and(|text| text == LAID);
+    gone::check_unlocked(git_dir, &known.dir)?;
     let dir = match standing(&known.dir, known.opened.identity) {
-        Standing::Gone => None,
+        Standing::Gone => {
+            gone::check_not_moved(git_dir, &known.dir)?;
+            if was_laid {
+                let base = Base::opened(ctx, &known.opened)?;
+                gone::check_nothing_made(ctx, (git_dir, &known.dir), &base.seen)?;
+            }
+            with_worktrees_held(ctx, || remove::metadata(git_dir, maker))?;
+            return Ok(None);
+        }
         Standing::Other(what) => {
             let message = format!("{what} is in its place, and is left alone");
             return Err(Error::new(Code::Held, message));
         }
         Standing::There => {
             let what = || format!("cannot open '{}'", known.dir.display());
-            Some(PinnedDir::open(&known.dir).context(what)?)
+            PinnedDir::open(&known.dir).context(what)?
         }
-    };
-    let Some(dir) = dir else {
-        with_worktrees_held(ctx, || remove::metadata(&known.worktree.git_dir, maker))?;
-        return Ok(None);
     };
     if was_laid {
         let there = Context::open(&known.dir, ctx.env, ctx.progress)?;
-        let git_dir = there.repo.git_dir();
         // Whoever looks for a repository walks up: without its link the directory would be taken for a part of another one.
-        if there.repo.worktree_root() != known.dir || git_dir != known.worktree.git_dir {
+        if there.repo.worktree_root() != known.dir || there.repo.git_dir() != git_dir {
             let message = format!("'{}' is not its worktree any more", known.dir.display());
             return Err(
                 Error::new(Code::Held, message).hint("'git worktree repair' links it again")
@@ -131,7 +137,7 @@ pub fn take_away(ctx: &Context<'_>, known: &KnownScratch) -> Result<Option<Snaps
     }
     // No run was ever made in it.
     let trash = trash::throw(&dir)?;
-    with_worktrees_held(ctx, || remove::metadata(&known.worktree.git_dir, maker))?;
+    with_worktrees_held(ctx, || remove::metadata(git_dir, maker))?;
     trash.empty(ctx.env);
     Ok(None)
 }

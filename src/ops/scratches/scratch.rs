@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::opening::with_worktrees_held;
 use super::place::{self, Place};
-use super::{NAMED, Purpose, make, remove, some_of, trash};
+use super::{NAMED, Purpose, gone, make, remove, some_of, trash};
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -48,17 +48,17 @@ pub struct Scratch<'a> {
 }
 
 /// What a scratch was laid out from.
-struct Base {
+pub(super) struct Base {
     id: SnapshotId,
-    seen: Seen,
+    pub(super) seen: Seen,
 }
 
 /// What a look at a scratch found, as far as an experiment would keep it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+pub(super) struct Seen {
     tree: Oid,
-    index: Oid,
-    head: Option<Oid>,
+    pub(super) index: Oid,
+    pub(super) head: Option<Oid>,
 }
 
 /// Where a run stands among those at the same time.
@@ -97,14 +97,9 @@ impl<'a> Scratch<'a> {
         opened: &OpenedDir,
         maker: HeldFile,
     ) -> Result<Self> {
-        let store = ctx.store()?;
-        let id = SnapshotId::parse(&opened.snapshot_id).ok_or_else(|| {
-            let message = format!("'{}' is not the id of a snapshot", opened.snapshot_id);
-            Error::new(Code::CorruptRecord, message)
-        })?;
         let name = dir.path().file_name().unwrap_or_default();
         Ok(Self {
-            base: Base::of(ctx, &store.read_id(&id)?)?,
+            base: Base::opened(ctx, opened)?,
             notices: Vec::new(),
             name: name.to_string_lossy().into_owned(),
             dir,
@@ -263,7 +258,8 @@ impl<'a> Scratch<'a> {
     /// goes.
     ///
     /// # Errors
-    /// As [`Self::discard`], where no experiment was taken yet; the system refuses; something else is in its place.
+    /// As [`Self::discard`], where no experiment was taken yet; the system refuses; something else is in its place; `HELD` where it is
+    /// locked, or was taken elsewhere.
     pub fn discard_rest(mut self) -> Result<()> {
         if !self.was_saved && self.standing() != Standing::Gone {
             self.experiment(&format!("left in {}", self.name))?;
@@ -273,7 +269,10 @@ impl<'a> Scratch<'a> {
 
     fn take_away(&mut self) -> Result<()> {
         let git_dir = self.there.repo.git_dir().to_owned();
+        gone::check_unlocked(&git_dir, self.dir())?;
         let trash = if self.standing() == Standing::Gone {
+            gone::check_not_moved(&git_dir, self.dir())?;
+            gone::check_nothing_made(&self.there, (&git_dir, self.dir()), &self.base.seen)?;
             None
         } else {
             self.check_there()?;
@@ -320,6 +319,18 @@ impl Base {
                 head: stored.head,
             },
         })
+    }
+
+    /// Of one that is known by what was written when it was made.
+    ///
+    /// # Errors
+    /// Its snapshot is gone.
+    pub(super) fn opened(ctx: &Context<'_>, opened: &OpenedDir) -> Result<Self> {
+        let id = SnapshotId::parse(&opened.snapshot_id).ok_or_else(|| {
+            let message = format!("'{}' is not the id of a snapshot", opened.snapshot_id);
+            Error::new(Code::CorruptRecord, message)
+        })?;
+        Self::of(ctx, &ctx.store()?.read_id(&id)?)
     }
 }
 

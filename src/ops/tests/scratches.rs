@@ -8,7 +8,7 @@ use super::Lab;
 use crate::error::Code;
 use crate::git::tree::Node;
 use crate::ops::Context;
-use crate::ops::scratch::{gc, list};
+use crate::ops::scratch::{ScratchView, gc, list};
 use crate::ops::scratches::known::State;
 use crate::ops::scratches::shared_refs::SharedRefs;
 use crate::ops::scratches::{Scratch, Slot};
@@ -149,6 +149,107 @@ fn one_that_cannot_be_saved_stays_and_is_named() {
     until(is_left);
     assert_eq!(gc(&ctx).expect("done").removed.len(), 1);
     assert!(!dir.exists());
+}
+
+/// The one that is left, after something was done with its directory by git or by hand.
+fn left_after(lab: &Lab, done: impl FnOnce(&Path)) -> PathBuf {
+    let ctx = lab.ctx();
+    let scratch = lay(&ctx, &lab.snapshot("base").id);
+    let dir = scratch.dir().to_owned();
+    drop(scratch);
+    let in_use = |one: &ScratchView| one.state == State::InUse;
+    until(|| !list(&ctx).expect("listed").scratches.iter().any(in_use));
+    done(&dir);
+    dir
+}
+
+fn aside(lab: &Lab) -> PathBuf {
+    lab.dir().with_file_name("aside")
+}
+
+/// Its index and HEAD are in its git directory alone: they stay where nobody knows that nothing is in them.
+#[test]
+fn what_made_one_a_worktree_stays_while_it_may_be_needed() {
+    type Done = fn(&Lab, &Path);
+    let cases: [(Done, &str); 5] = [
+        (
+            |lab, dir| {
+                let to = aside(lab);
+                let (from, to) = (dir.to_str().expect("text"), to.to_str().expect("text"));
+                lab.git(&["worktree", "move", from, to]);
+            },
+            "was moved to",
+        ),
+        (
+            |lab, dir| {
+                lab.git(&["worktree", "lock", dir.to_str().expect("text")]);
+                std::fs::rename(dir, aside(lab)).expect("moved");
+            },
+            "is locked",
+        ),
+        (
+            |lab, dir| {
+                lab.git(&["worktree", "lock", dir.to_str().expect("text")]);
+            },
+            "is locked",
+        ),
+        (
+            |lab, dir| {
+                write(dir, "a", "staged\n");
+                lab.git_in(dir, &["add", "a"]);
+                std::fs::rename(dir, aside(lab)).expect("moved");
+            },
+            "is not there",
+        ),
+        (
+            |lab, dir| {
+                lab.git_in(dir, &["commit", "-q", "--allow-empty", "-m", "made"]);
+                std::fs::rename(dir, aside(lab)).expect("moved");
+            },
+            "is not there",
+        ),
+    ];
+    for (done, why) in cases {
+        let lab = Lab::with_commit();
+        let dir = left_after(&lab, |dir| done(&lab, dir));
+        let collected = gc(&lab.ctx()).expect("done");
+        assert!(collected.removed.is_empty(), "{why}");
+        assert!(
+            collected.kept[0].reason.contains(why),
+            "{why}: {}",
+            collected.kept[0].reason
+        );
+        assert_eq!(worktrees(&lab), 2, "{why}");
+        if aside(&lab).exists() && why == "is not there" {
+            // What leads there was empty, and has gone as well.
+            std::fs::create_dir_all(beside(&lab)).expect("mkdir");
+            std::fs::rename(aside(&lab), &dir).expect("back");
+            let collected = gc(&lab.ctx()).expect("done");
+            assert!(collected.removed[0].experiment_id.is_some());
+        }
+    }
+}
+
+#[test]
+fn what_made_one_a_worktree_goes_with_it_when_nothing_was_made_in_it() {
+    let lab = Lab::with_commit();
+    left_after(&lab, |dir| std::fs::remove_dir_all(dir).expect("removed"));
+    let collected = gc(&lab.ctx()).expect("done");
+    assert_eq!((collected.removed.len(), collected.kept.len()), (1, 0));
+    assert_eq!(worktrees(&lab), 1);
+}
+
+#[test]
+fn one_that_its_run_moved_is_left_to_whoever_has_it() {
+    let lab = Lab::with_commit();
+    let ctx = lab.ctx();
+    let scratch = lay(&ctx, &lab.snapshot("base").id);
+    let (from, to) = (scratch.dir().to_owned(), aside(&lab));
+    let (from, to) = (from.to_str().expect("text"), to.to_str().expect("text"));
+    lab.git(&["worktree", "move", from, to]);
+    let error = scratch.discard_rest().expect_err("it was moved");
+    assert_eq!(error.code(), Code::Held);
+    assert!(lab.git_in(&aside(&lab), &["status", "--short"]).is_empty());
 }
 
 #[test]
