@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::damage::litter;
 use crate::sandbox::Sandbox;
+use crate::trip::with_stop;
 
 /// Every file beneath a directory and what is in it, but not git's own.
 fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -436,6 +438,42 @@ fn agent_help_is_the_skill() {
     let help = sandbox.ok(["agent-help"]);
     assert!(help.starts_with("# tw: ") && skill.ends_with(&help));
     assert_eq!(sandbox.json(["agent-help"])["help"], help);
+}
+
+/// An agent writes its settings whenever its user allows something for good.
+#[test]
+fn what_an_agent_saves_while_its_settings_are_changed_stays() {
+    let file = ".claude/settings.json";
+    let theirs = "{\"permissions\": {\"allow\": [\"Bash\"]}}\n";
+    let into = &["init", "--agent", "claude"][..];
+    let out = &["init", "--agent", "claude", "--remove"][..];
+    for (before, args) in [
+        (None, into),
+        (Some("{\"model\": \"x\"}\n"), into),
+        (None, out),
+        (Some("{\"model\": \"x\"}\n"), out),
+    ] {
+        let sandbox = Sandbox::new();
+        // All else is as it is to be.
+        sandbox.json(into);
+        let write = |text: Option<&str>| match text {
+            Some(text) => sandbox.write(file, text),
+            None => sandbox.remove(file),
+        };
+        write(before);
+        if args == out {
+            sandbox.json(into);
+        }
+        let said = with_stop(&sandbox, args, "replace-known", || write(Some(theirs)));
+        assert_eq!(said["ok"], false, "{said}");
+        assert_eq!(said["error"]["code"], "WOULD_OVERWRITE", "{said}");
+        let message = said["error"]["message"].to_string();
+        assert!(message.contains("by somebody else meanwhile"), "{said}");
+        assert_eq!(sandbox.text(file), theirs);
+        assert_eq!(litter(&sandbox), [""; 0]);
+        sandbox.json(args);
+        assert!(sandbox.text(file).contains("Bash"));
+    }
 }
 
 // --- git's hooks ---

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use super::outcome::Installed;
 use crate::agents::install::directories;
-use crate::error::{Result, ResultExt};
-use crate::git::create;
-use crate::git::fs::{self, Durable};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::{create, fs};
 
 /// What a file becomes.
 pub enum Change {
@@ -19,20 +18,27 @@ pub enum Change {
     Remove,
 }
 
-/// Makes a file what it becomes, unless this is a dry run, and notes it.
-pub fn carry_out(path: &Path, change: Change, done: &mut Installed) -> Result<()> {
-    let what = || format!("cannot change '{}'", path.display());
+/// Makes a file what it becomes, unless this is a dry run, and notes it. `old` is what it was planned from; None: it was not there.
+///
+/// # Errors
+/// `WOULD_OVERWRITE` when somebody wrote it meanwhile: then it stays as it is.
+pub fn carry_out(
+    path: &Path,
+    old: Option<&str>,
+    change: Change,
+    done: &mut Installed,
+) -> Result<()> {
     match change {
         Change::None => done.unchanged.push(path.to_owned()),
         Change::Write(text) => {
             if !done.dry_run {
-                write(path, &text, 0o644)?;
+                write(path, old, &text, 0o644)?;
             }
             done.changed.push(path.to_owned());
         }
         Change::Remove => {
             if !done.dry_run {
-                std::fs::remove_file(path).context(what)?;
+                change_known(path, old, None)?;
                 remove_empty_parents(path);
             }
             done.removed.push(path.to_owned());
@@ -41,13 +47,31 @@ pub fn carry_out(path: &Path, change: Change, done: &mut Installed) -> Result<()
     Ok(())
 }
 
-/// Writes a file with the bits that it has, or `mode` when it is new.
-pub fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
+/// Writes a file with the bits that it has, or `mode` when it is new. `old` as for [`carry_out`].
+///
+/// # Errors
+/// As [`carry_out`].
+pub fn write(path: &Path, old: Option<&str>, text: &str, mode: u32) -> Result<()> {
     if let Some(dir) = path.parent() {
         create::dirs(dir, 0o777).context(|| format!("cannot create '{}'", dir.display()))?;
     }
     let mode = path.metadata().map_or(mode, |meta| meta.mode() & 0o7777);
-    fs::write_atomic_with_mode(path, text.as_bytes(), Durable::Yes, mode)
+    change_known(path, old, Some((text.as_bytes(), mode)))
+}
+
+/// Agents and editors write these files, too: what they saved since `old` was read is not ours to replace.
+fn change_known(path: &Path, old: Option<&str>, new: Option<(&[u8], u32)>) -> Result<()> {
+    if fs::change_known(path, old.map(str::as_bytes), new)? {
+        return Ok(());
+    }
+    let message = format!(
+        "'{}' was written by somebody else meanwhile",
+        path.display()
+    );
+    Err(Error::new(
+        Code::WouldOverwrite,
+        format!("{message} and was left alone"),
+    ))
 }
 
 /// Removes the directories of an agent that only this file was in. The first one that holds anything, or is none of those

@@ -172,7 +172,7 @@ fn put_in(path: &Path, old: Option<&str>, body: &str, done: &mut Installed) -> R
         return Ok(());
     }
     if !done.dry_run {
-        write(path, &new, 0o755)?;
+        write(path, old, &new, 0o755)?;
     }
     let is_run = path.metadata().is_ok_and(|meta| {
         use std::os::unix::fs::PermissionsExt;
@@ -195,7 +195,7 @@ fn take_out(path: &Path, old: &str, done: &mut Installed) -> Result<()> {
     } else {
         Change::Write(left)
     };
-    carry_out(path, change, done)
+    carry_out(path, Some(old), change, done)
 }
 
 #[cfg(test)]

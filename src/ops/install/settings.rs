@@ -146,7 +146,8 @@ impl<'a> Installer<'a> {
                 continue;
             }
             let path = file.path.clone();
-            if let Err(error) = carry_out(&path, file.change(), done) {
+            let old = file.existed.then(|| file.old.clone());
+            if let Err(error) = carry_out(&path, old.as_deref(), file.change(), done) {
                 done.leave_for(path, &error);
             }
         }

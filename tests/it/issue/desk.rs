@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{id, ready, report};
+use crate::damage::litter;
 use crate::sandbox::Sandbox;
+use crate::trip::with_stop;
 
 /// Edits the desk's `issue.json`. Gives its text.
 fn edited(sandbox: &Sandbox, id: &str, edit: impl FnOnce(&mut Value)) -> String {
@@ -116,4 +118,43 @@ fn a_value_of_another_type_is_named_and_stays_in_the_file() {
     let notices = shown["notices"].to_string();
     assert!(notices.contains("'symptom' may not be empty"), "{notices}");
     assert!(on_desk(&sandbox, &id).contains("it hangs"));
+}
+
+#[test]
+fn what_is_saved_while_the_desk_is_written_stays_and_is_taken_in() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let file = format!(".timewarp/issues/{id}/experiment.md");
+    let text = sandbox.text(&file);
+    let text = text.replace("## Repro\n", "## Repro\n\nhours of work\n");
+    // It was looked at, and the first file of the desk is about to be put in place.
+    let edit = ["issue", "edit", &id, "--symptom", "another"];
+    let said = with_stop(&sandbox, &edit, "replace-known", || {
+        sandbox.write(&file, &text);
+    });
+    assert_eq!(said["ok"], true, "{said}");
+    assert_eq!(sandbox.text(&file), text, "{said}");
+    let notices = said["notices"].to_string();
+    assert!(notices.contains("was edited meanwhile"), "{said}");
+    let names = std::fs::read_dir(sandbox.path(format!(".timewarp/issues/{id}"))).unwrap();
+    assert_eq!(names.count(), 2, "{said}");
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["experiment"]["repro"], "hours of work");
+    assert_eq!(shown["issue"]["symptom"], "another");
+    assert!(sandbox.text(&file).contains("another"));
+    assert_eq!(litter(&sandbox), [""; 0]);
+}
+
+#[test]
+fn what_somebody_else_excludes_while_the_desk_is_excluded_stays() {
+    let sandbox = ready();
+    let mut args = vec!["issue", "report", "--snapshot", "latest"];
+    args.extend(super::FIELDS);
+    let file = ".git/info/exclude";
+    let said = with_stop(&sandbox, &args, "replace-known", || {
+        sandbox.write(file, "*.theirs\n");
+    });
+    assert_eq!(said["ok"], true, "{said}");
+    let text = sandbox.text(file);
+    assert!(text.starts_with("*.theirs\n# >>> timewarp"), "{text}");
 }

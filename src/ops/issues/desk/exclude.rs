@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::{Durable, Root, write_atomic_with_mode};
+use crate::git::fs::{Root, change_known};
 use crate::ops::Context;
 use crate::ops::gitview::read_index;
 use crate::ops::request::DryRun;
@@ -59,35 +59,44 @@ pub fn exclude_file(ctx: &Context<'_>) -> PathBuf {
     ctx.repo.common_dir().join("info/exclude")
 }
 
+/// How often others may write it while it is written.
+const TURNS: usize = 10;
+
 /// Puts the desk into `info/exclude`, once. Answers whether the file was, or would be, changed. Also called before the first
 /// write to the desk.
 ///
 /// # Errors
-/// `WOULD_OVERWRITE` when the file is a symlink.
+/// `WOULD_OVERWRITE` when the file is a symlink; `BUSY` when others keep writing it.
 pub fn exclude_desk(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
     let path = exclude_file(ctx);
-    let meta = path.symlink_metadata().ok();
-    if meta.as_ref().is_some_and(|meta| !meta.is_file()) {
-        return Err(Error::new(
-            Code::WouldOverwrite,
-            format!("'{}' is not a regular file", path.display()),
-        )
-        .hint("put '.timewarp/*' and '!.timewarp/config.toml' into your excludes by hand"));
-    }
-    let old = crate::git::fs::read_optional(&path)?.unwrap_or_default();
-    let new = with_block(&old);
-    if new == old {
-        return Ok(false);
-    }
-    if dry_run == DryRun::No {
+    for _ in 0..TURNS {
+        let meta = path.symlink_metadata().ok();
+        if meta.as_ref().is_some_and(|meta| !meta.is_file()) {
+            return Err(Error::new(
+                Code::WouldOverwrite,
+                format!("'{}' is not a regular file", path.display()),
+            )
+            .hint("put '.timewarp/*' and '!.timewarp/config.toml' into your excludes by hand"));
+        }
+        let old = crate::git::fs::read_optional(&path)?;
+        let new = with_block(old.as_deref().unwrap_or_default());
+        if old.as_ref() == Some(&new) {
+            return Ok(false);
+        }
+        if dry_run == DryRun::Yes {
+            return Ok(true);
+        }
         if let Some(dir) = path.parent() {
             create::dirs(dir, 0o777).context(|| format!("cannot create '{}'", dir.display()))?;
         }
         let mode = meta.map_or(0o644, |meta| meta.mode() & 0o7777);
-        // The user's own file: a power cut may leave the old one, never none.
-        write_atomic_with_mode(&path, &new, Durable::Yes, mode)?;
+        // The user's own file.
+        if change_known(&path, old.as_deref(), Some((&new, mode)))? {
+            return Ok(true);
+        }
     }
-    Ok(true)
+    let message = format!("'{}' is written all the time", path.display());
+    Err(Error::new(Code::Busy, message))
 }
 
 /// The file with our block in it, exactly once, where it was or at the end; every other byte as it was.

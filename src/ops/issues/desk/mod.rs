@@ -91,8 +91,14 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
     }
     base.write(store, id)?;
     for (name, bytes) in &writes {
-        place.write(name, bytes)?;
-        base.only(name, bytes, loaded.tip);
+        if place.write(name, bytes, &|found| base.knows(name, found))? {
+            base.only(name, bytes, loaded.tip);
+        } else {
+            notices.push(format!(
+                "'{}/{name}' was edited meanwhile, so it is left as it is",
+                directory(id)
+            ));
+        }
     }
     base.write(store, id)?;
     Ok(notices)

@@ -9,9 +9,10 @@ use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::{Root, stamp_at};
+use crate::git::fs::{Root, replace_known, stamp_at};
 use crate::git::repo::SharedRepository;
 use crate::ops::Context;
+use crate::store::id::Tail;
 
 /// A desk file that is larger was not written by us.
 const LARGEST: u64 = 256 << 20;
@@ -88,14 +89,14 @@ impl Place {
         Ok(DeskEntry::File(bytes))
     }
 
-    /// Puts a file in place, whole.
+    /// Puts a file in place, whole, when the bytes that are there by then may go. False: they may not, and stay.
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let temp = format!(".{name}.{}", std::process::id());
+    pub fn write(&self, name: &str, bytes: &[u8], may_go: &dyn Fn(&[u8]) -> bool) -> Result<bool> {
+        // Of its own: under the name of one that died there may be somebody's edit.
+        let temp = format!(".{name}.{}", Tail::random()?.as_str());
         let what = || format!("cannot write '{name}'");
-        let _ = rustix::fs::unlinkat(&self.fd, &temp, AtFlags::empty());
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
@@ -107,7 +108,8 @@ impl Place {
             let _ = rustix::fs::unlinkat(&self.fd, &temp, AtFlags::empty());
             return Err(error).context(what);
         }
-        rustix::fs::renameat(&self.fd, &temp, &self.fd, name).context(what)
+        let (temp, name) = (temp.as_bytes(), name.as_bytes());
+        replace_known(self.fd.as_fd(), temp, name, may_go).context(what)
     }
 }
 
