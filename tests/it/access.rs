@@ -116,6 +116,26 @@ fn a_run_as_root_locks_nobody_out() {
     full_cycle(&sandbox, &|args| json_as(&sandbox, USER, args));
 }
 
+/// As every command of git's writes it that root runs there. Nobody may link it: it is copied.
+#[test]
+fn an_index_of_roots_keeps_nobody_in_the_past() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
+    let before = sandbox.state();
+    json_as(&sandbox, USER, &["travel", id.as_str().unwrap()]);
+    let index = sandbox.path(".git/index");
+    chown(&index, Some(0), Some(0)).unwrap();
+    let bits = index.metadata().unwrap().mode();
+    assert_eq!(json_as(&sandbox, USER, &["return"])["verified"], true);
+    let meta = index.metadata().unwrap();
+    assert_eq!((meta.uid(), meta.mode()), (USER, bits));
+    before.assert_same(&sandbox.state());
+}
+
 #[test]
 fn a_snapshot_that_root_opens_is_somebody_elses() {
     if !may_act_for_others() {

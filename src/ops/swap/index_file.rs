@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::env::fail_point;
 use crate::error::{Code, Result, ResultExt};
-use crate::git::fs::{
-    Durable, is_there, remove_optional, sync_parent, write_atomic, write_atomic_with_mode,
-};
+use crate::git::fs::{Durable, is_there, remove_optional, sync_parent, write_atomic_with_mode};
 use crate::git::index::{Checksum, Flags, Index};
 use crate::git::objects::{KeptPack, NewObjects, ObjectKind, Storage};
 use crate::git::regular;
@@ -23,7 +21,7 @@ const AFTER: &str = "index.after";
 /// Keeps the present index file by a second name: git replaces an index, it never writes into one. False: there is none.
 ///
 /// # Errors
-/// The index cannot be linked or synced.
+/// The index cannot be linked or copied, or not synced.
 pub(super) fn keep(ctx: &Context<'_>, store: &Store) -> Result<bool> {
     let before = store.dir.file(BEFORE);
     let index = ctx.repo.index_path();
@@ -35,15 +33,20 @@ pub(super) fn keep(ctx: &Context<'_>, store: &Store) -> Result<bool> {
             Ok(true)
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {
-            // A symlink may put the index on another file system.
-            let bytes =
-                regular::read(&index).context(|| format!("cannot read '{}'", index.display()))?;
-            write_atomic(&before, &bytes, Durable::Yes)?;
-            Ok(true)
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(error).context(|| format!("cannot link '{}'", before.display()))
         }
-        Err(error) => Err(error).context(|| format!("cannot link '{}'", before.display())),
+        // A symlink may put the index on another file system, some know no links, and Linux lets nobody link a file of another user
+        // that he may not write: root's, which every command of git's writes when root runs it.
+        Err(_) => copy(&index, &before).map(|()| true),
     }
+}
+
+fn copy(index: &Path, before: &Path) -> Result<()> {
+    let what = || format!("cannot read '{}'", index.display());
+    let bytes = regular::read(index).context(what)?;
+    let mode = index.metadata().context(what)?.mode() & 0o777;
+    write_atomic_with_mode(before, &bytes, Durable::Yes, mode)
 }
 
 /// The kept index when it is none that can be read: torn, emptied, or something else in its place. `None` without one.
