@@ -28,7 +28,7 @@ fn with_issue() -> (Sandbox, String) {
     for name in ["d/check.sh", "check.sh"] {
         sandbox.write(name, PRECIOUS);
     }
-    sandbox.write(".trash/kept", "kept\n");
+    sandbox.write(".tw-trash/kept", "kept\n");
     (sandbox, id)
 }
 
@@ -38,7 +38,7 @@ fn untouched(sandbox: &Sandbox) {
     for name in ["d/check.sh", "check.sh"] {
         assert_eq!(sandbox.text(name), PRECIOUS, "{name}");
     }
-    assert_eq!(sandbox.text(".trash/kept"), "kept\n");
+    assert_eq!(sandbox.text(".tw-trash/kept"), "kept\n");
     assert_eq!(sandbox.text("a.txt"), "one\n");
 }
 
@@ -122,7 +122,7 @@ fn a_scratch_that_is_gone_is_said_to_be_gone() {
 #[test]
 fn a_trash_that_leads_to_the_present_is_not_emptied() {
     let (sandbox, id) = with_issue();
-    let script = "ln -s \"$TW_SOURCE\" ../.trash";
+    let script = "ln -s \"$TW_SOURCE\" ../.tw-trash";
     let words = ["--json", "try", &id, "-n", "1", "--", "sh", "-c", script];
     let ran = sandbox.tw(words);
     assert!(ran.out().contains("cannot use '"), "{}", ran.out());
@@ -157,7 +157,7 @@ fn what_is_mounted_in_a_scratch_is_neither_written_nor_deleted() {
         "cd /; mount --bind \"$TW_SOURCE\" \"$TW_SCRATCH\"",
         "mount --bind \"$TW_SOURCE/d\" d",
         "mkdir -p target/x; mount --bind \"$TW_SOURCE\" target/x",
-        "mkdir ../.trash; mount --bind \"$TW_SOURCE\" ../.trash",
+        "mkdir ../.tw-trash; mount --bind \"$TW_SOURCE\" ../.tw-trash",
     ] {
         within(&[tw, "try", &id, "-n", "1", "--", "sh", "-c", mount]);
         untouched(&sandbox);

@@ -201,6 +201,20 @@ fn the_directory_of_scratches_can_be_set() {
     sandbox.ok(["close", dir.to_str().unwrap()]);
 }
 
+/// Mail programs, editors and people have directories of that name.
+#[test]
+fn a_trash_of_somebody_else_where_scratches_are_is_not_emptied() {
+    let sandbox = Sandbox::new();
+    snapshot(&sandbox);
+    sandbox.git(["config", "timewarp.scratchDir", "../vault"]);
+    sandbox.write("../vault/.trash/note", "may be wanted back\n");
+    sandbox.ok(["try", "-n", "1", "--", "true"]);
+    sandbox.json(["scratch", "gc"]);
+    assert_eq!(sandbox.text("../vault/.trash/note"), "may be wanted back\n");
+    let vault = std::fs::read_dir(sandbox.root().join("vault")).unwrap();
+    assert_eq!(vault.count(), 1);
+}
+
 #[test]
 fn what_is_left_empty_is_named() {
     let sandbox = Sandbox::new();

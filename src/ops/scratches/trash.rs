@@ -1,21 +1,21 @@
 //! What is not needed any more: renamed out of the way at once, and deleted by a process that nobody waits for.
 //!
-//! It goes into `.trash` in the directory of scratches. What a death left there is deleted with the next one. Promises: what is thrown
+//! It goes into `.tw-trash` in the directory of scratches, which may be anybody's: a `.trash` there is its owner's. What a death left there is deleted with the next one. Promises: what is thrown
 //! away is the very directory that was made, whatever is at its path by now; nothing is deleted through a symlink or in a mount, and only
 //! in the very directory that it was thrown into.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Error;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, RenameFlags};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use crate::env::Env;
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Root, stamp_of};
+use crate::git::fs::{Root, rename_to_free_in, stamp_of};
 use crate::git::pinned::PinnedDir;
 use crate::git::{create, path};
 use crate::runner::program::detached;
@@ -25,7 +25,7 @@ use crate::worktree::apply::set_permissions;
 /// The word that makes `tw` empty a trash directory; no command of its users.
 const WORD: &str = "__trash";
 /// The directory, in that of the scratches.
-const DIR: &str = ".trash";
+const DIR: &str = ".tw-trash";
 /// How often others may take it away for being empty while something is thrown into it.
 const TURNS: u32 = 100;
 
@@ -123,18 +123,12 @@ pub fn throw(dir: &PinnedDir) -> Result<Trash> {
             Ok(()) if dir.is_at(into.fd(), &thrown)? => return Ok(trash),
             Ok(()) => {
                 // Somebody put something else there in between: it goes back.
-                rename_to_free((into.fd(), &thrown), (beside.fd(), name)).context(what)?;
+                let (from, to) = (thrown.as_bytes(), name.as_bytes());
+                rename_to_free_in((into.fd(), from), (beside.fd(), to)).context(what)?;
                 return gone();
             }
         }
     }
-}
-
-fn rename_to_free(
-    (from, old): (BorrowedFd<'_>, &OsStr),
-    (to, new): (BorrowedFd<'_>, &OsStr),
-) -> rustix::io::Result<()> {
-    rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE)
 }
 
 /// Empties what a death left in a directory of scratches, and takes that away when it is empty: it may have been made again for a scratch
