@@ -5,6 +5,7 @@
 
 mod apply;
 mod holds;
+mod seal;
 
 use std::path::{Path, PathBuf};
 
@@ -165,8 +166,10 @@ pub(super) fn skill_in(base: &Path) -> Target {
     }
 }
 
+/// A file that is ours as a whole, in a language that has comments.
 pub(super) fn whole(path: PathBuf, text: &str) -> Target {
-    target(path, vec![Piece::Whole(text.to_owned())])
+    let text = seal::sealed(&path, text);
+    target(path, vec![Piece::Whole(text)])
 }
 
 pub(super) fn target(path: PathBuf, pieces: Vec<Piece>) -> Target {
