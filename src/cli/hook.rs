@@ -1,9 +1,11 @@
 //! `tw hook`: the payload from standard input, nothing on standard output, always 0.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Read};
-use std::sync::mpsc;
+use std::io::{IsTerminal, Stdin};
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::cli::prelude::*;
 use crate::ops::hook::{Done, Hooked, Request, take_in};
@@ -76,32 +78,36 @@ impl Run for Args {
 }
 
 fn standard_input() -> Vec<u8> {
-    if std::io::stdin().is_terminal() {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
         return Vec::new();
     }
-    let (sender, chunks) = mpsc::channel::<Vec<u8>>();
-    // Left behind when nobody closes the other end; it goes with the process.
-    std::thread::spawn(move || {
-        let mut stdin = std::io::stdin().lock();
-        let mut chunk = vec![0; 64 << 10];
-        while let Ok(count @ 1..) = stdin.read(&mut chunk) {
-            if sender
-                .send(chunk.get(..count).unwrap_or_default().to_vec())
-                .is_err()
-            {
-                break;
-            }
-        }
-    });
     let deadline = Instant::now() + PATIENCE;
     let mut payload = Vec::new();
-    while let Ok(chunk) = chunks.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-        // What is too long is read to its end, for the agent's sake, and is no payload.
-        if payload.len() <= LARGEST {
-            payload.extend_from_slice(&chunk);
+    let mut chunk = vec![0; 64 << 10];
+    while is_there(&stdin, deadline) {
+        // Without a buffer of the library's in between: what is in there, `poll` does not see.
+        match rustix::io::read(&stdin, &mut chunk) {
+            // What is too long is read to its end, for the agent's sake, and is no payload.
+            Ok(1..) if payload.len() > LARGEST => {}
+            Ok(count @ 1..) => payload.extend_from_slice(chunk.get(..count).unwrap_or_default()),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Ok(_) | Err(_) => break,
         }
     }
     payload
+}
+
+/// Waits for bytes or the end; false: for too long.
+fn is_there(stdin: &Stdin, deadline: Instant) -> bool {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).ok();
+        match poll(&mut [PollFd::new(stdin, PollFlags::IN)], left.as_ref()) {
+            Err(Errno::INTR) => {}
+            ready => return ready.is_ok_and(|ready| ready > 0),
+        }
+    }
 }
 
 /// Agents take what a hook prints for an order: it prints nothing, or one document in the agent's own words.

@@ -60,9 +60,17 @@ impl Bar {
 }
 
 fn show_later(bar: &ProgressBar, ended: &Receiver<()>) {
-    if ended.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
-        bar.set_draw_target(ProgressDrawTarget::stderr());
-        bar.enable_steady_tick(TICK);
+    let is_over = |wait| ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
+    if is_over(SILENCE) {
+        return;
+    }
+    bar.set_draw_target(ProgressDrawTarget::stderr());
+    // Here, and not by a thread of the bar's own, which the system may refuse by now.
+    while !is_over(TICK) {
+        // Between two phases there is nothing to show.
+        if !bar.is_finished() {
+            bar.tick();
+        }
     }
 }
 
@@ -83,10 +91,6 @@ impl Progress for Bar {
             None => self.shown.unset_length(),
         }
         self.shown.set_message(phase);
-        // The thread that draws ended with the phase before.
-        if !self.shown.is_hidden() {
-            self.shown.enable_steady_tick(TICK);
-        }
     }
 
     fn advance(&self, steps: u64) {
@@ -105,7 +109,6 @@ impl Drop for Bar {
             // A thread that panicked has nothing left to show.
             let _ = waiter.join();
         }
-        self.shown.disable_steady_tick();
         self.shown.finish_and_clear();
     }
 }

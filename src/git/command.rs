@@ -6,10 +6,11 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use super::pipes::{Said, converse};
 use super::repo::Repo;
 use crate::error::{Code, Error, Result, ResultExt};
 
@@ -242,31 +243,11 @@ fn option(name: &str, path: &Path) -> OsString {
 struct Running(Child);
 
 impl Running {
-    /// Feeds stdin and reads both outputs at once, so that no full pipe holds the other side up.
     fn finish(mut self, stdin: &[u8]) -> Result<Output> {
-        let (input, out, err) = (
-            self.0.stdin.take(),
-            self.0.stdout.take(),
-            self.0.stderr.take(),
-        );
-        let (stdout, stderr) = std::thread::scope(|scope| {
-            let stderr = scope.spawn(move || read_all(err));
-            scope.spawn(move || {
-                // git may end without reading all; its status tells whether that was right.
-                input.map(|mut input| input.write_all(stdin).ok())
-            });
-            let stdout = read_all(out);
-            if stdout.is_err() {
-                // Or the other two would wait for a child that nobody reads.
-                let _ = self.0.kill();
-            }
-            (stdout, stderr.join())
-        });
-        let stderr =
-            stderr.map_err(|_| Error::new(Code::Io, "the reader of git's stderr panicked"))?;
+        let Said { stdout, stderr } = converse(&mut self.0, stdin)?;
         Ok(Output {
-            stdout: stdout?,
-            stderr: stderr?,
+            stdout,
+            stderr,
             status: self.0.wait()?,
         })
     }
@@ -278,14 +259,6 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn read_all(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        pipe.read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
 }
 
 fn failed(name: &str, output: &Output) -> Error {

@@ -26,6 +26,7 @@ pub mod operation;
 pub mod own;
 pub mod path;
 pub mod pinned;
+pub mod pipes;
 pub mod private;
 pub mod process;
 pub mod reflog;

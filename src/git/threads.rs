@@ -2,10 +2,15 @@
 //!
 //! For reads of thousands of small files, which wait for the kernel more than they calculate. Few things are worked off on
 //! the spot: starting threads would cost more.
+//!
+//! Threads are started here alone: the system may refuse them, where the user's or the container's processes are at their limit.
+//! Then the calling thread does the work, or says why it cannot be done; the ways of the standard library would end the process.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::ScopedJoinHandle;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
+
+use crate::error::{self, Error};
 
 /// Worker threads: as many as there are cores, at most eight. Told by the system once: it reads several files for it.
 pub fn count() -> usize {
@@ -19,6 +24,78 @@ pub fn count() -> usize {
 
 /// Below so many it is not worth a thread.
 const FEW: usize = 64;
+
+/// Starts a thread.
+///
+/// # Errors
+/// `IO` when the system refuses one.
+pub fn start<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> error::Result<JoinHandle<T>> {
+    Builder::new().spawn(work).map_err(refused)
+}
+
+/// Starts a thread that ends before the scope does.
+///
+/// # Errors
+/// `IO` when the system refuses one.
+pub fn start_in<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> error::Result<ScopedJoinHandle<'scope, T>> {
+    Builder::new().spawn_scoped(scope, work).map_err(refused)
+}
+
+fn refused(error: std::io::Error) -> Error {
+    Error::from(error)
+        .while_doing("cannot start a thread")
+        .hint("the limit on processes is reached, which 'ulimit -u' or the container sets: end some, or raise it")
+}
+
+/// Does the work in a thread of its own; here and now when the system refuses one.
+pub fn start_or_do(work: impl FnOnce() + Send + 'static) {
+    let held = Arc::new(Mutex::new(Some(work)));
+    let taking = Arc::clone(&held);
+    let take = move || {
+        let work = taking.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(work) = work {
+            work();
+        }
+    };
+    let here = take.clone();
+    if start(take).is_err() {
+        here();
+    }
+}
+
+/// Work that was given away.
+pub enum Beside<'scope, T> {
+    /// To a thread.
+    Begun(ScopedJoinHandle<'scope, T>),
+    /// To nobody: it is done.
+    Done(T),
+}
+
+/// Gives work to a thread; does it here and now when the system refuses one.
+pub fn beside<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Copy + Send + 'scope,
+) -> Beside<'scope, T> {
+    match start_in(scope, work) {
+        Ok(worker) => Beside::Begun(worker),
+        Err(_) => Beside::Done(work()),
+    }
+}
+
+impl<T> Beside<'_, T> {
+    /// Waits for what comes of it.
+    pub fn wait(self) -> T {
+        match self {
+            Self::Begun(worker) => joined(worker),
+            Self::Done(done) => done,
+        }
+    }
+}
 
 /// What `work` makes of each item, in their order.
 pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
@@ -39,9 +116,9 @@ pub fn map_from<T: Sync, R: Send>(
     std::thread::scope(|scope| {
         let parts: Vec<_> = items
             .chunks(items.len().div_ceil(threads))
-            .map(|part| scope.spawn(move || part.iter().map(work).collect::<Vec<_>>()))
+            .map(|part| beside(scope, move || part.iter().map(work).collect::<Vec<_>>()))
             .collect();
-        parts.into_iter().flat_map(joined).collect()
+        parts.into_iter().flat_map(Beside::wait).collect()
     })
 }
 
@@ -50,7 +127,8 @@ fn worth(most: usize) -> usize {
     if most < 2 { 1 } else { most.min(count()) }
 }
 
-fn joined<T>(worker: ScopedJoinHandle<'_, T>) -> T {
+/// What came of a thread; its panic goes on in this one.
+pub fn joined<T>(worker: ScopedJoinHandle<'_, T>) -> T {
     match worker.join() {
         Ok(done) => done,
         Err(panic) => std::panic::resume_unwind(panic),
@@ -79,7 +157,8 @@ pub fn gather<T: Sync, R: Default + Send, E: Send>(
     };
     let parts: Vec<_> = std::thread::scope(|scope| {
         // This thread is one of them.
-        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(take)).collect();
+        let started = (1..threads).map_while(|_| start_in(scope, take).ok());
+        let workers: Vec<_> = started.collect();
         let mut parts = vec![take()];
         parts.extend(workers.into_iter().map(joined));
         parts

@@ -97,10 +97,12 @@ impl Stop {
 ///
 /// `place`: the directory that the server was started in. What stands there by now counts, should it be another one.
 pub fn run(job: &Job, place: &Path, stop: &Stop) -> Value {
-    match start(job, place, stop) {
-        Ok(document) => document,
-        Err(error) => finish(Err(error), None),
-    }
+    start(job, place, stop).unwrap_or_else(failed)
+}
+
+/// The document of a call for which no process could be started.
+pub fn failed(error: Error) -> Value {
+    finish(Err(error), None)
 }
 
 fn start(job: &Job, place: &Path, stop: &Stop) -> Result<Value> {
@@ -159,7 +161,7 @@ pub fn answer(env: &Env) -> String {
     }
     match job.and_then(|job| Ok((start_of(&job)?, job))) {
         Ok((start, job)) => work(&job, &start, env),
-        Err(error) => finish(Err(error), None),
+        Err(error) => failed(error),
     }
     .to_string()
 }

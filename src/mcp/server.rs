@@ -22,7 +22,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, Semaphore, oneshot};
 
 use super::call::{self, Job, Stop, Work};
 use super::tools::Effect;
@@ -30,12 +30,13 @@ use super::transport::StandardLines;
 use super::{place, prompt, resources, schema, tools};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::threads;
 
 /// A client that announced roots and then does not name them is not waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Threads that may wait: each for the process of a call.
-const THREADS: usize = 4;
+/// So many calls may run at once, each in a process that a thread waits for.
+const AT_ONCE: usize = 4;
 
 /// What only looks waits so long for the calls before it.
 const A_MOMENT: Duration = Duration::from_secs(3);
@@ -65,13 +66,15 @@ pub fn serve(start: PathBuf, env: Env) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         // Without input and output of its own: those have threads that may block.
         .enable_time()
-        .max_blocking_threads(THREADS)
         .build()
         .context(|| "cannot start the server")?;
     let (lines, written) = StandardLines::open().context(|| "cannot start the server")?;
+    let (running, ended) = std::sync::mpsc::channel();
     let server = Server {
         start,
         env,
+        places: Arc::new(Semaphore::new(AT_ONCE)),
+        running,
         turn: Mutex::new(()),
         tools: serde_json::from_value(schema::listing()).map_err(std::io::Error::from)?,
     };
@@ -94,6 +97,8 @@ pub fn serve(start: PathBuf, env: Env) -> Result<()> {
         }
     });
     drop(runtime);
+    // Closed when every call is over: none outlives its server.
+    let _ = ended.recv();
     // Only the end is waited for, which is no message; a client that does not read is left to itself.
     let _ = written.recv_timeout(LAST);
     served
@@ -102,6 +107,10 @@ pub fn serve(start: PathBuf, env: Env) -> Result<()> {
 struct Server {
     start: PathBuf,
     env: Env,
+    /// One for each call that may run now.
+    places: Arc<Semaphore>,
+    /// Held by each call that runs.
+    running: std::sync::mpsc::Sender<()>,
     /// Held by the call whose turn it is; the others wait in line.
     turn: Mutex<()>,
     tools: Vec<Tool>,
@@ -159,12 +168,25 @@ impl Server {
         let stop = Arc::new(Stop::default());
         let way_out = Arc::clone(&stop);
         let start = self.start.clone();
-        let mut running = tokio::task::spawn_blocking(move || call::run(&job, &start, &way_out));
+        let place = tokio::select! {
+            place = Arc::clone(&self.places).acquire_owned() => place,
+            () = context.ct.cancelled() => return Err(cancelled()),
+        };
+        let (tell, mut document) = oneshot::channel();
+        let held = (place, self.running.clone());
+        let started = threads::start(move || {
+            let document = call::run(&job, &start, &way_out);
+            drop(held);
+            tell.send(document)
+        });
+        if let Err(error) = started {
+            return Ok(call::failed(error));
+        }
         let ended = tokio::select! {
-            ended = &mut running => ended,
+            ended = &mut document => ended,
             () = context.ct.cancelled() => {
                 stop.now();
-                running.await
+                document.await
             }
         };
         ended.map_err(|error| ErrorData::internal_error(error.to_string(), None))
@@ -179,6 +201,10 @@ impl Server {
             Effect::Idempotent | Effect::Adds | Effect::Replaces => Some(turn.await),
         }
     }
+}
+
+fn cancelled() -> ErrorData {
+    ErrorData::internal_error("cancelled", None)
 }
 
 /// The URIs of a `roots/list` answer; None when it is none, or empty.
@@ -253,7 +279,7 @@ impl ServerHandler for Server {
         };
         let _turn = tokio::select! {
             turn = self.turn(tool.effect) => turn,
-            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
+            () = context.ct.cancelled() => return Err(cancelled()),
         };
         let arguments = request.arguments.unwrap_or_default();
         let needed = self.needs_roots(arguments.get("dir"));

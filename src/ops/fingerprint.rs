@@ -2,11 +2,12 @@
 //! modification time of the tool's file to version) that [`refresh`] fills off the hot path.
 //!
 //! `git` alone is asked on the spot when its file is not in the cache: it is what everything here stands on, and answers in a
-//! millisecond or two.
+//! millisecond or two. One that does not is not waited for long: it may be a wrapper that downloads the program first.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 use super::Context;
 use crate::error::Result;
 use crate::git::fs::{self, Durable};
+use crate::git::pipes::converse_until;
 use crate::store::Store;
 
 /// Tools by the name in the record: program and the arguments that make it tell its version.
@@ -24,6 +26,11 @@ const TOOLS: &[(&str, &str, &[&str])] = &[
     ("go", "go", &["version"]),
     ("rustc", "rustc", &["--version"]),
 ];
+
+/// So long a snapshot waits for git.
+const AT_ONCE: Duration = Duration::from_secs(2);
+/// So long a tool is waited for where nobody waits.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Cache {
@@ -79,13 +86,15 @@ pub fn fingerprint(ctx: &Context<'_>, store: &Store) -> Result<Map<String, Value
             None => None,
             Some((file, key)) => match cache.versions.get(&key) {
                 Some(version) => version.clone(),
-                None if *name == "git" => {
-                    let version = ask(&file, arguments);
-                    cache.versions.insert(key, version.clone());
-                    // The next one asks again.
-                    let _ = save(store, &cache);
-                    version
-                }
+                None if *name == "git" => match ask(&file, arguments, AT_ONCE) {
+                    Asked::Told(version) => {
+                        cache.versions.insert(key, version.clone());
+                        // The next one asks again.
+                        let _ = save(store, &cache);
+                        version
+                    }
+                    Asked::Silent => None,
+                },
                 None => None,
             },
         };
@@ -117,7 +126,11 @@ pub fn refresh(ctx: &Context<'_>) -> Result<()> {
     for (_, program, arguments) in TOOLS {
         if let Some((file, key)) = locate(ctx, program) {
             let known = cache.versions.remove(&key);
-            let version = known.unwrap_or_else(|| ask(&file, arguments));
+            let version = known.unwrap_or_else(|| match ask(&file, arguments, PATIENCE) {
+                Asked::Told(version) => version,
+                // Or every snapshot would have it asked again.
+                Asked::Silent => None,
+            });
             fresh.versions.insert(key, version);
         }
     }
@@ -127,16 +140,36 @@ pub fn refresh(ctx: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-fn ask(file: &std::path::Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(file)
+/// What came of asking a tool.
+enum Asked {
+    /// It has ended; without a version it told none.
+    Told(Option<String>),
+    /// It had said nothing in time.
+    Silent,
+}
+
+fn ask(file: &std::path::Path, arguments: &[&str], patience: Duration) -> Asked {
+    let started = Command::new(file)
         .args(arguments)
         .current_dir("/")
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    version_in(&text)
+        .spawn();
+    let Ok(mut child) = started else {
+        return Asked::Told(None);
+    };
+    let said = converse_until(&mut child, b"", Some(Instant::now() + patience));
+    if !matches!(said, Ok(Some(_))) {
+        // What it started itself may go on; nobody waits for that.
+        let _ = child.kill();
+    }
+    let _ = child.wait();
+    match said {
+        Ok(Some(said)) => Asked::Told(version_in(&String::from_utf8_lossy(&said.stdout))),
+        Ok(None) => Asked::Silent,
+        Err(_) => Asked::Told(None),
+    }
 }
 
 /// The word of a tool's answer that is its version.

@@ -27,6 +27,7 @@ use std::sync::mpsc::{Receiver, channel};
 use serde_json::Value;
 
 use crate::error::Result;
+use crate::git::threads;
 use crate::interrupt;
 use model::{Model, Plan, Theme};
 use terminal::{Input, Screen};
@@ -63,20 +64,20 @@ enum Happening {
 /// Shows the timeline until it is left, or until a signal ends the program.
 ///
 /// # Errors
-/// When the terminal cannot be set up or is gone.
+/// When the terminal cannot be set up or is gone, or the system refuses a thread.
 pub fn run(place: &Place, theme: Theme, commands: &dyn Commands) -> Result<()> {
     let (inside, events) = channel();
     let (all, happenings) = channel();
     let to_all = all.clone();
-    std::thread::spawn(move || {
+    threads::start(move || {
         for event in events {
             if to_all.send(Happening::Inside(event)).is_err() {
                 break;
             }
         }
-    });
+    })?;
     // The first reads begin before the terminal is asked for anything.
-    let worker = Worker::start(place, &inside);
+    let worker = Worker::start(place, &inside)?;
     let mut model = Model::new(Screen::size(), theme, place.env.now());
     for effect in begin(&mut model) {
         worker.takes(&effect);

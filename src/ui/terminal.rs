@@ -28,6 +28,7 @@ use signal_hook::low_level;
 use super::model::Model;
 use super::view::view;
 use crate::error::{Error, Result, ResultExt};
+use crate::git::threads;
 
 /// True while the terminal is ours.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -170,27 +171,27 @@ pub fn is_stop(signal: i32) -> bool {
 /// Listens to the terminal and to signals, each on a thread of its own.
 ///
 /// # Errors
-/// When the handlers cannot be installed.
+/// When the handlers cannot be installed, or the system refuses a thread.
 pub fn listen(send: impl Fn(Input) -> bool + Clone + Send + 'static) -> Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT])
         .map_err(Error::from)
         .context(|| "cannot listen to signals")?;
     let to = send.clone();
-    std::thread::spawn(move || {
+    threads::start(move || {
         for signal in signals.forever() {
             if !to(Input::Signal(signal)) {
                 break;
             }
         }
-    });
-    std::thread::spawn(move || {
+    })?;
+    threads::start(move || {
         while let Ok(event) = event::read() {
             if !send(Input::Event(event)) {
                 return;
             }
         }
         send(Input::Gone);
-    });
+    })?;
     Ok(())
 }
 

@@ -14,6 +14,7 @@ use super::update::{Effect, Event};
 use crate::env::Env;
 use crate::error::Result;
 use crate::git::textdiff::written::Whose;
+use crate::git::threads;
 use crate::git::tree::Change;
 use crate::ops::Context;
 use crate::ops::timeline::{Entry, Filter, PathPatch, Timeline};
@@ -52,9 +53,12 @@ pub struct Worker {
 
 impl Worker {
     /// Starts them; what they find goes to `events`.
-    pub fn start(place: &Place, events: &Sender<Event>) -> Self {
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    pub fn start(place: &Place, events: &Sender<Event>) -> Result<Self> {
         let asked = Arc::new(AtomicU64::new(0));
-        let start = || {
+        let start = || -> Result<_> {
             let (sender, jobs) = channel();
             let thread = Thread {
                 place: place.clone(),
@@ -62,14 +66,14 @@ impl Worker {
                 jobs,
                 asked: Arc::clone(&asked),
             };
-            std::thread::spawn(move || thread.run());
-            sender
+            threads::start(move || thread.run())?;
+            Ok(sender)
         };
-        Self {
-            reader: start(),
-            differ: start(),
+        Ok(Self {
+            reader: start()?,
+            differ: start()?,
             asked,
-        }
+        })
     }
 
     /// Gives an effect that is theirs to a thread; false: it is somebody else's.

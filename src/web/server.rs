@@ -1,4 +1,4 @@
-//! The server: a thread that accepts, one for each connection, and an end when nobody asks any more.
+//! The server: a thread that accepts, one for each connection as long as the system gives one, and an end when nobody asks any more.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -16,6 +16,7 @@ use super::http::{self, Refused, Request, Response};
 use super::page::{self, Connects};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::threads;
 use crate::ops::timeline::Filter;
 
 /// So many connections are served at once. A browser opens six to a host.
@@ -86,7 +87,7 @@ impl Shared {
 /// Serves until nobody asked anything for long enough. `announce` is told where, once connections are taken.
 ///
 /// # Errors
-/// The port is taken; the system gives no random bytes.
+/// The port is taken; the system gives no random bytes or no thread.
 pub fn serve(what: Serve, announce: impl FnOnce(&Served)) -> Result<()> {
     let asked = SocketAddr::from((Ipv4Addr::LOCALHOST, what.port));
     let listener = TcpListener::bind(asked).map_err(|error| {
@@ -112,7 +113,7 @@ pub fn serve(what: Serve, announce: impl FnOnce(&Served)) -> Result<()> {
         connections: AtomicUsize::new(0),
     });
     let accepting = Arc::clone(&shared);
-    std::thread::spawn(move || accept(&listener, &accepting));
+    threads::start(move || accept(&listener, &accepting))?;
     announce(&served);
     // A command that a page started is waited for, however long it takes.
     while shared.idle_for() < idle || shared.connections.load(Ordering::SeqCst) > 0 {
@@ -134,7 +135,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             continue;
         }
         let shared = Arc::clone(shared);
-        std::thread::spawn(move || {
+        threads::start_or_do(move || {
             connection(stream, &shared);
             drop(place);
         });

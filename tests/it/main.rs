@@ -60,6 +60,7 @@ mod outcomes;
 mod packages;
 mod pager;
 mod plain_renames;
+mod poor;
 mod power;
 mod provided;
 mod readme;

@@ -4,7 +4,7 @@ mod apart;
 mod document;
 mod experiments;
 mod hostile;
-mod hub;
+pub mod hub;
 mod sessions;
 mod snapshots;
 mod transport;

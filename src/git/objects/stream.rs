@@ -1,13 +1,13 @@
-//! One pass over a large blob: read and hashed here, deflated and written by a second thread.
+//! One pass over a large blob: read and hashed here, deflated and written by a second thread; all of it here when the system
+//! refuses one.
 
 use std::io::{self, Read};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::thread;
+use std::sync::mpsc::{channel, sync_channel};
 
-use super::deflate::{self, Deflater, Level};
+use super::deflate::{self, Deflater};
 use super::hash::Hasher;
 use super::{ObjectKind, PutError};
-use crate::git::{ObjectFormat, Oid};
+use crate::git::{ObjectFormat, Oid, threads};
 
 const CHUNK: u64 = 1 << 20;
 /// Chunks that may wait to be deflated.
@@ -25,33 +25,70 @@ pub(super) fn run(
 ) -> Result<Oid, PutError> {
     let mut first = Vec::new();
     fill(reader, &mut first, size)?;
-    let level = deflate::probe(&first);
-    let (send, receive) = sync_channel(AHEAD);
+    let mut deflating = Deflating {
+        deflater: Deflater::new(deflate::probe(&first)),
+        sink,
+    };
+    if !head.is_empty() {
+        deflating.push(head).map_err(failed)?;
+    }
+    let what = (format, size);
+    let beside = in_two_threads(what, &mut first, reader, &mut deflating);
+    let (written, hashed) = beside.unwrap_or_else(|| {
+        let mut written = Ok(());
+        let mut pass = |chunk: Vec<u8>| {
+            written = deflating.push(&chunk);
+            written.is_ok().then_some(chunk)
+        };
+        let hashed = feed(what, first, reader, &mut pass);
+        (written, hashed)
+    });
+    written.map_err(failed)?;
+    let oid = hashed?;
+    deflating.finish().map_err(failed)?;
+    Ok(oid)
+}
+
+fn failed(error: io::Error) -> PutError {
+    PutError::Failed(error.into())
+}
+
+/// What came of the writing and of the hashing; None: the system refuses a thread, and nothing was read.
+fn in_two_threads(
+    what: (ObjectFormat, u64),
+    first: &mut Vec<u8>,
+    reader: &mut dyn Read,
+    deflating: &mut Deflating<'_>,
+) -> Option<(io::Result<()>, Result<Oid, PutError>)> {
+    let (send, receive) = sync_channel::<Vec<u8>>(AHEAD);
     let (give_back, spare) = channel();
-    thread::scope(|scope| {
-        let worker = thread::Builder::new()
-            .spawn_scoped(scope, move || {
-                compress(level, head, &receive, &give_back, sink)
-            })
-            .map_err(|error| PutError::Failed(error.into()))?;
-        let hashed = feed((format, size), first, reader, &send, &spare);
+    std::thread::scope(|scope| {
+        let worker = threads::start_in(scope, move || {
+            while let Ok(chunk) = receive.recv() {
+                deflating.push(&chunk)?;
+                // The reader may be done, and then needs no buffer.
+                let _ = give_back.send(chunk);
+            }
+            Ok(())
+        });
+        let worker = worker.ok()?;
+        let mut pass = |chunk| {
+            send.send(chunk).ok()?;
+            Some(spare.try_recv().unwrap_or_default())
+        };
+        let hashed = feed(what, std::mem::take(first), reader, &mut pass);
         // The other side ends when no more can come.
         drop(send);
-        match worker.join() {
-            Ok(Ok(())) => hashed,
-            Ok(Err(error)) => Err(PutError::Failed(error.into())),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        Some((threads::joined(worker), hashed))
     })
 }
 
-/// Reads, hashes and passes on.
+/// Reads, hashes and passes on. What takes a chunk gives an empty one for it, or nothing when it has failed.
 fn feed(
     (format, size): (ObjectFormat, u64),
     mut chunk: Vec<u8>,
     reader: &mut dyn Read,
-    send: &SyncSender<Vec<u8>>,
-    spare: &Receiver<Vec<u8>>,
+    pass: &mut dyn FnMut(Vec<u8>) -> Option<Vec<u8>>,
 ) -> Result<Oid, PutError> {
     let mut hasher = Hasher::new(format, ObjectKind::Blob, size);
     let mut left = size;
@@ -61,37 +98,32 @@ fn feed(
         }
         left -= chunk.len() as u64;
         hasher.update(&chunk);
-        // The other side has failed: its error is told when it is joined.
-        if send.send(chunk).is_err() {
-            break;
-        }
+        // Who has failed tells that itself.
+        let Some(empty) = pass(chunk) else { break };
         if left == 0 {
             break;
         }
-        chunk = spare.try_recv().unwrap_or_default();
+        chunk = empty;
         fill(reader, &mut chunk, left)?;
     }
     expect_end(reader)?;
     hasher.finish().map_err(PutError::Failed)
 }
 
-fn compress(
-    level: Level,
-    head: &[u8],
-    chunks: &Receiver<Vec<u8>>,
-    give_back: &Sender<Vec<u8>>,
-    sink: Sink,
-) -> io::Result<()> {
-    let mut deflater = Deflater::new(level);
-    if !head.is_empty() {
-        sink(deflater.push(head))?;
+/// Deflates chunks and writes them.
+struct Deflating<'a> {
+    deflater: Deflater,
+    sink: Sink<'a>,
+}
+
+impl Deflating<'_> {
+    fn push(&mut self, chunk: &[u8]) -> io::Result<()> {
+        (self.sink)(self.deflater.push(chunk))
     }
-    while let Ok(chunk) = chunks.recv() {
-        sink(deflater.push(&chunk))?;
-        // The reader may be done, and then needs no buffer.
-        let _ = give_back.send(chunk);
+
+    fn finish(&mut self) -> io::Result<()> {
+        (self.sink)(self.deflater.finish())
     }
-    sink(deflater.finish())
 }
 
 /// Reads the next chunk: as much as is left, at most [`CHUNK`].

@@ -21,6 +21,7 @@ use super::Context;
 use super::scratches::Slot;
 use super::tries::TryRun;
 use crate::error::Result;
+use crate::git::threads;
 use crate::interrupt::Deferred;
 use crate::runner::program::own_program;
 use watch::Watch;
@@ -103,7 +104,15 @@ impl<'a> Plan<'a> {
         std::thread::scope(|scope| -> Result<()> {
             for slot in 1..=slots {
                 let work = &work;
-                scope.spawn(move || work(slot));
+                let Err(refused) = threads::start_in(scope, move || work(slot)) else {
+                    continue;
+                };
+                // Fewer at a time make the same runs.
+                busy.fetch_sub(slots - slot + 1, Ordering::SeqCst);
+                if slot == 1 {
+                    return Err(refused);
+                }
+                break;
             }
             let mut first = Ok(());
             loop {

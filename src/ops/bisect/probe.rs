@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::Verdict;
 use crate::error::{Code, Result};
 use crate::git::pinned::Standing;
+use crate::git::threads::{self, joined};
 use crate::interrupt::Deferred;
 use crate::ops::Context;
 use crate::ops::scratches::with::With;
@@ -58,7 +59,7 @@ pub(super) fn side_by_side(
     std::thread::scope(|scope| {
         let (ended, all_ended) = mpsc::channel::<()>();
         let (running, env) = (&running, ctx.env);
-        let threads: Vec<_> = ids
+        let probing: Vec<_> = ids
             .iter()
             .zip(1..)
             .map(|(id, slot)| {
@@ -69,7 +70,7 @@ pub(super) fn side_by_side(
                     stop,
                     running,
                 };
-                scope.spawn(move || {
+                threads::start_in(scope, move || {
                     // A context holds what no two threads may share.
                     let probed = Context::open(root, env, &Silent).and_then(|ctx| at.run(&ctx, id));
                     drop(ended);
@@ -84,10 +85,7 @@ pub(super) fn side_by_side(
                 controls.iter().for_each(Control::stop);
             }
         }
-        let joined = threads.into_iter().map(|thread| match thread.join() {
-            Ok(probed) => probed,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
+        let joined = probing.into_iter().map(|started| joined(started?));
         joined.collect()
     })
 }

@@ -3,7 +3,6 @@
 //! The summary is given, or made by a program that reads the part on its standard input. The log is not locked while that
 //! program runs: what was appended meanwhile is kept, and any other change makes the compaction fail.
 
-use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -13,6 +12,7 @@ use serde::Serialize;
 use super::{ContextLog, LogFile};
 use crate::agents::context_log::{self as log, Cut, Log};
 use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::git::pipes::converse;
 use crate::json::{self, Text};
 use crate::runner::program::shell;
 use crate::store::context::Old;
@@ -107,7 +107,7 @@ pub fn compact(log: &ContextLog, request: &Compact) -> Result<Compacted> {
     };
     let summary = match &request.summary {
         Summary::Text(text) => text.clone(),
-        Summary::Command(line) => summarize(line, &log.dir, log::to_summarize(&read, at))?,
+        Summary::Command(line) => summarize(line, &log.dir, &log::to_summarize(&read, at))?,
     };
     if summary.trim().is_empty() {
         return Err(Error::new(Code::Usage, "the summary is empty"));
@@ -143,26 +143,15 @@ fn waits(call: &str) -> Error {
 }
 
 /// Runs the summarizer. Its standard error is the caller's.
-fn summarize(line: &str, dir: &Path, text: String) -> Result<String> {
+fn summarize(line: &str, dir: &Path, text: &str) -> Result<String> {
     let what = || format!("cannot run the summarizer '{line}'");
     let mut process = shell(line, dir);
     process.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = process.spawn().context(what)?;
-    let stdin = child.stdin.take();
     // It may answer before it has read everything, or never read at all.
-    let writer = std::thread::spawn(move || {
-        if let Some(mut stdin) = stdin {
-            let _ = stdin.write_all(text.as_bytes());
-        }
-    });
-    let mut summary = Vec::new();
-    let read = match child.stdout.take() {
-        Some(mut stdout) => stdout.read_to_end(&mut summary),
-        None => Ok(0),
-    };
+    let said = converse(&mut child, text.as_bytes());
     let status = child.wait().context(what)?;
-    let _ = writer.join();
-    read.context(what)?;
+    let summary = said.context(what)?.stdout;
     if !status.success() {
         let what = format!("the summarizer '{line}' failed: {status}");
         return Err(Error::new(Code::Io, what).hint("nothing was changed"));

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::{Verified, Verify};
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::threads;
 use crate::ops::Context;
 use crate::ops::approval;
 use crate::ops::issues::{desk, find, load, update};
@@ -189,10 +190,11 @@ fn run(ctx: &Context<'_>, command: &str) -> Result<issue::Verify> {
         .stdin(Stdio::null())
         .stdout(writer.try_clone().context(what)?)
         .stderr(writer);
+    // Before the child: nothing is to run that nobody can listen to.
+    let listening = Listening::to(reader).context(what)?;
     let mut child = process.spawn().context(what)?;
     // Our ends of the pipe go, or its end would never be seen.
     drop(process);
-    let listening = Listening::to(reader);
     let status = child.wait().context(what)?;
     let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let output = listening.tail();
@@ -217,11 +219,11 @@ struct Listening {
 }
 
 impl Listening {
-    fn to(mut reader: PipeReader) -> Self {
+    fn to(mut reader: PipeReader) -> Result<Self> {
         let (sender, end) = mpsc::channel::<()>();
         let tail = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&tail);
-        std::thread::spawn(move || {
+        threads::start(move || {
             let _open = sender;
             let mut buffer = vec![0; 16 << 10];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
@@ -233,8 +235,8 @@ impl Listening {
                     tail.drain(..cut);
                 }
             }
-        });
-        Self { tail, end }
+        })?;
+        Ok(Self { tail, end })
     }
 
     /// What came last, once the output has ended; at the latest after a moment, for a child that was left behind may keep it open.

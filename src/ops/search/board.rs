@@ -36,12 +36,15 @@ struct State {
     looked: HashMap<usize, Looked>,
     /// What that takes in memory, about.
     held: usize,
+    /// There is no worker: who waits for a content looks through it.
+    is_alone: bool,
     /// Nothing more is wanted, or a worker died.
     stopped: bool,
 }
 
 /// Contents, each looked through once.
 pub struct Board<'a> {
+    looking: (&'a ObjectStore, &'a Pattern, Depth),
     blobs: &'a [Oid],
     known: &'a Known,
     state: Mutex<State>,
@@ -79,14 +82,15 @@ pub fn weight(looked: &Looked) -> usize {
 impl<'a> Board<'a> {
     /// Looks through the contents, in their order and but for those that are known, while `take` takes what comes of them.
     pub fn run<T>(
-        objects: &ObjectStore,
-        pattern: &Pattern,
+        objects: &'a ObjectStore,
+        pattern: &'a Pattern,
         depth: Depth,
         blobs: &'a [Oid],
         known: &'a Known,
         take: impl FnOnce(&Board<'a>) -> T,
     ) -> T {
         let board = Self {
+            looking: (objects, pattern, depth),
             blobs,
             known,
             state: Mutex::default(),
@@ -97,13 +101,14 @@ impl<'a> Board<'a> {
         std::thread::scope(|scope| {
             // However this ends, and however a worker does, nobody is left waiting.
             let _stop = Stop(&board);
-            for _ in 0..workers {
-                scope.spawn(|| {
-                    let stop = Stop(&board);
-                    board.work(Looker::new(objects, pattern, depth));
-                    std::mem::forget(stop);
-                });
-            }
+            let work = || {
+                let stop = Stop(&board);
+                board.work();
+                std::mem::forget(stop);
+            };
+            let started = (0..workers).map_while(|_| threads::start_in(scope, work).ok());
+            let is_alone = started.count() == 0;
+            board.lock().is_alone = is_alone;
             take(&board)
         })
     }
@@ -112,7 +117,13 @@ impl<'a> Board<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self, mut looker: Looker<'_>) {
+    fn looker(&self) -> Looker<'a> {
+        let (objects, pattern, depth) = self.looking;
+        Looker::new(objects, pattern, depth)
+    }
+
+    fn work(&self) {
+        let mut looker = self.looker();
         loop {
             let mut state = self.lock();
             while !state.stopped && !state.has_room() {
@@ -121,33 +132,41 @@ impl<'a> Board<'a> {
                     .wait(state)
                     .unwrap_or_else(PoisonError::into_inner);
             }
-            let first = state.next;
-            let batch = self.blobs.get(first..).unwrap_or_default();
-            let batch = batch.get(..BATCH.min(batch.len())).unwrap_or_default();
-            if state.stopped || batch.is_empty() {
+            if state.stopped || !self.look_through_next(state, &mut looker) {
                 return;
             }
-            state.next += batch.len();
-            drop(state);
-            let looked: Vec<Looked> = batch
-                .iter()
-                .map(|oid| match self.known.get(oid) {
-                    Some(looked) => Arc::clone(looked),
-                    None => Arc::new(
-                        looker
-                            .blob(*oid)
-                            .map_err(|error| error.message().to_owned()),
-                    ),
-                })
-                .collect();
-            let mut state = self.lock();
-            for (blob, looked) in (first..).zip(looked) {
-                state.put(blob, looked);
-            }
-            if (first..first + batch.len()).contains(&state.wanted) {
-                self.came.notify_one();
-            }
         }
+    }
+
+    /// Looks through the next few contents; false: there are none.
+    fn look_through_next(&self, mut state: MutexGuard<'_, State>, looker: &mut Looker<'_>) -> bool {
+        let first = state.next;
+        let batch = self.blobs.get(first..).unwrap_or_default();
+        let batch = batch.get(..BATCH.min(batch.len())).unwrap_or_default();
+        if batch.is_empty() {
+            return false;
+        }
+        state.next += batch.len();
+        drop(state);
+        let looked: Vec<Looked> = batch
+            .iter()
+            .map(|oid| match self.known.get(oid) {
+                Some(looked) => Arc::clone(looked),
+                None => Arc::new(
+                    looker
+                        .blob(*oid)
+                        .map_err(|error| error.message().to_owned()),
+                ),
+            })
+            .collect();
+        let mut state = self.lock();
+        for (blob, looked) in (first..).zip(looked) {
+            state.put(blob, looked);
+        }
+        if (first..first + batch.len()).contains(&state.wanted) {
+            self.came.notify_one();
+        }
+        true
     }
 
     /// Waits for a content; none before it is waited for any more unless it was kept. None: a worker died. `keep` says whether it will be
@@ -165,6 +184,13 @@ impl<'a> Board<'a> {
             }
             if state.stopped {
                 return None;
+            }
+            if state.is_alone {
+                if !self.look_through_next(state, &mut self.looker()) {
+                    return None;
+                }
+                state = self.lock();
+                continue;
             }
             state = self
                 .came

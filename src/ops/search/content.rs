@@ -14,7 +14,7 @@ use super::pattern::Pattern;
 use crate::error::{Error, Result};
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
-use crate::git::textdiff;
+use crate::git::{textdiff, threads};
 
 /// What is larger passes in pieces.
 const LARGE: u64 = 32 << 20;
@@ -170,17 +170,15 @@ impl<'a> Looker<'a> {
         let (send, receive) = sync_channel(AHEAD);
         let objects = self.objects;
         std::thread::scope(|scope| {
-            let reader = scope.spawn(move || objects.copy_blob(oid, &mut Pieces(send)));
+            let read = move || objects.copy_blob(oid, &mut Pieces(send));
+            let reader = threads::start_in(scope, read)?;
             let pieces = Joined::new(receive);
             let start = pieces.piece.get_ref();
             let mut sink = Lines::new(self.pattern, self.depth, is_binary(start));
             let searched = self
                 .searcher
                 .search_reader(self.pattern.matcher(), pieces, &mut sink);
-            let read = match reader.join() {
-                Ok(read) => read,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
+            let read = threads::joined(reader);
             searched?;
             // One that was not read to its end has what was asked for.
             if !sink.is_enough {

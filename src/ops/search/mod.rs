@@ -31,6 +31,7 @@ use super::versions::{Files, Scope, States, Talks, Turns, Unreadable, Walked, st
 use crate::error::{Code, Error, Result};
 use crate::git::objects::ObjectStore;
 use crate::git::path::RepoPath;
+use crate::git::threads::{self, Beside};
 use crate::json::{self, OptionalText};
 use crate::store::Store;
 use board::{Board, Known};
@@ -243,14 +244,10 @@ impl Searching<'_> {
         let (begun, talks) = std::thread::scope(|scope| {
             let about = (&self.pattern, self.depth(), &self.places[..]);
             let begin = move || begin(objects, states, files, about);
-            let beginning = has_files.then(|| scope.spawn(begin));
+            let beginning = has_files.then(|| threads::beside(scope, begin));
             // Meanwhile: there may be a note for each of thousands of prompts.
             let talks = Talks::read(ctx, self.store);
-            let begun = beginning.map(|beginning| match beginning.join() {
-                Ok(begun) => begun,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            (begun, talks)
+            (beginning.map(Beside::wait), talks)
         });
         let talks = talks?;
         self.add_texts(&talks, &mut waiting, teller)?;

@@ -13,6 +13,7 @@ use super::{Partner, WentAlong};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::resolved;
+use crate::git::threads;
 use crate::interrupt::{self, Deferred};
 use crate::ops::Context;
 use crate::ops::outcome::MemberSwap;
@@ -94,7 +95,7 @@ pub fn together<H, M: Send + 'static>(
                 members: Vec::new(),
                 ..tie.clone()
             };
-            scope.spawn(move || {
+            let started = threads::start_in(scope, move || {
                 let follower = Rc::new(Follower {
                     tie,
                     words,
@@ -109,6 +110,7 @@ pub fn together<H, M: Send + 'static>(
                 // Who does not listen any more has no use for it.
                 let _ = follower.report.send(Report::Ended(result));
             });
+            started.map_err(unmoved)?;
         }
         let leader = Rc::new(Leader {
             dir: ctx.state_dir(),

@@ -9,6 +9,7 @@ use super::names::NameBuffer;
 use super::{CHUNK, Run, Way};
 use crate::error::Error;
 use crate::git::fs::Stamp;
+use crate::git::threads::start_in;
 use crate::worktree::rules::{Sides, SidesInside};
 
 /// So many directories that wait to be read are held open, where the process may open many more; the others are opened again.
@@ -95,7 +96,8 @@ impl Run<'_, '_, '_> {
             return self.work();
         }
         std::thread::scope(|scope| {
-            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(|| self.work())).collect();
+            let started = (1..threads).map_while(|_| start_in(scope, || self.work()).ok());
+            let workers: Vec<_> = started.collect();
             let mut found = self.work();
             for worker in workers {
                 found.extend(worker.join().expect("scan workers do not panic"));

@@ -19,7 +19,7 @@ use super::message::{Answer, REQUEST, Request};
 use super::mounts::beneath;
 use super::state::Watcher;
 use crate::error::{Result, ResultExt};
-use crate::git::{ObjectFormat, regular};
+use crate::git::{ObjectFormat, regular, threads};
 use crate::worktree::cache::Identity;
 
 /// The mounts that this process sees; the system tells of changes to whoever has it open.
@@ -343,7 +343,8 @@ impl Server {
         };
         let root = self.watcher.root()?;
         let (sender, found) = channel();
-        std::thread::spawn(move || sender.send(audit(&root, &manifest)));
+        // Refused by the system, it is as one that is gone.
+        let _ = threads::start(move || sender.send(audit(&root, &manifest)));
         self.audit = Some(Audit {
             found,
             done: None,
