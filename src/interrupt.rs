@@ -1,5 +1,5 @@
 //! Signals. Ctrl-C ends `tw` with exit code 130, but never in the middle of a swap; a file over the shell's limit (`ulimit -f`)
-//! is an error like a full disk.
+//! is an error like a full disk; the end of a child can be waited for.
 //!
 //! [`watch`] is called once, by `cli`. An operation that must not be cut holds a [`Deferred`] from [`defer`]: the first
 //! Ctrl-C then only leaves a mark, which is told at once, and the second one kills. Before and after, the first one kills at once. Nothing here
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGINT, SIGXFSZ};
+use signal_hook::consts::{SIGCHLD, SIGINT, SIGXFSZ};
 
 /// The exit code of an interrupted command: 128 and the number of SIGINT.
 pub const EXIT_CODE: u8 = 130;
@@ -37,6 +37,8 @@ pub fn watch(tell: fn()) {
     watch_interrupts();
     // Handled in any way, the write itself says it.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    // Who started us may ignore it: then the kernel keeps the end of no child, and nobody can wait for one.
+    let _ = signal_hook::flag::register(SIGCHLD, Arc::default());
 }
 
 fn watch_interrupts() {

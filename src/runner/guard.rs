@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, PipeReader, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Signal, WaitOptions, WaitStatus};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, pidfd_open};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
@@ -117,6 +117,8 @@ struct Guard {
     /// Something can be read here when a child has ended, or somebody wants the guard itself to end.
     signals: UnixStream,
     command: i32,
+    /// Can be read when the command has ended: its signal may be blocked, by whoever started us all.
+    ended: Option<OwnedFd>,
     begun: Instant,
     phase: Phase,
     end: Option<(End, Duration)>,
@@ -158,6 +160,7 @@ impl Guard {
             log,
             signals,
             command: i32::try_from(child.id()).unwrap_or(0),
+            ended: pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok(),
             begun: Instant::now(),
             phase: Phase::Running,
             end: None,
@@ -219,6 +222,10 @@ impl Guard {
         };
         let input = place(self.input_is_open, input);
         let output = place(self.output_is_open, output);
+        // Later it is looked for every so often.
+        if let (Phase::Running, Some(ended)) = (self.phase, &self.ended) {
+            fds.push(look(ended.as_fd()));
+        }
         let timeout = self.until_next_step().map(|time| rustix::event::Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(time.subsec_nanos()),

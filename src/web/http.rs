@@ -106,7 +106,13 @@ fn more(
     stream.set_read_timeout(Some(left))?;
     let mut chunk = [0; 4096];
     let room = room.min(chunk.len());
-    let count = stream.read(&mut chunk[..room])?;
+    let count = loop {
+        // A child that ends interrupts it.
+        match stream.read(&mut chunk[..room]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read?,
+        }
+    };
     bytes.extend_from_slice(&chunk[..count]);
     Ok(count)
 }
