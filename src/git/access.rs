@@ -140,21 +140,33 @@ impl Access {
     /// The disk refuses for another reason than that this process may not.
     pub fn give_owner(&self, new: impl AsFd) -> rustix::io::Result<Lost> {
         let made = rustix::fs::fstat(&new)?;
+        self.give(&made, |uid, gid| rustix::fs::fchown(&new, uid, gid))
+    }
+
+    /// The same for a new symlink, which cannot be opened.
+    ///
+    /// # Errors
+    /// As [`Self::give_owner`].
+    pub fn give_link_owner(&self, dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<Lost> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let made = rustix::fs::statat(dir, name, flags)?;
+        self.give(&made, |uid, gid| {
+            rustix::fs::chownat(dir, name, uid, gid, flags)
+        })
+    }
+
+    fn give(
+        &self,
+        made: &Stat,
+        chown: impl Fn(Option<Uid>, Option<Gid>) -> rustix::io::Result<()>,
+    ) -> rustix::io::Result<Lost> {
         let mut lost = Lost::default();
         // Two calls: who may not give a file away may still give it to another of his groups.
         if made.st_uid != self.uid {
-            lost.owner = refused(rustix::fs::fchown(
-                &new,
-                Some(Uid::from_raw(self.uid)),
-                None,
-            ))?;
+            lost.owner = refused(chown(Some(Uid::from_raw(self.uid)), None))?;
         }
         if made.st_gid != self.gid {
-            lost.group = refused(rustix::fs::fchown(
-                &new,
-                None,
-                Some(Gid::from_raw(self.gid)),
-            ))?;
+            lost.group = refused(chown(None, Some(Gid::from_raw(self.gid))))?;
         }
         Ok(lost)
     }

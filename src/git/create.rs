@@ -104,11 +104,7 @@ pub fn settle_for(
     sharing: SharedRepository,
 ) -> rustix::io::Result<()> {
     if let Some((uid, gid)) = owner {
-        match rustix::fs::fchown(new, Some(uid), Some(gid)) {
-            // A container that does not know the id, or a file system without owners: nobody could do better.
-            Ok(()) | Err(Errno::PERM | Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => {}
-            Err(errno) => return Err(errno),
-        }
+        as_far_as_possible(rustix::fs::fchown(new, Some(uid), Some(gid)))?;
     }
     if sharing == SharedRepository::Umask {
         return Ok(());
@@ -121,6 +117,14 @@ pub fn settle_for(
     match rustix::fs::fchmod(new, Mode::from_raw_mode(bits)) {
         // Somebody else's: git does not take it amiss either.
         Err(Errno::PERM) => Ok(()),
+        other => other,
+    }
+}
+
+/// A container may not know the id, and a file system may have no owners: nobody could do better.
+fn as_far_as_possible(given: rustix::io::Result<()>) -> rustix::io::Result<()> {
+    match given {
+        Err(Errno::PERM | Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => Ok(()),
         other => other,
     }
 }
@@ -146,14 +150,9 @@ pub fn settle_link(path: &Path) -> io::Result<()> {
     let Some((uid, gid)) = owner_in(&rustix::fs::stat(parent(path))?) else {
         return Ok(());
     };
-    let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
-    Ok(rustix::fs::chownat(
-        rustix::fs::CWD,
-        path,
-        Some(uid),
-        Some(gid),
-        flags,
-    )?)
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    let given = rustix::fs::chownat(rustix::fs::CWD, path, Some(uid), Some(gid), flags);
+    Ok(as_far_as_possible(given)?)
 }
 
 /// Settles what was just made in an opened directory.
@@ -344,10 +343,13 @@ fn give_named(dir: BorrowedFd<'_>, name: &OsStr, owner: (Uid, Gid)) -> rustix::i
     let is_dir = stat.st_mode & 0o170_000 == 0o040_000;
     if stat.st_uid == 0 && (is_dir || stat.st_nlink == 1) {
         let (uid, gid) = (Some(owner.0), Some(owner.1));
-        match rustix::fs::chownat(&found, "", uid, gid, AtFlags::EMPTY_PATH) {
-            Ok(()) | Err(Errno::PERM | Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => {}
-            Err(errno) => return Err(errno),
-        }
+        as_far_as_possible(rustix::fs::chownat(
+            &found,
+            "",
+            uid,
+            gid,
+            AtFlags::EMPTY_PATH,
+        ))?;
     }
     if !is_dir {
         return Ok(());

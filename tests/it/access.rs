@@ -629,6 +629,64 @@ fn a_group_of_the_users_is_kept() {
 }
 
 #[test]
+fn a_symlink_of_roots_comes_back_as_the_users() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    // In a container, or by sudo.
+    symlink("a.txt", sandbox.path("l")).unwrap();
+    json_as(&sandbox, USER, &["travel", id.as_str().unwrap()]);
+    let returned = json_as(&sandbox, USER, &["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    let told = returned["notices"].to_string();
+    assert!(
+        told.contains("'l' could not keep: owner, group"),
+        "{returned}"
+    );
+    let link = std::fs::read_link(sandbox.path("l")).unwrap();
+    assert_eq!(link, Path::new("a.txt"));
+}
+
+#[test]
+fn root_that_may_give_nothing_away_goes_there_and_back_and_says_so() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let tw = |args: &[&str]| -> Value {
+        let mut command = sandbox.command("setpriv");
+        command
+            .args(["--inh-caps=-all", "--bounding-set=-chown"])
+            .args([env!("CARGO_BIN_EXE_tw"), "--json"]);
+        let ran: Ran = command.args(args).output().unwrap().into();
+        assert_eq!(ran.code, 0, "{args:?} {}{}", ran.out(), ran.err());
+        serde_json::from_slice(&ran.stdout).unwrap()
+    };
+    sandbox.write("d/e/f", "one\n");
+    symlink("a.txt", sandbox.path("l")).unwrap();
+    give_all(&sandbox.root(), USER, USER);
+    let id = tw(&["snapshot"])["snapshot"]["snapshot_id"].clone();
+    sandbox.remove("d");
+    sandbox.write("d", "a file by now\n");
+    sandbox.remove("l");
+    symlink("b.txt", sandbox.path("l")).unwrap();
+    sandbox.write("new/deep/g", "two\n");
+    give_all(&sandbox.root(), USER, USER);
+    let before = sandbox.state();
+    let travelled = tw(&["travel", id.as_str().unwrap()]);
+    let told = travelled["notices"].to_string();
+    for path in ["d", "l"] {
+        let note = format!("'{path}' could not keep: owner, group");
+        assert!(told.contains(&note), "{path}: {travelled}");
+    }
+    let returned = tw(&["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
 fn a_forged_record_gives_no_special_bits() {
     let sandbox = Sandbox::new();
     sandbox.chmod("a.txt", 0o4755);

@@ -14,6 +14,13 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
             path::display(first)
         ));
     }
+    notices.extend(lost_notices(applied));
+    notices
+}
+
+/// What is to be said of access that could not be kept.
+pub fn lost_notices(applied: &Applied) -> Vec<String> {
+    let mut notices = Vec::new();
     for (path, lost) in applied.lost.iter().take(LOST_SHOWN) {
         notices.push(format!(
             "'{}' could not keep: {}; nobody else got access to it",

@@ -5,13 +5,13 @@ use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, Gid, Mode, Uid};
+use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
 use super::Apply;
 use super::opened::OpenedDirs;
 use crate::error::{Result, ResultExt};
-use crate::git::access::{Lost, disinherit};
+use crate::git::access::{Access, Lost, disinherit};
 use crate::git::path;
 use crate::worktree::plan::{DirChange, Plan};
 
@@ -108,17 +108,19 @@ impl Apply<'_> {
             return Ok(lost);
         }
         // Else everything that `sudo tw` makes would belong to root.
+        let mut lost = Lost::default();
         if rustix::process::geteuid().is_root() {
             let owner = rustix::fs::fstat(&dir)?;
-            let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
-            rustix::fs::fchown(&new, Some(uid), Some(gid)).context(what)?;
+            let access = Access::owned((owner.st_uid, owner.st_gid));
+            lost = access.give_owner(&new).context(what)?;
         }
         if !self.access.inherits() {
             disinherit(&new).context(what)?;
         }
         // Until everything is in it we need to get in; its final bits come at the end when they say otherwise.
-        rustix::fs::fchmod(&new, Mode::from_raw_mode(perm | 0o700)).context(what)?;
-        Ok(Lost::default())
+        let perm = lost.narrow(perm) | 0o700;
+        rustix::fs::fchmod(&new, Mode::from_raw_mode(perm)).context(what)?;
+        Ok(lost)
     }
 }
 

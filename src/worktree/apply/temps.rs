@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::{CopyBlob, Granted, InDir, by_dir, cannot_write, temp_name};
@@ -218,6 +218,7 @@ impl<'a> Temps<'a> {
             return Ok(Written::Closed);
         };
         self.own_link(place, name, entry)
+            .map(|lost| self.note(entry, lost))
             .inspect_err(|_| forget(place.dir, temp))?;
         Ok(Written::Whole)
     }
@@ -271,12 +272,11 @@ impl<'a> Temps<'a> {
         side: Side,
         (owner, access): (Option<(u32, u32)>, Option<&Access>),
     ) -> Result<Lost> {
-        let mut lost = Lost::default();
-        if let Some(access) = access {
-            lost = access.give_owner(file)?;
-        } else if let Some((uid, gid)) = owner {
-            rustix::fs::fchown(file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
-        }
+        let mut lost = match (access, owner) {
+            (Some(access), _) => access.give_owner(file)?,
+            (None, Some(owner)) => Access::owned(owner).give_owner(file)?,
+            (None, None) => Lost::default(),
+        };
         if access.is_none() && !self.granted.inherits() {
             disinherit(file)?;
         }
@@ -284,8 +284,11 @@ impl<'a> Temps<'a> {
         (self.copy_blob)(side.node.oid, &mut file)?;
         if let Some(access) = access {
             access.give_rest(file, side.perm, &mut lost)?;
-        } else if rustix::fs::fstat(file)?.st_mode & 0o7777 != side.perm {
-            rustix::fs::fchmod(file, Mode::from_raw_mode(side.perm))?;
+        } else {
+            let perm = lost.narrow(side.perm);
+            if rustix::fs::fstat(file)?.st_mode & 0o7777 != perm {
+                rustix::fs::fchmod(file, Mode::from_raw_mode(perm))?;
+            }
         }
         Ok(lost)
     }
@@ -338,26 +341,15 @@ impl<'a> Temps<'a> {
         place: &Place<'_>,
         name: &OsStr,
         entry: &PlanEntry,
-    ) -> rustix::io::Result<()> {
-        let dir = place.dir;
-        let access = self.access(dir, entry)?;
-        let owner = match &access {
-            Some(access) => Some((access.uid, access.gid)),
-            None => self.owner(place, None)?,
+    ) -> rustix::io::Result<Lost> {
+        let access = match self.access(place.dir, entry)? {
+            Some(access) => access,
+            None => match self.owner(place, None)? {
+                Some(owner) => Cow::Owned(Access::owned(owner)),
+                None => return Ok(Lost::default()),
+            },
         };
-        let Some((uid, gid)) = owner else {
-            return Ok(());
-        };
-        let made = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if (made.st_uid, made.st_gid) == (uid, gid) {
-            return Ok(());
-        }
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-        match rustix::fs::chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW) {
-            // Nobody's access depends on who owns a symlink.
-            Err(Errno::PERM) if !self.privileged => Ok(()),
-            other => other,
-        }
+        access.give_link_owner(place.dir, name)
     }
 }
 

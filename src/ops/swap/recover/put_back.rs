@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::super::goal::{Aim, Goal, PathChanges, PathsAim};
 use super::super::journal::{SwapSide, path_of, permissions_of, side_of};
+use super::super::notices::lost_notices;
 use super::super::notices::renamed_notice;
 use super::super::place::Placing;
 use super::super::run::VERIFY_FAILED;
@@ -194,10 +195,10 @@ impl<'a> Unfinished<'a> {
             (prepared, rescue_id) = self.save(prepared, storing, &mut kept)?;
         }
         // Not before what they hold is saved.
-        let moved = remove_temps(&root, survey)?;
+        let mut notices = remove_temps(&root, survey)?;
         // Late changes are noted in the journal; what was surveyed here is of the journal as it was found.
         let mut scratch = journal.clone();
-        Placing {
+        let applied = Placing {
             ctx,
             store,
             aim: &goal.aim,
@@ -214,6 +215,7 @@ impl<'a> Unfinished<'a> {
             commit,
             &mut kept,
         ))?;
+        notices.extend(lost_notices(&applied));
         for pack in kept {
             pack.release()?;
         }
@@ -224,7 +226,7 @@ impl<'a> Unfinished<'a> {
             rescue_id,
             differing: differing.map(RepoPath::new).collect(),
             changes: changes(&prepared.plan),
-            notices: moved,
+            notices,
         })
     }
 
