@@ -210,7 +210,7 @@ pub fn has_attributes(file: impl AsFd) -> rustix::io::Result<bool> {
     let mut buffer = [0; 512];
     match rustix::fs::flistxattr(file, &mut buffer) {
         Ok(length) => Ok(buffer.get(..length).is_some_and(any_kept)),
-        Err(Errno::NOTSUP | Errno::NOSYS) => Ok(false),
+        Err(Errno::NOTSUP) => Ok(false),
         Err(Errno::RANGE) => {
             let names = grown(|buffer| rustix::fs::flistxattr(file, buffer))?;
             Ok(any_kept(&names))
@@ -283,7 +283,7 @@ fn read_attributes(
     let listed = grown(|buffer| rustix::fs::llistxattr(OsStr::from_bytes(&path), buffer));
     let names = match listed {
         Ok(names) => names,
-        Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(BTreeMap::new()),
+        Err(Errno::NOTSUP) => return Ok(BTreeMap::new()),
         Err(Errno::NOENT) => return read_opened_attributes(dir, name),
         Err(errno) => return Err(errno),
     };
@@ -305,7 +305,7 @@ fn read_opened_attributes(
     };
     let names = match grown(|buffer| rustix::fs::flistxattr(&file, buffer)) {
         Ok(names) => names,
-        Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(BTreeMap::new()),
+        Err(Errno::NOTSUP) => return Ok(BTreeMap::new()),
         Err(errno) => return Err(errno),
     };
     each_kept(&names, |attribute| {
@@ -321,8 +321,8 @@ fn each_kept(
     for name in names.split(|&byte| byte == 0).filter(|name| is_kept(name)) {
         match get(OsStr::from_bytes(name)) {
             Ok(value) => drop(attributes.insert(name.to_vec(), value)),
-            // Gone meanwhile, or not for us to read.
-            Err(Errno::NODATA | Errno::ACCESS | Errno::PERM) => {}
+            // Gone meanwhile. One that is not for us to read is not taken for one that is not there.
+            Err(Errno::NODATA) => {}
             Err(errno) => return Err(errno),
         }
     }

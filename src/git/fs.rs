@@ -252,10 +252,9 @@ impl Root {
     /// `lstat` beneath the root; `None` when there is nothing (also when a parent is no directory).
     pub fn stamp(&self, path: &[u8]) -> rustix::io::Result<Option<Stamp>> {
         let (dir, name) = super::path::split(path);
-        match self.open_dir(dir) {
-            Ok(fd) => stamp_at(fd.as_fd(), name),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
-            Err(errno) => Err(errno),
+        match self.dir_if_there(dir)? {
+            Some(fd) => stamp_at(fd.as_fd(), name),
+            None => Ok(None),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What one failing call, or one death, leaves behind for the next command: locks on refs, git's own locks, half-made
 //! records. `tests/crash-syscalls.sh` tries them all; here is each that was wrong once.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Output, Stdio};
 
+use crate::access::{access_of, set_attribute};
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, raw_command};
 use crate::many::{Held, go_on, wait_until_stopped};
 use crate::sandbox::{Kind, Sandbox, skipped};
@@ -18,6 +20,18 @@ pub fn killed_at(sandbox: &Sandbox, point: &str, args: &[&str]) {
 
 /// Runs `tw` with calls of a kind failing: those that name a path, or the n-th. `None`: strace is not installed.
 fn with_fault(sandbox: &Sandbox, call: &str, which: &[&str], args: &[&str]) -> Option<Output> {
+    let output = with_possible_fault(sandbox, call, which, args)?;
+    let trace = std::fs::read_to_string(sandbox.root().join("trace")).unwrap();
+    assert!(trace.contains("INJECTED"), "nothing failed: {trace}");
+    Some(output)
+}
+
+fn with_possible_fault(
+    sandbox: &Sandbox,
+    call: &str,
+    which: &[&str],
+    args: &[&str],
+) -> Option<Output> {
     let traced = raw_command(&sandbox.root(), "strace")
         .current_dir(sandbox.repo())
         .args(["-f", "-qq", "-o", "../trace"])
@@ -30,9 +44,168 @@ fn with_fault(sandbox: &Sandbox, call: &str, which: &[&str], args: &[&str]) -> O
         skipped("strace", "strace is not installed");
         return None;
     };
-    let trace = std::fs::read_to_string(sandbox.root().join("trace")).unwrap();
-    assert!(trace.contains("INJECTED"), "nothing failed: {trace}");
     Some(output)
+}
+
+/// Which of a command's looks into a directory beneath the root there are, each by its place among all of its thread's. `None`: strace
+/// is not installed.
+fn looks_into(sandbox: &Sandbox, dir: &str, args: &[&str]) -> Option<BTreeSet<usize>> {
+    let traced = raw_command(&sandbox.root(), "strace")
+        .current_dir(sandbox.repo())
+        .args(["-f", "-qq", "-o", "../looks", "-e", "trace=openat2"])
+        .args([env!("CARGO_BIN_EXE_tw"), "--json"])
+        .args(args)
+        .output();
+    if traced.is_err() {
+        skipped("strace", "strace is not installed");
+        return None;
+    }
+    let trace = std::fs::read_to_string(sandbox.root().join("looks")).unwrap();
+    let mut counts = BTreeMap::<&str, usize>::new();
+    let mut found = BTreeSet::new();
+    for line in trace.lines().filter(|line| line.contains(" openat2(")) {
+        let count = counts.entry(line.split(' ').next().unwrap()).or_default();
+        *count += 1;
+        if line.contains(&format!("\"{dir}\"")) {
+            found.insert(*count);
+        }
+    }
+    Some(found)
+}
+
+/// Makes the n-th look into a directory fail as on a failing disk. Threads may share the looks out in another way this time.
+fn with_failing_look(sandbox: &Sandbox, nth: usize, args: &[&str]) -> Option<Output> {
+    let inject = format!("inject=openat2:error=EIO:when={nth}");
+    with_possible_fault(sandbox, "openat2", &["-e", &inject], args)
+}
+
+#[test]
+fn a_directory_that_cannot_be_opened_is_not_one_without_attributes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("deep/f", "then\n");
+    let (_, id) = (sandbox.git(["add", "-A"]), taken(&sandbox));
+    sandbox.write("deep/f", "now\n");
+    let file = sandbox.path("deep/f");
+    if !set_attribute(&file, "user.tw", b"kept") {
+        skipped("extended attributes", "no extended attributes here");
+        return;
+    }
+    let home = (sandbox.state(), access_of(&file));
+    let travel = ["travel", &id[..]];
+    let Some(looks) = looks_into(&sandbox, "deep", &travel) else {
+        return;
+    };
+    sandbox.json(["return"]);
+    for nth in looks {
+        let ran = with_failing_look(&sandbox, nth, &travel).unwrap();
+        if ran.status.success() {
+            sandbox.json(["return"]);
+        }
+        home.0.assert_same(&sandbox.state());
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert_eq!(access_of(&file), home.1, "{nth}: {said}");
+    }
+}
+
+#[test]
+fn a_recovery_that_cannot_open_a_directory_leaves_nothing_in_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("deep/f", "then\n");
+    let (_, id) = (sandbox.git(["add", "-A"]), taken(&sandbox));
+    sandbox.write("deep/f", "now\n");
+    let home = sandbox.state();
+    let killed = || killed_at(&sandbox, "apply-written", &["travel", &id]);
+    let names = || {
+        let entries = std::fs::read_dir(sandbox.path("deep")).unwrap();
+        entries.count()
+    };
+    killed();
+    assert_eq!(names(), 2);
+    let Some(looks) = looks_into(&sandbox, "deep", &["recover"]) else {
+        return;
+    };
+    for nth in looks {
+        killed();
+        let ran = with_failing_look(&sandbox, nth, &["recover"]).unwrap();
+        if !ran.status.success() {
+            sandbox.json(["recover"]);
+        }
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert_eq!(names(), 1, "{nth}: {said}");
+        home.assert_same(&sandbox.state());
+    }
+}
+
+/// What sandboxes answer to calls that they do not know.
+const FORBIDDEN: [&str; 2] = ["ENOSYS", "EPERM"];
+
+#[test]
+fn where_a_sandbox_forbids_exchanges_files_are_linked_aside() {
+    let sandbox = Sandbox::new();
+    let id = taken(&sandbox);
+    sandbox.write("a.txt", "now\n");
+    sandbox.write("deep/new", "untracked\n");
+    let home = sandbox.state();
+    for errno in FORBIDDEN {
+        let inject = format!("inject=renameat2:error={errno}");
+        for args in [&["travel", &id][..], &["return"]] {
+            let Some(ran) = with_fault(&sandbox, "renameat2", &["-e", &inject], args) else {
+                return;
+            };
+            assert_done(&ran);
+        }
+        home.assert_same(&sandbox.state());
+    }
+}
+
+#[test]
+fn where_a_sandbox_forbids_faccessat2_linked_worktrees_are_found() {
+    let sandbox = Sandbox::new();
+    let id = taken(&sandbox);
+    for errno in FORBIDDEN {
+        let inject = format!("inject=faccessat2:error={errno}");
+        let traced = raw_command(&sandbox.root(), "strace")
+            .current_dir(sandbox.repo())
+            .args(["-f", "-qq", "-o", "../trace", "-e", &inject])
+            .args([env!("CARGO_BIN_EXE_tw"), "--json", "open", &id])
+            .arg(format!("../{errno}"))
+            .output();
+        match traced {
+            Ok(ran) => assert_done(&ran),
+            Err(_) => return skipped("strace", "strace is not installed"),
+        };
+    }
+}
+
+#[test]
+fn where_a_sandbox_hides_attributes_nothing_is_replaced() {
+    let sandbox = Sandbox::new();
+    let id = taken(&sandbox);
+    sandbox.write("a.txt", "now\n");
+    if !set_attribute(&sandbox.path("a.txt"), "user.tw", b"kept") {
+        skipped("extended attributes", "no extended attributes here");
+        return;
+    }
+    let before = access_of(&sandbox.path("a.txt"));
+    for (calls, errno) in [
+        ("flistxattr,llistxattr", "ENOSYS"),
+        ("flistxattr,llistxattr", "EPERM"),
+        ("fgetxattr,lgetxattr", "EACCES"),
+    ] {
+        let inject = format!("inject={calls}:error={errno}");
+        let Some(ran) = with_fault(&sandbox, calls, &["-e", &inject], &["travel", &id]) else {
+            return;
+        };
+        assert!(!ran.status.success(), "{calls}: {errno}");
+        assert_eq!(access_of(&sandbox.path("a.txt")), before);
+        assert_eq!(sandbox.text("a.txt"), "now\n");
+    }
+}
+
+#[track_caller]
+fn assert_done(ran: &Output) {
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}");
 }
 
 #[test]

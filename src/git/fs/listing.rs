@@ -4,12 +4,35 @@
 //! something that is not there. What only caches or shows may pass over an error, and does so by itself.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
+use super::Root;
 use crate::env::has_untold_names;
 use crate::error::{Result, ResultExt};
 use crate::git::regular::is_absent;
+
+impl Root {
+    /// As [`Self::open_dir`]; `None` when there is no such directory, and not when it only cannot be opened.
+    pub fn dir_if_there(&self, path: &[u8]) -> rustix::io::Result<Option<OwnedFd>> {
+        if_there(self.open_dir(path))
+    }
+
+    /// As [`Self::open_dir_for_reading`]; `None` when there is no such directory, and not when it only cannot be opened.
+    pub fn dir_to_read_if_there(&self, path: &[u8]) -> rustix::io::Result<Option<OwnedFd>> {
+        if_there(self.open_dir_for_reading(path))
+    }
+}
+
+fn if_there(opened: rustix::io::Result<OwnedFd>) -> rustix::io::Result<Option<OwnedFd>> {
+    match opened {
+        Ok(fd) => Ok(Some(fd)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
 
 /// Whether something is at a path, be it a symlink that leads nowhere.
 ///

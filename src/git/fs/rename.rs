@@ -44,7 +44,7 @@ pub fn exchange(dir: BorrowedFd<'_>, temp: &[u8], name: &[u8]) -> rustix::io::Re
                 Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno),
             },
-            Err(errno) if is_unknown(errno) => return exchange_in_steps(dir, temp, name),
+            Err(errno) if is_unknown(dir, errno) => return exchange_in_steps(dir, temp, name),
             Err(errno) => return Err(errno),
         }
     }
@@ -62,9 +62,17 @@ fn rename_with(
     rustix::fs::renameat_with(from_dir, from, to_dir, to, flags)
 }
 
-/// Whether a file system says by this that it does not know the flags of a rename.
-fn is_unknown(errno: Errno) -> bool {
-    matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
+/// Whether it is the flags of a rename that this kernel, file system or sandbox does not know.
+fn is_unknown(dir: BorrowedFd<'_>, errno: Errno) -> bool {
+    match errno {
+        Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP => true,
+        // Some sandboxes say so of every call that they do not know. Names that cannot be are refused in another way.
+        Errno::PERM => {
+            let tried = rustix::fs::renameat_with(dir, "", dir, "", RenameFlags::NOREPLACE);
+            tried == Err(Errno::PERM)
+        }
+        _ => false,
+    }
 }
 
 /// Without flags nothing tells what a rename replaces: so it replaces nothing, and the place is empty for a moment.
@@ -98,7 +106,7 @@ fn exchange_in_steps(
 pub fn place_to_free(dir: BorrowedFd<'_>, temp: &[u8], name: &[u8]) -> rustix::io::Result<()> {
     let (from, to) = (OsStr::from_bytes(temp), OsStr::from_bytes(name));
     match rename_with((dir, temp), (dir, name), RenameFlags::NOREPLACE) {
-        Err(errno) if is_unknown(errno) => {}
+        Err(errno) if is_unknown(dir, errno) => {}
         other => return other,
     }
     // Nobody else knows the name that goes: a kill in between leaves the file with both.
@@ -123,7 +131,7 @@ pub fn rename_to_free_in(
     to: (BorrowedFd<'_>, &[u8]),
 ) -> rustix::io::Result<()> {
     match rename_with(from, to, RenameFlags::NOREPLACE) {
-        Err(errno) if is_unknown(errno) => claim_and_rename(from, to),
+        Err(errno) if is_unknown(from.0, errno) => claim_and_rename(from, to),
         other => other,
     }
 }

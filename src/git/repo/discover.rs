@@ -240,6 +240,19 @@ pub fn gitfile_of(git_dir: &Path) -> std::io::Result<Option<PathBuf>> {
     Ok((!link.is_empty()).then(|| git_dir.join(OsStr::from_bytes(link))))
 }
 
+/// Where a relative path leads from a directory without symlinks on its way: without the `..` at its start, for which the C library
+/// asks a call that some sandboxes forbid.
+fn above(dir: &Path, relative: &Path) -> PathBuf {
+    let (mut from, mut relative) = (dir, relative);
+    while let (Ok(rest), Some(parent)) = (relative.strip_prefix(".."), from.parent()) {
+        (from, relative) = (parent, rest);
+    }
+    if relative.as_os_str().is_empty() {
+        return from.to_owned();
+    }
+    from.join(relative)
+}
+
 /// git's `is_git_directory`: a HEAD that reads like one, `objects` and `refs`.
 fn from_git_dir(dir: &Path) -> Option<Discovered> {
     if !has_head(dir) {
@@ -249,7 +262,7 @@ fn from_git_dir(dir: &Path) -> Option<Discovered> {
     let common_dir = match crate::git::regular::read(git_dir.join("commondir")) {
         Ok(text) => {
             let relative = Path::new(OsStr::from_bytes(text.trim_ascii_end()));
-            std::fs::canonicalize(git_dir.join(relative)).ok()?
+            std::fs::canonicalize(above(&git_dir, relative)).ok()?
         }
         Err(_) => git_dir.clone(),
     };

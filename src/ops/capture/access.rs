@@ -58,10 +58,10 @@ fn access_of<'p>(
     for full in paths {
         let (dir, name) = path::split(full);
         // What a swap is about to make need not have a directory yet.
-        let Ok(dir) = root.open_dir(dir) else {
+        let what = || format!("cannot look at '{}'", path::display(full));
+        let Some(dir) = root.dir_if_there(dir).context(what)? else {
             continue;
         };
-        let what = || format!("cannot look at '{}'", path::display(full));
         if let Some((access, _)) = Access::at(dir.as_fd(), name).context(what)? {
             found.insert(full.clone(), access);
         }

@@ -22,7 +22,7 @@ impl Apply<'_> {
             };
             let what = || format!("cannot set the mode of '{}'", path::display(&dir.path));
             let (parent, name) = path::split(&dir.path);
-            let Ok(parent) = self.root.open_dir(parent) else {
+            let Some(parent) = self.root.dir_if_there(parent).context(what)? else {
                 continue;
             };
             let Some((now, stat)) = Access::at(parent.as_fd(), name).context(what)? else {

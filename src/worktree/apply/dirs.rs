@@ -63,8 +63,13 @@ impl Apply<'_> {
                 continue;
             }
             let (parent, name) = path::split(full);
-            let Ok(dir) = opened.dir(self.root, parent) else {
-                continue;
+            let dir = match opened.dir(self.root, parent) {
+                Ok(dir) => dir,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                Err(errno) => {
+                    return Err(errno)
+                        .context(|| format!("cannot remove '{}'", path::display(full)));
+                }
             };
             let removed = opened.with_write_access(self.root, parent, || {
                 rustix::fs::unlinkat(&dir, OsStr::from_bytes(name), AtFlags::REMOVEDIR)

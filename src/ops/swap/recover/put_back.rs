@@ -436,7 +436,8 @@ fn remove_temps(root: &Root, survey: &Survey) -> Result<Vec<String>> {
     let mut said = Vec::new();
     for (temp, _) in &survey.temps {
         let (dir, name) = path::split(temp);
-        let Ok(fd) = root.open_dir(dir) else {
+        let what = || format!("cannot remove '{}'", path::display(temp));
+        let Some(fd) = root.dir_if_there(dir).context(what)? else {
             continue;
         };
         match rustix::fs::unlinkat(&fd, OsStr::from_bytes(name), AtFlags::empty()) {
@@ -453,7 +454,7 @@ fn remove_temps(root: &Root, survey: &Survey) -> Result<Vec<String>> {
                 }));
             }
             Err(errno) => {
-                return Err(errno).context(|| format!("cannot remove '{}'", path::display(temp)));
+                return Err(errno).context(what);
             }
         }
     }

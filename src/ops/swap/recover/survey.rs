@@ -54,13 +54,13 @@ pub(in crate::ops::swap) fn node_of(
     format: ObjectFormat,
 ) -> Result<Disk> {
     let (dir, name) = path::split(full);
-    let Ok(fd) = root.open_dir(dir) else {
-        return Ok(None);
-    };
-    let Some(stamp) = stamp_at(fd.as_fd(), name)? else {
-        return Ok(None);
-    };
     let what = || format!("cannot read '{}'", path::display(full));
+    let Some(fd) = root.dir_if_there(dir).context(what)? else {
+        return Ok(None);
+    };
+    let Some(stamp) = stamp_at(fd.as_fd(), name).context(what)? else {
+        return Ok(None);
+    };
     // The owner's bit alone makes a file executable, as for git.
     let mode = match (stamp.is_symlink(), stamp.is_file(), stamp.mode & 0o100) {
         (true, _, _) => LINK_MODE,
@@ -292,7 +292,8 @@ pub(super) fn temps(
     let prefix = temp_prefix(&journal.swap_id);
     let mut temps = Vec::new();
     for dir in dirs {
-        let Ok(fd) = root.open_dir_for_reading(&dir) else {
+        let what = || format!("cannot read '{}'", path::display(&dir));
+        let Some(fd) = root.dir_to_read_if_there(&dir).context(what)? else {
             continue;
         };
         for found in rustix::fs::Dir::read_from(&fd)? {
