@@ -1,7 +1,9 @@
 //! The progress bar: on standard error, on a terminal only, silent for the first 250 ms.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -33,9 +35,41 @@ pub fn tell_interrupted() {
 /// One bar for all phases of a command.
 struct Bar {
     shown: ProgressBar,
+    drawing: Option<Drawing>,
+}
+
+/// A thread that draws until this is dropped, and not the bars' own, at whose refusal the process would die: without one
+/// nothing is shown.
+struct Drawing {
     /// Dropped first, so that the thread ends at once.
     ended: Option<Sender<()>>,
-    waiter: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drawing {
+    fn start(draw: impl FnOnce(&Receiver<()>) + Send + 'static) -> Self {
+        let (ended, wait) = channel();
+        let thread = std::thread::Builder::new().name("progress".to_owned());
+        Self {
+            ended: Some(ended),
+            thread: thread.spawn(move || draw(&wait)).ok(),
+        }
+    }
+}
+
+impl Drop for Drawing {
+    fn drop(&mut self) {
+        drop(self.ended.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing left to show.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Whether it has come to its end within a time.
+fn has_ended(ended: &Receiver<()>, wait: Duration) -> bool {
+    ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout)
 }
 
 impl Bar {
@@ -43,30 +77,24 @@ impl Bar {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         // A bar that is finished draws nothing when its target is set; 'begin' starts it.
         bar.finish_and_clear();
-        let (ended, wait) = channel();
-        let waiter = {
-            let bar = bar.clone();
-            std::thread::Builder::new()
-                .name("progress".to_owned())
-                .spawn(move || show_later(&bar, &wait))
-                .ok()
-        };
+        let shown = bar.clone();
         Self {
-            shown: bar,
-            ended: Some(ended),
-            waiter,
+            shown,
+            drawing: Some(Drawing::start(move |ended| show_later(&bar, ended))),
         }
     }
 }
 
 fn show_later(bar: &ProgressBar, ended: &Receiver<()>) {
-    let is_over = |wait| ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
-    if is_over(SILENCE) {
+    if has_ended(ended, SILENCE) {
         return;
     }
     bar.set_draw_target(ProgressDrawTarget::stderr());
-    // Here, and not by a thread of the bar's own, which the system may refuse by now.
-    while !is_over(TICK) {
+    keep_drawing(bar, ended);
+}
+
+fn keep_drawing(bar: &ProgressBar, ended: &Receiver<()>) {
+    while !has_ended(ended, TICK) {
         // Between two phases there is nothing to show.
         if !bar.is_finished() {
             bar.tick();
@@ -104,11 +132,7 @@ impl Progress for Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        drop(self.ended.take());
-        if let Some(waiter) = self.waiter.take() {
-            // A thread that panicked has nothing left to show.
-            let _ = waiter.join();
-        }
+        drop(self.drawing.take());
         self.shown.finish_and_clear();
     }
 }
@@ -116,33 +140,41 @@ impl Drop for Bar {
 /// A line for each run of a try, on one screen.
 pub struct Lines {
     all: indicatif::MultiProgress,
-    by_run: std::sync::Mutex<std::collections::BTreeMap<u64, ProgressBar>>,
-    shown: bool,
+    by_run: Arc<Mutex<BTreeMap<u64, ProgressBar>>>,
+    /// None: nothing is shown.
+    drawing: Option<Drawing>,
 }
 
 impl Lines {
     /// Lines on a terminal, or nothing.
     pub fn new(shown: bool) -> Self {
+        let by_run = Arc::<Mutex<BTreeMap<u64, ProgressBar>>>::default();
+        let drawn = Arc::clone(&by_run);
+        let draw = move |ended: &Receiver<()>| {
+            while !has_ended(ended, TICK) {
+                let lines = drawn.lock().unwrap_or_else(PoisonError::into_inner);
+                let lines = lines.values().filter(|line| !line.is_finished());
+                lines.for_each(ProgressBar::tick);
+            }
+        };
         Self {
             all: indicatif::MultiProgress::new(),
-            by_run: std::sync::Mutex::default(),
-            shown,
+            by_run,
+            drawing: shown.then(|| Drawing::start(draw)),
         }
     }
 }
 
 impl crate::ops::attempts::Told for Lines {
     fn phase(&self, run: u64, what: &'static str) {
-        if !self.shown {
+        if self.drawing.is_none() {
             return;
         }
-        let lines = self.by_run.lock();
-        let mut lines = lines.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut lines = self.by_run.lock().unwrap_or_else(PoisonError::into_inner);
         let line = lines.entry(run).or_insert_with(|| {
             let line = self.all.add(ProgressBar::new_spinner());
             let style = ProgressStyle::with_template("{spinner} {prefix} {elapsed} {msg}");
             line.set_style(style.expect("the template is well-formed"));
-            line.enable_steady_tick(TICK);
             line
         });
         if run > 0 {
@@ -161,6 +193,7 @@ impl crate::ops::attempts::Told for Lines {
 
 impl Drop for Lines {
     fn drop(&mut self) {
+        drop(self.drawing.take());
         // The table that follows says it all.
         let _ = self.all.clear();
     }
@@ -169,7 +202,6 @@ impl Drop for Lines {
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::{Arc, Mutex, PoisonError};
     use std::time::Instant;
 
     use indicatif::TermLike;
@@ -244,9 +276,10 @@ mod tests {
         // Shown from the start: nobody waits to draw on a terminal.
         let bar = Bar {
             shown: ProgressBar::with_draw_target(None, target),
-            ended: None,
-            waiter: None,
+            drawing: None,
         };
+        let drawing = bar.shown.clone();
+        let _drawing = Drawing::start(move |ended| keep_drawing(&drawing, ended));
         for phase in ["checking", "writing", "proving"] {
             bar.begin(phase, Some(1000));
             for done in [17, 400] {
