@@ -660,3 +660,18 @@ fn searching_changes_nothing() {
     );
     assert_eq!(sandbox.state(), before);
 }
+
+#[test]
+fn a_file_in_which_nearly_every_line_matches_is_named_and_the_others_are_shown() {
+    let sandbox = Sandbox::new();
+    sandbox.write("log", "needle\n".repeat(100_001));
+    sandbox.write("n.txt", "needle\n");
+    take(&sandbox);
+    let ran = sandbox.tw(["search", "needle"]);
+    assert_eq!(ran.code, 0);
+    assert_eq!(ran.out().lines().count(), 1, "{}", ran.err());
+    let note = "not searched: 'log': more than 100000 lines match";
+    assert!(ran.err().contains(note), "{}", ran.err());
+    let listed = sandbox.ok(["search", "--files-with-matches", "needle"]);
+    assert!(listed.contains("log"), "{listed}");
+}

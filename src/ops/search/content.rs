@@ -23,6 +23,8 @@ const AHEAD: usize = 4;
 /// So much of a line is shown, and this much of it before its first match.
 const SHOWN: usize = 4096;
 const BEFORE: usize = 512;
+/// No more lines of one content are told: each is a hit of its own, which takes a kilobyte and more until it is printed.
+const MOST: usize = 100_000;
 /// What a line takes beside its text, about.
 const LINE: usize = 160;
 
@@ -163,7 +165,8 @@ impl<'a> Looker<'a> {
         let searched = self
             .searcher
             .search_slice(self.pattern.matcher(), bytes, &mut sink);
-        searched.map(|()| sink.done()).map_err(Error::from)
+        searched?;
+        sink.done()
     }
 
     fn large(&mut self, oid: Oid) -> Result<Matches> {
@@ -181,10 +184,10 @@ impl<'a> Looker<'a> {
             let read = threads::joined(reader);
             searched?;
             // One that was not read to its end has what was asked for.
-            if !sink.is_enough {
+            if !sink.is_enough && !sink.is_too_much {
                 read?;
             }
-            Ok(sink.done())
+            sink.done()
         })
     }
 }
@@ -256,6 +259,8 @@ struct Lines<'a> {
     passed: VecDeque<Neighbour>,
     /// Nothing more is asked.
     is_enough: bool,
+    /// More than [`MOST`] match.
+    is_too_much: bool,
 }
 
 impl<'a> Lines<'a> {
@@ -267,6 +272,7 @@ impl<'a> Lines<'a> {
             found: Vec::new(),
             passed: VecDeque::new(),
             is_enough: false,
+            is_too_much: false,
         }
     }
 
@@ -277,14 +283,17 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn done(self) -> Matches {
-        if self.is_enough {
+    fn done(self) -> Result<Matches> {
+        if self.is_too_much {
+            return Err(Error::usage(format!("more than {MOST} lines match")));
+        }
+        Ok(if self.is_enough {
             Matches::Any {
                 binary: self.binary,
             }
         } else {
             Matches::Lines(self.found)
-        }
+        })
     }
 
     /// A line that stands near others: after some, and perhaps before one to come.
@@ -316,6 +325,10 @@ impl Sink for Lines<'_> {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         if self.binary || self.depth == Depth::Any {
             self.is_enough = true;
+            return Ok(false);
+        }
+        if self.found.len() >= MOST {
+            self.is_too_much = true;
             return Ok(false);
         }
         let first = found.line_number().unwrap_or(1);
