@@ -132,15 +132,25 @@ fn index(store: &Store, git_dir: &Path, found: &mut Vec<Oid>) -> Result<()> {
         .entries()
         .iter()
         .filter(|entry| entry.mode != GITLINK_MODE);
-    found.extend(
-        held.map(|entry| entry.oid)
-            .filter(|oid| store.objects.contains(*oid)),
-    );
+    let mut named: Vec<Oid> = held.map(|entry| entry.oid).collect();
     let mut pending: Vec<&CacheTree> = index.cache_tree.iter().collect();
     while let Some(dir) = pending.pop() {
-        let tree = dir.valid.map(|valid| valid.oid);
-        found.extend(tree.filter(|oid| store.objects.contains(*oid)));
+        named.extend(dir.valid.map(|valid| valid.oid));
         pending.extend(dir.children().map(|(_, child)| child));
+    }
+    add_those_there(store, named, found)
+}
+
+/// Adds those of which there is an object. One that cannot be looked for may be there, and what it needs must not go.
+fn add_those_there(
+    store: &Store,
+    named: impl IntoIterator<Item = Oid>,
+    found: &mut Vec<Oid>,
+) -> Result<()> {
+    for oid in named {
+        if store.objects.is_there(oid)? {
+            found.push(oid);
+        }
     }
     Ok(())
 }
@@ -155,11 +165,7 @@ fn logs(store: &Store, dir: &Path, found: &mut Vec<Oid>) -> Result<()> {
             } else {
                 let text = regular::read_optional(&path)?.unwrap_or_default();
                 for line in text.split(|byte| *byte == b'\n') {
-                    found.extend(
-                        oids_in(line)
-                            .take(2)
-                            .filter(|oid| store.objects.contains(*oid)),
-                    );
+                    add_those_there(store, oids_in(line).take(2), found)?;
                 }
             }
         }
@@ -180,7 +186,7 @@ fn dropped(ctx: &Context<'_>, store: &Store, worktrees: &[Worktree]) -> Result<V
             if event.event == "dropped"
                 && event.at >= since
                 && let Ok(oid) = Oid::from_hex(&event.commit)
-                && super::whole::Whole::new(store).commit(oid)
+                && super::whole::Whole::new(store).is_usable(oid)?
             {
                 found.push(oid);
             }

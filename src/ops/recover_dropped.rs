@@ -34,8 +34,14 @@ pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<DroppedListing> 
     let mut whole = Whole::new(store);
     for one in &mut found {
         // All that is asked for is looked at before the first is brought back: none or all.
-        one.available = whole.commit(one.commit);
-        if wanted.contains(&one.id) && !(one.available && is_connected(ctx, one.commit)?) {
+        let available = whole.is_usable(one.commit);
+        if !wanted.contains(&one.id) {
+            // The list is for looking; whoever asks for this one hears why it cannot be read.
+            one.available = available.unwrap_or(false);
+            continue;
+        }
+        one.available = available?;
+        if !(one.available && is_connected(ctx, one.commit)?) {
             return Err(gone(&one.id));
         }
     }
@@ -57,14 +63,14 @@ fn gone(id: &str) -> Error {
 /// The backups that undo steps of any worktree need and that have no ref. Without their ids a step cannot be taken.
 ///
 /// # Errors
-/// A level or ref cannot be read.
+/// A level, ref or object cannot be read.
 pub fn lost_backups(ctx: &Context<'_>, store: &Store) -> Result<Vec<Dropped>> {
     let mut whole = Whole::new(store);
     let mut found = lost(ctx, store, &|level| {
         vec![Some((&level.backup_id, &level.backup_commit))]
     })?;
     for one in &mut found {
-        one.available = whole.commit(one.commit);
+        one.available = whole.is_usable(one.commit)?;
     }
     Ok(found)
 }
@@ -187,11 +193,12 @@ fn bring_back(ctx: &Context<'_>, store: &Store, one: &Dropped) -> Result<()> {
         other => other?,
     }
     store.objects.refresh();
-    if !Whole::new(store).commit(one.commit) {
+    let whole = Whole::new(store).is_usable(one.commit);
+    if !matches!(whole, Ok(true)) {
         let mut back = store.refs.transaction();
         back.delete(&name, Some(one.commit));
         back.commit()?;
-        return Err(gone(&one.id));
+        return Err(whole.err().unwrap_or_else(|| gone(&one.id)));
     }
     let event = RefEvent {
         at: ctx.env.now().rfc3339(),

@@ -1,15 +1,54 @@
 //! Whether all that hangs on commits of ours is there.
+//!
+//! Which commits are ours is told by their place: a snapshot's last parent is the index commit, and what that one has behind HEAD is the
+//! state commit. A message tells nothing, for anybody may begin one as we do. Of a user's commit only it and its top tree are
+//! looked at: history is long, and git's own refs hold it. What cannot be looked at is an error here and never a loss.
 
 use std::collections::HashSet;
 
+use crate::error::{Code, Result};
 use crate::git::Oid;
+use crate::git::regular::read_optional;
 use crate::git::tree::{self, GITLINK_MODE};
 use crate::store::Store;
 
 /// A quick look whether the objects of commits of ours are there, sharing what it has seen.
 pub struct Whole<'a> {
     store: &'a Store,
+    commits: HashSet<(Oid, Place)>,
     good: HashSet<Oid>,
+}
+
+/// What a commit is to the snapshot that leads to it, which says what its parents are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    /// The snapshot, backup or experiment itself.
+    Snapshot,
+    /// Its index commit; whether HEAD is a parent of that one.
+    Index { born: bool },
+    /// The state commit.
+    State,
+    /// A commit of the user's.
+    Users,
+}
+
+impl Place {
+    fn parents(self, parents: &[Oid]) -> Vec<(Oid, Self)> {
+        let (users, ours) = match (self, parents.split_last()) {
+            (Self::Snapshot, Some((index, heads))) => {
+                let born = !heads.is_empty();
+                (heads, Some((*index, Self::Index { born })))
+            }
+            (Self::Index { born }, _) => {
+                let (heads, states) = parents.split_at(parents.len().min(usize::from(born)));
+                (heads, states.first().map(|state| (*state, Self::State)))
+            }
+            (Self::State, _) => (parents, None),
+            (Self::Snapshot | Self::Users, _) => (&[][..], None),
+        };
+        let users = users.iter().map(|oid| (*oid, Self::Users));
+        users.chain(ours).collect()
+    }
 }
 
 impl<'a> Whole<'a> {
@@ -17,40 +56,77 @@ impl<'a> Whole<'a> {
     pub fn new(store: &'a Store) -> Self {
         Self {
             store,
+            commits: HashSet::new(),
             good: HashSet::new(),
         }
     }
 
-    /// Whether a commit of ours is there with its tree, and so are its parents of ours; of a commit of the user's, itself
-    /// and its top tree.
-    pub fn commit(&mut self, oid: Oid) -> bool {
-        if self.good.contains(&oid) {
-            return true;
+    /// Whether a snapshot's commit is there with its tree, and so are the other commits of ours that it leads to; of the user's, these
+    /// themselves and their top trees.
+    ///
+    /// # Errors
+    /// Something cannot be looked at; `CORRUPT_RECORD` when something is there whole, and no commit or tree of ours could be like it.
+    pub fn snapshot(&mut self, commit: Oid) -> Result<bool> {
+        let mut seen = Vec::new();
+        let mut pending = vec![((commit, Place::Snapshot), None)];
+        while let Some((at, child)) = pending.pop() {
+            if self.commits.contains(&at) {
+                continue;
+            }
+            let (oid, place) = at;
+            let Some(raw) = self.found(oid, self.store.commit(oid))? else {
+                // Where a shallow history ends git itself expects no parents.
+                match child {
+                    Some(child) if self.is_shallow(child)? => continue,
+                    _ => return Ok(false),
+                }
+            };
+            let has_tree = match place {
+                Place::Users => self.store.objects.is_there(raw.tree)?,
+                _ => self.tree(raw.tree)?,
+            };
+            if !has_tree {
+                return Ok(false);
+            }
+            let parents = place.parents(&raw.parents).into_iter();
+            pending.extend(parents.map(|parent| (parent, Some(oid))));
+            seen.push(at);
         }
-        let Ok(raw) = self.store.commit(oid) else {
-            return false;
-        };
-        let ours = |message: &[u8]| {
-            message.starts_with(b"snapshot: ") || message.starts_with(b"timewarp: ")
-        };
-        let whole = if ours(&raw.message) {
-            self.tree(raw.tree) && raw.parents.iter().all(|parent| self.commit(*parent))
-        } else {
-            // A user's history is long, and git's own refs hold it.
-            self.store.objects.contains(raw.tree)
-        };
-        if whole {
-            self.good.insert(oid);
+        self.commits.extend(seen);
+        Ok(true)
+    }
+
+    /// Whether a snapshot could be brought back: as [`Self::snapshot`], but no to what nobody could restore.
+    ///
+    /// # Errors
+    /// Something cannot be looked at.
+    pub fn is_usable(&mut self, commit: Oid) -> Result<bool> {
+        match self.snapshot(commit) {
+            Err(error) if error.code() == Code::CorruptRecord => Ok(false),
+            whole => whole,
         }
-        whole
+    }
+
+    /// Whether a record's commit is there with its tree. Older ones of the record are not looked at.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub fn record(&mut self, commit: Oid) -> Result<bool> {
+        match self.found(commit, self.store.commit(commit))? {
+            Some(raw) => self.tree(raw.tree),
+            None => Ok(false),
+        }
     }
 
     /// Whether a tree and all that is beneath it is there.
-    pub fn tree(&mut self, root: Oid) -> bool {
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub fn tree(&mut self, root: Oid) -> Result<bool> {
         let mut seen = Vec::new();
         let whole = self.walk(root, &mut seen);
-        if !whole {
-            // Something beneath one of these is missing.
+        if !matches!(whole, Ok(true)) {
+            // Something beneath one of these is missing, or was not looked at.
             for oid in seen {
                 self.good.remove(&oid);
             }
@@ -58,7 +134,8 @@ impl<'a> Whole<'a> {
         whole
     }
 
-    fn walk(&mut self, root: Oid, seen: &mut Vec<Oid>) -> bool {
+    fn walk(&mut self, root: Oid, seen: &mut Vec<Oid>) -> Result<bool> {
+        let objects = &self.store.objects;
         let mut pending = vec![root];
         while let Some(oid) = pending.pop() {
             // Noted before what is beneath it was looked at, so that no tree is walked twice; taken back when something is missing.
@@ -66,25 +143,44 @@ impl<'a> Whole<'a> {
                 continue;
             }
             seen.push(oid);
-            let Ok(bytes) = self.store.objects.read_tree(oid) else {
-                return false;
+            let Some(bytes) = self.found(oid, objects.read_tree(oid))? else {
+                return Ok(false);
             };
-            let Ok(entries) = tree::parse(&bytes, oid.format()) else {
-                return false;
-            };
-            for entry in entries {
+            for entry in tree::parse(&bytes, oid.format())? {
                 let node = entry.node;
                 if node.is_dir() {
                     pending.push(node.oid);
-                } else if node.mode != GITLINK_MODE && !self.blob(node.oid) {
-                    return false;
+                } else if node.mode != GITLINK_MODE && !self.blob(node.oid)? {
+                    return Ok(false);
                 }
             }
         }
-        true
+        Ok(true)
     }
 
-    fn blob(&mut self, oid: Oid) -> bool {
-        self.good.contains(&oid) || (self.store.objects.contains(oid) && self.good.insert(oid))
+    fn blob(&mut self, oid: Oid) -> Result<bool> {
+        let is_there = self.good.contains(&oid) || self.store.objects.is_there(oid)?;
+        if is_there {
+            self.good.insert(oid);
+        }
+        Ok(is_there)
+    }
+
+    /// What was read of an object; None where it is not there, or not what its name says.
+    fn found<T>(&self, oid: Oid, read: Result<T>) -> Result<Option<T>> {
+        if let Err(error) = &read
+            && error.code() == Code::CorruptRecord
+            && !self.store.objects.is_intact(oid)?
+        {
+            return Ok(None);
+        }
+        read.map(Some)
+    }
+
+    fn is_shallow(&self, commit: Oid) -> Result<bool> {
+        let file = self.store.repo.common_dir().join("shallow");
+        let text = read_optional(&file)?.unwrap_or_default();
+        let mut lines = text.split(|byte| *byte == b'\n');
+        Ok(lines.any(|line| Oid::from_hex_bytes(line.trim_ascii()).ok() == Some(commit)))
     }
 }

@@ -480,6 +480,190 @@ fn what_an_absent_alternate_lends_is_not_lost() {
     ]);
 }
 
+/// Where an object lies, which has to be loose.
+fn object(sandbox: &Sandbox, oid: &str) -> std::path::PathBuf {
+    let oid = oid.trim();
+    sandbox.path(format!(".git/objects/{}/{}", &oid[..2], &oid[2..]))
+}
+
+#[test]
+fn what_cannot_be_read_is_not_lost() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "old\n");
+    commit(&sandbox, "old");
+    sandbox.write("dir/file", "its bytes\n");
+    let first = in_boot(&sandbox, 1, &["snapshot"]);
+    let first = first["snapshot"]["snapshot_id"].as_str().unwrap();
+    in_boot(&sandbox, 1, &["session", "start", "--session", "s1"]);
+    in_boot(&sandbox, 1, &["checkpoint", "--session", "s1"]);
+    sandbox.write("dir/file", "other bytes\n");
+    in_boot(&sandbox, 1, &["snapshot"]);
+    let name = format!("refs/timewarp/snapshots/{first}");
+    let (face, record) = ("refs/notes/timewarp/sessions/s1", "session 's1'".to_owned());
+    let taken = format!("snapshot {first}");
+    for (rev, of, title) in [
+        (name.clone(), &name[..], &taken),
+        (format!("{name}^2"), &name, &taken),
+        (format!("{name}:dir"), &name, &taken),
+        (format!("{name}:dir/file"), &name, &taken),
+        (face.to_owned(), face, &record),
+        (format!("{face}^{{tree}}"), face, &record),
+    ] {
+        let path = object(&sandbox, &sandbox.git(["rev-parse", &rev]));
+        let away = path.with_extension("away");
+        std::fs::rename(&path, &away).unwrap();
+        std::os::unix::fs::symlink(&path, &path).unwrap();
+        for _ in 0..2 {
+            let recovered = in_boot(&sandbox, 2, &["recover"]);
+            let notices = recovered["notices"].as_array().unwrap();
+            let said = notices[0].as_str().unwrap();
+            assert_eq!(notices.len(), 1, "{rev}: {recovered}");
+            assert!(
+                said.contains(title) && said.contains("looks again"),
+                "{said}"
+            );
+            assert!(sandbox.has_ref(of), "{rev}: {recovered}");
+        }
+        std::fs::rename(&away, &path).unwrap();
+    }
+    let recovered = in_boot(&sandbox, 2, &["recover"]);
+    assert_eq!(
+        recovered["notices"].as_array().map(Vec::len),
+        Some(0),
+        "{recovered}"
+    );
+    // Looked at and found whole: what goes later did not go with the power.
+    zero(&sandbox, &sandbox.git(["rev-parse", &name]));
+    in_boot(&sandbox, 2, &["recover"]);
+    assert!(sandbox.has_ref(&name));
+}
+
+/// Snapshots on top of a commit whose message begins as one of ours, in a clone that has one commit of the history.
+#[test]
+fn a_message_that_begins_like_ours_makes_no_commit_ours() {
+    let sandbox = Sandbox::new();
+    for message in [
+        "snapshot: nightly 1",
+        "timewarp: nightly 2",
+        "snapshot: nightly 3",
+    ] {
+        sandbox.write("file", message);
+        commit(&sandbox, message);
+    }
+    let clone = sandbox.root().join("clone");
+    let url = format!("file://{}", sandbox.repo().display());
+    sandbox.git(["clone", "-q", "--depth=1", &url, clone.to_str().unwrap()]);
+    let taken = |boot: u32| {
+        std::fs::write(clone.join("file"), format!("in boot {boot}")).unwrap();
+        let mut command = next_boot(&sandbox, boot);
+        command.current_dir(&clone).args(["--json", "snapshot"]);
+        document(&command.output().unwrap().into())
+    };
+    let first = taken(1)["snapshot"]["snapshot_id"].clone();
+    let first = first.as_str().unwrap();
+    let second = taken(2);
+    assert_eq!(
+        second["notices"].as_array().map(Vec::len),
+        Some(0),
+        "{second}"
+    );
+    let name = format!("refs/timewarp/snapshots/{first}");
+    sandbox.git_in(&clone, ["show-ref", "--verify", &name]);
+    let said = |args: &[&str]| {
+        let output = next_boot(&sandbox, 2)
+            .current_dir(&clone)
+            .args(args)
+            .output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let checked = said(&["doctor"]);
+    assert!(
+        checked.contains("every object of theirs is there"),
+        "{checked}"
+    );
+    said(&["drop", "-y", first]);
+    said(&["recover", "--dropped", first]);
+    sandbox.git_in(&clone, ["show-ref", "--verify", &name]);
+}
+
+#[test]
+fn a_long_history_of_such_messages_is_no_way_to_go() {
+    use std::fmt::Write as _;
+    let sandbox = Sandbox::new();
+    let mut stream = String::from("blob\nmark :1\ndata 2\nx\n\n");
+    for number in 0..60_000 {
+        let message = format!("snapshot: {number}");
+        let file = if number == 0 { "M 644 :1 file\n" } else { "" };
+        let _ = write!(
+            stream,
+            "commit refs/heads/long\ncommitter a <a@b> {} +0000\ndata {}\n{message}\n{file}\n",
+            1_600_000_000 + number,
+            message.len(),
+        );
+    }
+    stream += "done\n";
+    let import = sandbox
+        .command("git")
+        .args(["fast-import", "--quiet"])
+        .write_stdin(stream)
+        .output();
+    assert!(import.unwrap().status.success());
+    sandbox.git(["checkout", "-q", "-f", "long"]);
+    in_boot(&sandbox, 1, &["snapshot"]);
+    sandbox.write("file", "other");
+    let taken = in_boot(&sandbox, 2, &["snapshot"]);
+    assert_eq!(
+        taken["notices"].as_array().map(Vec::len),
+        Some(0),
+        "{taken}"
+    );
+}
+
+/// A tree that the user's git wrote and that no `tw` reads: what is in the index is held as it is.
+#[test]
+fn what_tw_would_not_read_is_not_lost() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "old\n");
+    let kept = in_boot(&sandbox, 1, &["snapshot"]);
+    let kept = kept["snapshot"]["snapshot_id"].as_str().unwrap();
+    let name = format!("refs/timewarp/snapshots/{kept}");
+    let blob = sandbox.git(["rev-parse", &format!("{name}:file")]);
+    let oid: Vec<u8> = (0..blob.trim().len() / 2)
+        .map(|at| u8::from_str_radix(&blob[2 * at..2 * at + 2], 16).unwrap())
+        .collect();
+    let tree = [&b"100644 git~1\0"[..], &oid].concat();
+    let write = ["hash-object", "-t", "tree", "-w", "--literally", "--stdin"];
+    let tree = sandbox
+        .command("git")
+        .args(write)
+        .write_stdin(tree)
+        .output();
+    let tree = String::from_utf8(tree.unwrap().stdout).unwrap();
+    let odd = sandbox.git([
+        "commit-tree",
+        tree.trim(),
+        "-p",
+        &format!("{name}^1"),
+        "-m",
+        "snapshot: odd",
+    ]);
+    let name = "refs/timewarp/snapshots/s_20260228_153012_zzzzzz";
+    sandbox.git(["update-ref", name, odd.trim()]);
+    let recovered = in_boot(&sandbox, 2, &["recover"]);
+    assert_eq!(
+        recovered["notices"].as_array().map(Vec::len),
+        Some(0),
+        "{recovered}"
+    );
+    assert!(sandbox.has_ref(name));
+    let again = in_boot(&sandbox, 2, &["recover"]);
+    assert_eq!(
+        again["notices"].as_array().map(Vec::len),
+        Some(0),
+        "{again}"
+    );
+}
+
 #[test]
 fn a_keep_that_a_power_cut_left_goes_without_a_mark() {
     let sandbox = Sandbox::new();

@@ -22,6 +22,7 @@ use super::part::PartOfId;
 use super::read::Opened;
 use super::{ObjectKind, entry, loose};
 use crate::env::clock_nanos;
+use crate::error::Result;
 use crate::git::fs::{is_racy, nanoseconds, tells_of_names, touch_at};
 use crate::git::hex::hex;
 use crate::git::mapped::{self, Use};
@@ -128,23 +129,26 @@ impl OdbDir {
     }
 
     /// The directories named in `info/alternates`; relative ones start from here.
-    pub(super) fn alternates(&self) -> Vec<PathBuf> {
-        let Ok(text) = crate::git::regular::read(self.path.join("info/alternates")) else {
-            return Vec::new();
-        };
-        text.split(|&byte| byte == b'\n')
-            .filter(|line| !line.is_empty() && !line.starts_with(b"#"))
-            .map(|line| self.path.join(OsStr::from_bytes(&path::unquoted(line))))
-            .collect()
+    pub(super) fn alternates(&self) -> Result<Vec<PathBuf>> {
+        let text = regular::read_optional(&self.path.join("info/alternates"))?.unwrap_or_default();
+        let lines = text.split(|&byte| byte == b'\n');
+        let named = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        let paths = named.map(|line| self.path.join(OsStr::from_bytes(&path::unquoted(line))));
+        Ok(paths.collect())
     }
 
     /// Whether a loose file of that id is here. An empty one, or one that begins with zeros, as a power cut leaves them, does not
     /// count.
     pub(super) fn has_loose(&self, oid: Oid) -> bool {
+        self.finds_loose(oid).unwrap_or(false)
+    }
+
+    /// As [`Self::has_loose`]; an error where nobody can say.
+    pub(super) fn finds_loose(&self, oid: Oid) -> io::Result<bool> {
         match self.open_loose(oid) {
-            Ok(found) => found.is_some(),
+            Ok(found) => Ok(found.is_some()),
             // One that may not be read is left to whoever reads it.
-            Err(_) => self.names_loose(oid),
+            Err(error) => self.names_loose(oid).then_some(true).ok_or(error),
         }
     }
 

@@ -33,10 +33,21 @@ pub(super) enum Fault {
     Io(io::Error),
 }
 
+impl Fault {
+    /// What is wrong with an object of which two copies cannot be used: that one is damaged says nothing of one that was not seen.
+    fn or(self, before: Option<Self>) -> Self {
+        match before {
+            Some(Self::Io(error)) => Self::Io(error),
+            _ => self,
+        }
+    }
+}
+
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
-        // What inflating reports of bad streams, and of ones cut short.
+        // What inflating reports of bad streams, and of ones cut short; the system may use these words for other things.
         match error.kind() {
+            _ if error.raw_os_error().is_some() => Self::Io(error),
             io::ErrorKind::InvalidInput
             | io::ErrorKind::InvalidData
             | io::ErrorKind::UnexpectedEof => Self::Damaged,
@@ -224,7 +235,7 @@ impl ObjectStore {
                     out.write_all(&bytes).context(|| cannot_pass_on(oid))?;
                     return Ok(Some(bytes.len() as u64));
                 }
-                Err(fault) => worst = Some(place.doubted(fault)),
+                Err(fault) => worst = Some(place.doubted(fault).or(worst)),
             }
         }
         worst.map_or(Ok(None), |fault| Err(unreadable(oid, fault)))
@@ -252,7 +263,7 @@ impl ObjectStore {
             match take(&place) {
                 Ok(Some(found)) => return Ok(Some(found)),
                 Ok(None) => {}
-                Err(fault) => worst = Some(place.doubted(fault)),
+                Err(fault) => worst = Some(place.doubted(fault).or(worst)),
             }
         }
         worst.map_or(Ok(None), |fault| Err(unreadable(oid, fault)))
@@ -270,13 +281,22 @@ fn load(opened: Opened, oid: Oid) -> std::result::Result<Loaded, Fault> {
 }
 
 /// Whether a loose file, of this length, is the object that its name says.
-pub(super) fn is_whole(file: File, length: u64, oid: Oid) -> bool {
-    match loose::open(file, length) {
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn is_whole(file: File, length: u64, oid: Oid) -> Result<bool> {
+    let read = match loose::open(file, length) {
         Ok(Opened::Stream { kind, size, data }) if size > LARGE => {
-            stream_proven(oid, kind, size, data, &mut io::sink()).is_ok()
+            stream_proven(oid, kind, size, data, &mut io::sink())
         }
-        Ok(opened) => load(opened, oid).is_ok(),
-        Err(_) => false,
+        Ok(opened) => load(opened, oid)
+            .map(drop)
+            .map_err(|fault| unreadable(oid, fault)),
+        Err(fault) => Err(unreadable(oid, fault)),
+    };
+    match read {
+        Err(error) if error.code() == Code::CorruptRecord => Ok(false),
+        read => read.map(|()| true),
     }
 }
 

@@ -85,11 +85,13 @@ impl ObjectStore {
     /// counts as none. What is not found is looked for again where packs were made or removed since they were listed: a gc may be at
     /// work, and nobody may take what it moved for lost.
     pub fn is_sound(&self, oid: Oid) -> bool {
-        let listed_again = || {
-            let changed = self.dirs.iter().filter(|dir| dir.reload_if_changed());
-            changed.count() > 0
-        };
-        self.is_sound_as_listed(oid) || (listed_again() && self.is_sound_as_listed(oid))
+        self.is_sound_as_listed(oid) || (self.lists_again() && self.is_sound_as_listed(oid))
+    }
+
+    /// Reads the lists of packs again that may have changed, and answers whether there was one.
+    pub(super) fn lists_again(&self) -> bool {
+        let changed = self.dirs.iter().filter(|dir| dir.reload_if_changed());
+        changed.count() > 0
     }
 
     fn is_sound_as_listed(&self, oid: Oid) -> bool {
@@ -114,7 +116,7 @@ impl ObjectStore {
             // The file that was opened is proven: finding it twice more would cost as much as the proof does.
             Some(Freshened::Loose(file, length)) => {
                 self.dirs.iter().any(|dir| dir.has_packed(oid))
-                    || is_whole(file, length, oid)
+                    || is_whole(file, length, oid).is_ok_and(|whole| whole)
                     || self.is_sound(oid)
             }
             Some(Freshened::Unseen) => self.is_sound(oid),
@@ -141,7 +143,8 @@ fn add_alternates(dirs: &mut Vec<OdbDir>, at: usize, depth: usize) {
     let Some(format) = dirs.first().map(|dir| dir.format) else {
         return;
     };
-    for path in dirs.get(at).map(OdbDir::alternates).unwrap_or_default() {
+    let named = dirs.get(at).map(OdbDir::alternates);
+    for path in named.and_then(Result::ok).unwrap_or_default() {
         let Ok(dir) = OdbDir::open(&path, format) else {
             continue;
         };

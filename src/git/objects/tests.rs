@@ -669,18 +669,48 @@ fn a_list_of_packs_that_cannot_be_read_takes_none_for_gone() {
     let writer = ObjectWriter::new(&store, pack_mode()).expect("writer");
     let (oid, bytes) = put_all(&writer, vec![b"in a pack".to_vec()]).remove(0);
     let _ = writer.finish().expect("finished");
-    assert!(store.contains(oid) && store.may_read_all());
+    assert!(store.contains(oid) && store.has_seen_all_packs());
     with_unreadable_packs(&repo, || {
         store.refresh();
         assert!(store.contains(oid), "what was known is still there");
         assert!(!fresh.contains(oid), "nothing is known yet");
     });
     for store in [&store, &fresh] {
-        assert!(!store.may_read_all(), "what was missed is not lost");
+        assert!(!store.has_seen_all_packs(), "what was missed is not lost");
         assert!(store.is_sound(oid), "a miss asks again");
         assert_eq!(store.read(oid).expect("read").1, bytes);
     }
-    assert!(repo.store().may_read_all());
+    assert!(repo.store().has_seen_all_packs());
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_neither_there_nor_gone() {
+    let (far, repo) = (Repo::new(), Repo::new());
+    let oid = hash(ObjectFormat::Sha1, ObjectKind::Blob, b"bytes").expect("hashed");
+    for repo in [&far, &repo] {
+        repo.run(&["hash-object", "-w", "--stdin"], b"bytes");
+    }
+    let place = |repo: &Repo| repo.loose_path(oid);
+    let asked = || {
+        let store = repo.store();
+        [store.is_there(oid), store.is_intact(oid)].map(|said| said.map_err(|error| error.code()))
+    };
+    assert_eq!(asked(), [Ok(true), Ok(true)]);
+    std::fs::remove_file(place(&repo)).expect("removed");
+    assert_eq!(asked(), [Ok(false), Ok(false)]);
+    std::os::unix::fs::symlink(place(&repo), place(&repo)).expect("a link to itself");
+    assert_eq!(asked(), [Err(Code::Io), Err(Code::Io)]);
+    // A damaged copy says nothing of one that was not seen.
+    let line = format!("{}\n", far.objects().display());
+    std::fs::write(repo.objects().join("info/alternates"), line).expect("written");
+    std::fs::remove_file(place(&far)).expect("removed");
+    std::fs::write(place(&far), b"x damaged").expect("written");
+    assert_eq!(asked()[1], Err(Code::Io));
+    std::fs::remove_file(place(&repo)).expect("removed");
+    assert_eq!(asked(), [Ok(true), Ok(false)]);
+    std::fs::write(place(&repo), vec![0; 20]).expect("written");
+    std::fs::remove_file(place(&far)).expect("removed");
+    assert_eq!(asked(), [Ok(false), Ok(false)]);
 }
 
 #[test]

@@ -3,16 +3,15 @@
 //! git takes the name of such a file for the object, does not write it again, and its `fsck` and `gc` stop at it. Nothing is
 //! deleted: the file goes to a directory of ours, where whoever wants its bytes finds them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::git::Oid;
-use rustix::fs::Access;
 
 use super::loose;
 use super::odb_dir::OdbDir;
 use super::read::is_whole;
 use super::store::ObjectStore;
-use crate::error::{Result, ResultExt};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::Stamp;
 use crate::git::{create, regular, threads};
 
@@ -38,8 +37,7 @@ impl ObjectStore {
         let what = || format!("cannot move '{}' out of the way", from.display());
         // Moved first and looked at then: between a look and a move somebody could write a good one.
         std::fs::rename(&from, &to).context(what)?;
-        let good = regular::open(&to).is_ok_and(|file| is_good(file, oid));
-        if good {
+        if !is_torn(&to, oid) {
             std::fs::rename(&to, &from).context(what)?;
         }
         Ok(())
@@ -51,28 +49,57 @@ impl ObjectStore {
         !self.dirs.iter().any(OdbDir::missed_packs)
     }
 
-    /// Whether this process may read all there is of objects, and could so far. What it may not read, such as another user's, is not
+    /// Whether the object is there, in the packs of now, by its name alone: as [`Self::contains`] for who takes what is not there for
     /// lost.
-    pub fn may_read_all(&self) -> bool {
-        if !self.has_seen_all_packs() {
-            return false;
+    ///
+    /// # Errors
+    /// It was not found, and not every place could be looked at.
+    pub fn is_there(&self, oid: Oid) -> Result<bool> {
+        let look = || -> Result<bool> {
+            for dir in &self.dirs {
+                let loose = || dir.finds_loose(oid).context(|| cannot_look(oid));
+                if dir.has_packed(oid) || loose()? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        // A gc may have moved it since packs were listed.
+        if look()? || (self.lists_again() && look()?) {
+            return Ok(true);
         }
-        let fan_out = (0..=255u8).map(|number| format!("{number:02x}"));
-        let names: Vec<String> = fan_out.chain(["pack".to_owned()]).collect();
-        let mut paths = self
-            .dirs
-            .iter()
-            .flat_map(|dir| names.iter().map(|name| dir.path.join(name)));
-        paths.all(|path| may_read_in(&path))
+        self.found_nowhere(oid)
+    }
+
+    /// Whether a copy of the object is there that is what its name says.
+    ///
+    /// # Errors
+    /// As [`Self::is_there`]; also when a copy of it cannot be read.
+    pub fn is_intact(&self, oid: Oid) -> Result<bool> {
+        match self.verify(oid) {
+            Err(error) if error.code() == Code::CorruptRecord => self.found_nowhere(oid),
+            read => read.map(|()| true),
+        }
+    }
+
+    fn found_nowhere(&self, oid: Oid) -> Result<bool> {
+        if self.has_seen_all_packs() {
+            return Ok(false);
+        }
+        let why = "not all packs can be read";
+        Err(Error::new(Code::Io, why).while_doing(cannot_look(oid)))
     }
 
     /// Whether everything that others lend could be opened. Where it could not, an object that is missing need not be lost.
     pub fn has_all_alternates(&self) -> bool {
-        let named = self.dirs.iter().flat_map(OdbDir::alternates);
-        named.into_iter().all(|path| {
+        let named = self.dirs.iter().map(OdbDir::alternates);
+        let is_open = |path: PathBuf| {
             let found = path.canonicalize();
             found.is_ok_and(|found| self.dirs.iter().any(|dir| dir.path == found))
-        })
+        };
+        named
+            .into_iter()
+            .all(|paths| paths.is_ok_and(|paths| paths.into_iter().all(is_open)))
     }
 }
 
@@ -101,20 +128,20 @@ impl OdbDir {
 
     fn is_torn(&self, oid: Oid) -> bool {
         let name = String::from_utf8_lossy(&loose::name(oid)).into_owned();
-        regular::open(self.path.join(name)).is_ok_and(|file| !is_good(file, oid))
+        is_torn(&self.path.join(name), oid)
     }
 }
 
-fn may_read_in(dir: &Path) -> bool {
-    match std::fs::read_dir(dir) {
-        Ok(mut entries) => entries.all(|entry| {
-            entry.is_ok_and(|entry| rustix::fs::access(entry.path(), Access::READ_OK).is_ok())
-        }),
-        Err(error) => regular::is_absent(&error),
-    }
+/// Whether a file has other bytes than an object of this name. Of one that cannot be read nobody knows that.
+fn is_torn(path: &Path, oid: Oid) -> bool {
+    let whole = || -> Result<bool> {
+        let file = regular::open(path)?;
+        let length = file.metadata()?.len();
+        is_whole(file, length, oid)
+    };
+    whole().is_ok_and(|whole| !whole)
 }
 
-fn is_good(file: std::fs::File, oid: Oid) -> bool {
-    let length = file.metadata().map_or(0, |meta| meta.len());
-    is_whole(file, length, oid)
+fn cannot_look(oid: Oid) -> String {
+    format!("cannot look for object {oid}")
 }

@@ -23,13 +23,19 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
     };
     ctx.progress.begin("checking", Some(refs.len() as u64));
     let (mut damaged, mut newer, mut torn) = (Vec::new(), Vec::new(), Vec::new());
+    let mut unseen = None;
     let mut whole = Whole::new(store);
     for (id, commit) in &refs {
-        match store.read(id, *commit) {
-            Ok(_) if whole.commit(*commit) => {}
-            Ok(_) => torn.push(id.to_string()),
-            Err(error) if error.code() == Code::NewerRecord => newer.push(id.to_string()),
-            Err(_) => damaged.push(id.to_string()),
+        let read = store.read(id, *commit);
+        match read.and_then(|_| whole.snapshot(*commit)) {
+            Ok(true) => {}
+            Ok(false) => torn.push(id.to_string()),
+            Err(error) => match error.code() {
+                Code::NewerRecord => newer.push(id.to_string()),
+                Code::CorruptRecord => damaged.push(id.to_string()),
+                // It may be whole: nobody is told to drop it.
+                _ => unseen = unseen.or(Some(error)),
+            },
         }
         ctx.progress.advance(1);
     }
@@ -56,21 +62,19 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
     };
     // In a partial clone git itself leaves objects with the remote.
     let partial = ctx.repo.is_partial_clone();
-    let objects = if torn.is_empty() {
-        ok("every object of theirs is there")
-    } else if partial {
-        warning(
+    let objects = match (unseen, torn.first()) {
+        (Some(error), _) => Err(error),
+        (None, None) => Ok(ok("every object of theirs is there")),
+        (None, Some(_)) if partial => Ok(warning(
             format!("objects are not here (partial clone): {}", listed(&torn)),
             "git fetch --refetch",
-        )
-    } else {
-        let message = format!("objects are missing: {}; git gc may fail", listed(&torn));
-        broken(message, Some(format!("tw drop {}", torn[0])))
+        )),
+        (None, Some(first)) => {
+            let message = format!("objects are missing: {}; git gc may fail", listed(&torn));
+            Ok(broken(message, Some(format!("tw drop {first}"))))
+        }
     };
-    vec![
-        tell("snapshots", Ok(readable)),
-        tell("objects", Ok(objects)),
-    ]
+    vec![tell("snapshots", Ok(readable)), tell("objects", objects)]
 }
 
 /// The refs that are there and name nothing, as a power cut leaves them.

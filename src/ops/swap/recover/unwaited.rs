@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::command::Git;
 use crate::git::notes::notes_at;
@@ -40,6 +40,7 @@ pub fn taken_by_power(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let mut titles: Vec<String> = find(ctx, store)?
+        .lost
         .iter()
         .map(|lost| names::title(&lost.name))
         .collect();
@@ -62,7 +63,8 @@ pub(super) fn clear(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
     store.objects.refresh();
     let mut said = Vec::new();
     let mut records: BTreeMap<Record, Vec<Lost>> = BTreeMap::new();
-    for lost in find(ctx, store)? {
+    let found = find(ctx, store)?;
+    for lost in found.lost {
         match record_of(&lost.name) {
             Some(record) => records.entry(record).or_default().push(lost),
             None => said.push(take_away(ctx, store, &lost)?),
@@ -70,6 +72,14 @@ pub(super) fn clear(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
     }
     for (record, lost) in records {
         said.push(set_back(ctx, store, &record, &lost)?);
+    }
+    if let Some((name, error)) = found.unseen {
+        said.push(format!(
+            "the machine was started anew, and {} could not be looked at: {}; the next command looks again",
+            names::title(&name),
+            error.message()
+        ));
+        return Ok(said);
     }
     store.objects.wait_for_disk(&store.common("synced"))?;
     store.note_boot()?;
@@ -80,14 +90,22 @@ fn record_of(name: &str) -> Option<Record> {
     Record::parse_record_ref(name).or_else(|| Record::parse_note_ref(name))
 }
 
+/// What a look at all that is young found.
+#[derive(Debug, Default)]
+struct Found {
+    lost: Vec<Lost>,
+    /// The first ref of which nobody can say, because something could not be read. What is not looked at is not lost.
+    unseen: Option<(String, Error)>,
+}
+
 /// Where an object may be missing without being lost, nothing is.
-fn find(ctx: &Context<'_>, store: &Store) -> Result<Vec<Lost>> {
+fn find(ctx: &Context<'_>, store: &Store) -> Result<Found> {
+    let mut found = Found::default();
     if ctx.repo.is_partial_clone() || !store.objects.has_all_alternates() {
-        return Ok(Vec::new());
+        return Ok(found);
     }
     let since = store.on_disk_until()?;
     let mut whole = Whole::new(store);
-    let mut found = Vec::new();
     for prefix in [names::SNAPSHOTS, names::RECORDS, names::NOTES] {
         for (name, read) in store.refs.read_all(prefix)? {
             let commit = match read {
@@ -95,15 +113,22 @@ fn find(ctx: &Context<'_>, store: &Store) -> Result<Vec<Lost>> {
                 Err(error) if error.code() == Code::CorruptRecord => None,
                 Err(error) => return Err(error),
             };
-            if is_young(store, &name, commit, since) && !commit.is_some_and(|oid| whole.commit(oid))
-            {
-                found.push(Lost { name, commit });
+            if !is_young(store, &name, commit, since) {
+                continue;
+            }
+            let is_whole = match commit {
+                None => Ok(false),
+                Some(oid) if prefix == names::SNAPSHOTS => whole.snapshot(oid),
+                Some(oid) => whole.record(oid),
+            };
+            match is_whole {
+                Ok(true) => {}
+                Ok(false) => found.lost.push(Lost { name, commit }),
+                // It is as it was written, and only nothing that we would read: no power cut does that.
+                Err(error) if error.code() == Code::CorruptRecord => {}
+                Err(error) => found.unseen = found.unseen.or(Some((name, error))),
             }
         }
-    }
-    // What this user may not read would pass for lost.
-    if !found.is_empty() && !store.objects.may_read_all() {
-        found.clear();
     }
     Ok(found)
 }
@@ -216,12 +241,15 @@ fn newest_whole(ctx: &Context<'_>, store: &Store, record: &Record) -> Result<Opt
     let word = name.rsplit('/').next().unwrap_or_default();
     let mut best: Option<(i64, Oid)> = None;
     for oid in all_commits(ctx, store)? {
-        let Ok(raw) = store.commit(oid) else { continue };
+        let raw = match store.commit(oid) {
+            Err(error) if error.code() == Code::CorruptRecord => continue,
+            read => read?,
+        };
         let younger = best.is_none_or(|(time, best)| {
             raw.author_time > time || raw.author_time == time && raw.parents.contains(&best)
         });
         let is_its = String::from_utf8_lossy(&raw.message).contains(word);
-        if younger && is_its && is_whole_record(store, record, oid, raw.tree) {
+        if younger && is_its && is_whole_record(store, record, oid)? {
             best = Some((raw.author_time, oid));
         }
     }
@@ -232,9 +260,17 @@ fn newest_whole(ctx: &Context<'_>, store: &Store, record: &Record) -> Result<Opt
 /// git names a damaged object and goes on: one that fails has not named all, and who is not named here is deleted.
 fn all_commits(ctx: &Context<'_>, store: &Store) -> Result<Vec<Oid>> {
     if ctx.repo.is_private() {
-        let mut found = store.objects.all_ids()?;
-        found.retain(|oid| store.objects.is_commit(*oid));
-        return Ok(found);
+        let found = store.objects.all_ids()?;
+        let mut commits = Vec::new();
+        for oid in found {
+            // A damaged one is none; one that cannot be read could be the newest.
+            match store.objects.header(oid) {
+                Ok(Some((ObjectKind::Commit, _))) => commits.push(oid),
+                Err(error) if error.code() != Code::CorruptRecord => return Err(error),
+                _ => {}
+            }
+        }
+        return Ok(commits);
     }
     let kind = [
         "--batch-all-objects",
@@ -252,9 +288,18 @@ fn all_commits(ctx: &Context<'_>, store: &Store) -> Result<Vec<Oid>> {
         .collect())
 }
 
-fn is_whole_record(store: &Store, record: &Record, oid: Oid, tree: Oid) -> bool {
-    let notes = notes_at(&store.objects, oid);
-    notes.is_ok_and(|notes| !notes.is_empty())
-        && Whole::new(store).tree(tree)
-        && store.record_in_history(record, oid).is_ok()
+fn is_whole_record(store: &Store, record: &Record, oid: Oid) -> Result<bool> {
+    let look = || -> Result<bool> {
+        if notes_at(&store.objects, oid)?.is_empty() || !Whole::new(store).record(oid)? {
+            return Ok(false);
+        }
+        match store.record_in_history(record, oid) {
+            Err(error) if error.code() == Code::NewerRecord => Ok(true),
+            read => read.map(|_| true),
+        }
+    };
+    match look() {
+        Err(error) if error.code() == Code::CorruptRecord => Ok(false),
+        looked => looked,
+    }
 }
