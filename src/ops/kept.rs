@@ -3,6 +3,8 @@
 //! They are local, and readable by their owner alone. A record is written before the first run begins and after each that ends, so
 //! that a death keeps what was done.
 
+use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -12,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::Context;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::{Durable, entries, write_atomic};
+use crate::git::fs::{Durable, entries, read_optional, write_atomic};
+use crate::git::regular::{self, Links};
 use crate::store::id::Tail;
 use crate::store::state::{StateDir, read_json};
 
@@ -152,11 +155,33 @@ pub fn find<T: Kept>(ctx: &Context<'_>, word: &str) -> Result<T> {
     .detail("candidates", ids))
 }
 
-/// Forgets one: its record and its logs. What its runs left stays as long as any experiment.
+/// Forgets one: its record and its logs. What its runs left stays as long as any experiment. That it was somebody's wish is noted: what
+/// is not here may as well be somewhere else.
 ///
 /// # Errors
 /// The disk refuses.
 pub fn forget<T: Kept>(ctx: &Context<'_>, id: &str) -> Result<()> {
     let dir = dir_of::<T>(ctx, id);
+    let list = list_of_forgotten::<T>(ctx);
+    let what = || format!("cannot write '{}'", list.display());
+    let mut file = regular::append(&list, 0o600, Links::Refuse).context(what)?;
+    // What a dying process left half-written ends here.
+    file.write_all(format!("\n{id}\n").as_bytes())
+        .and_then(|()| file.sync_data())
+        .context(what)?;
     std::fs::remove_dir_all(&dir).context(|| format!("cannot remove '{}'", dir.display()))
+}
+
+/// The ids of those that were forgotten.
+///
+/// # Errors
+/// The list cannot be read.
+pub fn forgotten<T: Kept>(ctx: &Context<'_>) -> Result<BTreeSet<String>> {
+    let text = read_optional(&list_of_forgotten::<T>(ctx))?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn list_of_forgotten<T: Kept>(ctx: &Context<'_>) -> PathBuf {
+    dir::<T>(ctx).with_extension("dropped")
 }

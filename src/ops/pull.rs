@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::Context;
 use super::request::DryRun;
 use super::sharing::exchange::{Plan, Received, fetch, take_in};
+use super::sharing::lost;
 use super::sharing::own::Own;
 use super::sharing::snapshots;
 use super::sharing::{Changed, Conflict, Refused, depot_for_exchange, lock, required};
@@ -44,7 +45,12 @@ pub fn pull(ctx: &Context<'_>, dry_run: DryRun) -> Result<PulledRecords> {
     let mut setup = required(ctx, store)?;
     let _lock = lock(ctx, store)?;
     let depot = depot_for_exchange(store)?;
+    let back = match dry_run {
+        DryRun::Yes => Vec::new(),
+        DryRun::No => lost::bring_back(ctx, (store, &depot))?,
+    };
     let mut own = Own::look(ctx, (store, Some(&depot)), &setup)?;
+    own.notices.splice(0..0, back);
     let theirs = fetch(ctx, &depot, &setup)?;
     let plan = Plan::make(ctx, Some(&depot), &mut own, theirs)?;
     let Received { plan, taken } = match dry_run {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::Context;
 use super::request::DryRun;
 use super::sharing::exchange::{self, Plan, fetch};
+use super::sharing::lost;
 use super::sharing::own::Own;
 use super::sharing::snapshots;
 use super::sharing::{Changed, Conflict, Refused, depot_for_exchange, lock, required, scan};
@@ -58,7 +59,12 @@ pub fn push(ctx: &Context<'_>, request: &Request) -> Result<PushedRecords> {
     let mut setup = required(ctx, store)?;
     let _lock = lock(ctx, store)?;
     let depot = depot_for_exchange(store)?;
+    let back = match request.dry_run {
+        DryRun::Yes => Vec::new(),
+        DryRun::No => lost::bring_back(ctx, (store, &depot))?,
+    };
     let mut own = Own::look(ctx, (store, Some(&depot)), &setup)?;
+    own.notices.splice(0..0, back);
     let going = snapshots::named(ctx, store, &setup, &own, &request.snapshots)?;
     // Before anything goes: what stops one of them stops all.
     let found = snapshots::findings(ctx, store, &going, &request.allowed)?;

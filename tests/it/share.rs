@@ -256,12 +256,19 @@ fn what_one_deletes_stays_with_the_others_and_comes_back_when_edited() {
     let id = a.report("s");
     a.json(["push"]);
     b.json(["pull"]);
-    for name in ["refs/timewarp/records/issues", "refs/notes/timewarp/issues"] {
-        a.git(["update-ref", "-d", &format!("{name}/{id}")]);
-    }
-    let sent = a.json(["push"])["sent"].clone();
-    assert_eq!(sent[0]["change"], "deleted");
-    assert_eq!(a.json(["push"])["sent"], json!([]));
+    // As an earlier 'tw' of a's did where the refs were gone.
+    let mut file: Value = serde_json::from_str(&hub.shared(&id)).unwrap();
+    let known: Vec<String> = file["edits"].as_object().unwrap().keys().cloned().collect();
+    let (edit, mut by) = ("fedcba9876543210", file["edits"][&known[0]].clone());
+    by["revision"] = json!(9);
+    file["edits"][edit] = by;
+    file["deletions"] = json!({edit: known});
+    hub.write(&[(
+        &hostile::path(&id),
+        hostile::Content::Blob(file.to_string().as_bytes()),
+    )]);
+    a.json(["pull"]);
+    a.json(["push"]);
     assert_eq!(b.json(["pull"])["received"][0]["change"], "deleted");
     let kept = b.json(["issue", "get", &id])["issue"].clone();
     assert_eq!(
@@ -285,6 +292,74 @@ fn what_one_deletes_stays_with_the_others_and_comes_back_when_edited() {
     }
     assert!(hub.shared(&id).contains("\"revived\""));
     hub.assert_same(&[&a, &b, &c]);
+}
+
+/// The refs of records of these kinds, gone by whatever way.
+fn lose_refs(clone: &Clone_) {
+    for kind in ["issues", "chats"] {
+        for above in ["refs/timewarp/records", "refs/notes/timewarp"] {
+            let of = format!("{above}/{kind}");
+            for name in clone
+                .git(["for-each-ref", "--format=%(refname)", &of])
+                .lines()
+            {
+                clone.git(["update-ref", "-d", name]);
+            }
+        }
+    }
+}
+
+#[test]
+fn records_that_lost_their_refs_come_back_and_are_deleted_for_nobody() {
+    let hub = Hub::new();
+    let (a, b) = (hub.clone_("a"), hub.clone_("b"));
+    for clone in [&a, &b] {
+        clone.json(["share", "init", "origin", "--prompts", "redacted"]);
+    }
+    let ids = [a.report_with_chat("s", "said"), a.report("t")];
+    a.json(["issue", "comment", &ids[0], "-m", "mine"]);
+    a.json(["issue", "verify", &ids[0], "--", "true"]);
+    a.json(["push"]);
+    b.json(["pull"]);
+    b.json(["issue", "comment", &ids[0], "-m", "of b"]);
+    b.json(["push"]);
+    a.json(["pull"]);
+    for (clone, verb, list) in [(&a, "push", "sent"), (&b, "pull", "received")] {
+        let told = || {
+            let issue = |id: &String| {
+                let mut issue = clone.json(["issue", "get", id])["issue"].clone();
+                // Told anew.
+                for own in ["seq", "chat_unavailable"] {
+                    issue.as_object_mut().unwrap().remove(own);
+                }
+                issue
+            };
+            let chat = clone.json(["issue", "chat", &ids[0]]);
+            (ids.each_ref().map(issue), chat["messages"].clone())
+        };
+        let before = told();
+        lose_refs(clone);
+        let dry = clone.json([verb, "--dry-run"]);
+        assert_eq!(dry[list], json!([]), "{dry}");
+        assert!(
+            dry["notices"]
+                .to_string()
+                .contains("has lost its refs here"),
+            "{dry}"
+        );
+        let status = clone.json(["share", "status"]);
+        assert_eq!(status["to_push"], json!([]), "{status}");
+        let ran = clone.json([verb]);
+        assert_eq!(ran[list], json!([]), "{ran}");
+        let said = ran["notices"].to_string();
+        assert_eq!(said.matches("it is here again").count(), 3, "{ran}");
+        assert_eq!(told(), before);
+        assert_eq!(clone.json([verb])["notices"], json!([]));
+    }
+    for id in &ids {
+        assert!(!hub.shared(id).contains("\"deleted\""));
+    }
+    hub.assert_same(&[&a, &b]);
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! - [`tree`]: such records as a git tree. What is read may be hostile: everything is bounded before it is read;
 //! - [`others`]: records of others that are kept nowhere else;
 //! - [`sessions`], [`experiments`]: what of them goes, and those of others;
-//! - [`own`]: what our own records say now; [`taken`]: what is put into them;
+//! - [`own`]: what our own records say now; [`taken`]: what is put into them; [`lost`]: those whose refs are gone;
 //! - [`scan`]: secrets in what would go;
 //! - [`exchange`]: fetch, merge, push;
 //! - [`snapshots`]: those that were named, in a chain of their own.
@@ -21,6 +21,7 @@
 pub mod exchange;
 pub mod experiments;
 pub mod fields;
+pub mod lost;
 pub mod others;
 pub mod own;
 pub mod record;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::experiments;
 use super::fields::{Fields, Kind, names_of_others, take_apart};
+use super::lost;
 use super::record::{Author, LONGEST_NAME, Shared};
 use super::sessions;
 use super::setup::{Prompts, Setup, author};
@@ -80,6 +81,7 @@ impl Own {
         own.look_at_sessions(ctx, of, setup)?;
         own.look_at_left(ctx, of)?;
         own.look_at_tries(ctx, depot, setup)?;
+        own.notice_lost(of)?;
         Ok(own)
     }
 
@@ -133,7 +135,7 @@ impl Own {
         Ok(())
     }
 
-    /// Those that have ended. One of ours that was dropped is deleted: only somebody's hand drops one.
+    /// Those that have ended. One of ours that was dropped here is deleted. One that is only not here, as in a copy of the repository, is not.
     fn look_at_tries(
         &mut self,
         ctx: &Context<'_>,
@@ -156,11 +158,10 @@ impl Own {
                 self.take(ctx, depot, (Kind::Experiment, one.try_id), json)?;
             }
         }
-        let known: Vec<Key> = self.tree.records.keys().cloned().collect();
-        for key in known {
-            let is_gone =
-                key.0 == Kind::Experiment && experiments::is_try(&key.1) && !here.contains(&key.1);
-            if is_gone
+        let dropped = kept::forgotten::<Try>(ctx)?;
+        for id in dropped.into_iter().filter(|id| !here.contains(id)) {
+            let key = (Kind::Experiment, id);
+            if experiments::is_try(&key.1)
                 && let Some(record) = self.tree.record(depot, &key)?
                 && record.claimed_by(&self.author).is_none()
             {
@@ -190,16 +191,13 @@ impl Own {
                 }
             }
         }
-        let mut here = BTreeSet::new();
         let listed = store.records(records)?;
         for (name, error) in listed.invalid {
-            here.extend(id_of(&name));
             self.notices
                 .push(format!("{name} stays here: {}", error.message()));
         }
         for (name, held) in listed.records {
             let Some(id) = id_of(&name) else { continue };
-            here.insert(id.clone());
             self.notices.extend(held.notices.iter().cloned());
             match held.into_only(&name) {
                 Ok(note) => self.take(ctx, depot, (kind, id), note.json)?,
@@ -208,12 +206,16 @@ impl Own {
                     .push(format!("{name} stays here: {}", error.message())),
             }
         }
-        let known: Vec<Key> = self.tree.records.keys().cloned().collect();
-        for key in known {
-            if key.0 == kind && !here.contains(&key.1) {
-                self.notice_deletion(ctx, depot, key)?;
-            }
-        }
+        Ok(())
+    }
+
+    /// What has no ref here any more was lost, and is nothing to be told to others: it stays as it was shared.
+    fn notice_lost(&mut self, (store, depot): (&Store, Option<&Depot>)) -> Result<()> {
+        let lost = lost::find(store, depot, &mut self.tree)?;
+        self.notices.extend(lost.iter().map(|((kind, id), _)| {
+            let kind = kind.as_str();
+            format!("{kind} {id} has lost its refs here: 'tw pull' and 'tw push' bring it back")
+        }));
         Ok(())
     }
 

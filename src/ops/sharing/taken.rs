@@ -1,7 +1,8 @@
 //! A record as it was merged, put into our own.
 //!
 //! An issue that came from elsewhere becomes a record like any other, with `claimed_by` and, where values lost, `conflicts`: both are
-//! written here alone and never taken from what came. It annotates its snapshot where that is here, else an object that does not exist.
+//! written here alone and never taken from what came. It annotates its snapshot where that is here, else an object that does not exist;
+//! either way it holds the snapshot by its id.
 //! What others deleted stays here, and says so. What would not be a record of ours is refused. That something is ours is known by what
 //! is here: a name that came along proves nothing. A run keeps the number that it has here.
 
@@ -35,9 +36,40 @@ use crate::store::records::{Json, VERSION};
 pub fn put(
     ctx: &Context<'_>,
     store: &Store,
-    (kind, id): &Key,
+    key: &Key,
     shared: &Shared,
     (now, author): (Option<&Fields>, &Author),
+) -> Result<()> {
+    write(ctx, store, key, shared, (now, author, Source::Others))
+}
+
+/// Puts one back that our side holds and that was lost here: what is ours of it is ours again.
+///
+/// # Errors
+/// As [`put`].
+pub fn put_back(
+    ctx: &Context<'_>,
+    store: &Store,
+    key: &Key,
+    shared: &Shared,
+    author: &Author,
+) -> Result<()> {
+    write(ctx, store, key, shared, (None, author, Source::OurSide))
+}
+
+/// Where a record comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Others,
+    OurSide,
+}
+
+fn write(
+    ctx: &Context<'_>,
+    store: &Store,
+    (kind, id): &Key,
+    shared: &Shared,
+    (now, author, source): (Option<&Fields>, &Author, Source),
 ) -> Result<()> {
     // Ours is where such are kept, whatever others say of it.
     match kind {
@@ -80,6 +112,7 @@ pub fn put(
             before: before.as_ref(),
             shared,
             author,
+            source,
         };
         match kind {
             Kind::Issue | Kind::Session | Kind::Experiment => {
@@ -140,6 +173,7 @@ struct Local<'a> {
     before: Option<&'a Json>,
     shared: &'a Shared,
     author: &'a Author,
+    source: Source,
 }
 
 impl Local<'_> {
@@ -175,13 +209,14 @@ impl Local<'_> {
         put("deleted_by", deleted);
     }
 
-    /// Who is said to have made it. One that was not here before is not ours, whoever it says.
+    /// Who is said to have made it. One that comes from others and was not here before is not ours, whoever it says.
     fn claimed_by(&self) -> Option<Value> {
-        let Some(before) = self.before else {
-            return self.shared.origin().map(|edit| edit.claimant().into());
-        };
         let claimed = self.shared.claimed_by(self.author).map(Value::from);
-        claimed.or_else(|| before.get("claimed_by").cloned())
+        match (self.before, self.source) {
+            (Some(before), _) => claimed.or_else(|| before.get("claimed_by").cloned()),
+            (None, Source::OurSide) => claimed,
+            (None, Source::Others) => self.shared.origin().map(|edit| edit.claimant().into()),
+        }
     }
 
     /// The things of a list that were here before, by their ids.
@@ -209,7 +244,9 @@ impl Local<'_> {
             for item in items.into_iter().flatten().filter_map(Value::as_object_mut) {
                 let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
                 let before = known.get(id);
-                let is_ours = before.is_some_and(|before| !before.contains_key("claimed_by"));
+                let is_back = before.is_none() && self.source == Source::OurSide;
+                let is_ours =
+                    is_back || before.is_some_and(|before| !before.contains_key("claimed_by"));
                 let sender = self.shared.setter(&name_in_list(list, id));
                 let others = sender.filter(|edit| edit.by != self.author.by);
                 // What is noted here of something of somebody else's makes it none of ours, nor that it went to no other remote.

@@ -203,6 +203,31 @@ fn an_experiment_of_somebody_else_is_shown_and_no_more() {
 }
 
 #[test]
+fn a_copy_of_a_repository_deletes_nothing_of_the_original() {
+    let hub = Hub::new();
+    let a = hub.sharing("a");
+    let first = attempt(&a, "two");
+    a.json(["push"]);
+    let copy = hub.at("copy");
+    let mut cp = hub.sandbox.command("cp");
+    let copied = cp.arg("-a").args([&a.dir, &copy.dir]).output();
+    assert!(copied.unwrap().status.success());
+    let second = attempt(&a, "three");
+    a.json(["push"]);
+    copy.json(["pull"]);
+    assert_eq!(copy.json(["push"])["sent"], json!([]));
+    // Lost, as out of an older backup, and not dropped.
+    std::fs::remove_dir_all(a.dir.join(format!(".git/timewarp/tries/{second}"))).unwrap();
+    assert_eq!(a.json(["push"])["sent"], json!([]));
+    for id in [&first, &second] {
+        assert!(!hub.shared(id).contains("\"deleted\""), "{id}");
+    }
+    copy.json(["try", "drop", &first]);
+    assert_eq!(ids(&copy.json(["push"])["sent"]), [&first]);
+    assert!(hub.shared(&first).contains("\"deleted\""));
+}
+
+#[test]
 fn a_secret_in_a_try_stops_the_push() {
     let hub = Hub::new();
     let a = hub.sharing("a");
