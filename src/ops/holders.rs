@@ -349,9 +349,13 @@ fn notes(
     }
 }
 
-/// What an issue that is not closed names besides: its runs' backups and experiments.
+/// What an issue names besides: its snapshot, which its note does not annotate where the issue came from elsewhere before that, and
+/// while it is not closed its runs' backups and experiments.
 fn of_issue(holders: &mut Holders, record: &Record, text: &[u8]) {
     let issue: Value = serde_json::from_slice(text).unwrap_or_default();
+    if let Some(id) = issue.get("snapshot_id").and_then(Value::as_str) {
+        holders.id(id, HoldStrength::Loose, record.to_string());
+    }
     let status = issue.get("status").and_then(Value::as_str);
     if !matches!(status, Some("open" | "experimenting")) {
         return;

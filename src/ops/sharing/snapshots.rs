@@ -31,7 +31,8 @@ use crate::redact::redacted_bytes;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{
-    SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_SEEN, SHARED_SNAPSHOTS_TAKEN, snapshot_ref,
+    RecordKind, SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_SEEN, SHARED_SNAPSHOTS_TAKEN,
+    snapshot_ref,
 };
 use crate::store::snapshot::{FIXED_TIME, HeadRecord, SnapshotRecord, author_time, encode_commit};
 
@@ -356,8 +357,9 @@ pub struct Taken {
     pub refused: Vec<Refused>,
 }
 
-/// Takes in the snapshots that were added to the remote's chain since the last time. From the first that a newer `tw` wrote they are looked at
-/// again the next time: that may be a newer one.
+/// Takes in the snapshots that were added to the remote's chain since the last time, and of those before them what an issue here needs: anything
+/// else that was let go here does not come again. From the first that a newer `tw` wrote they are looked at again the next time: that may be a
+/// newer one.
 ///
 /// # Errors
 /// Those of fetching; `CORRUPT_RECORD` when it is no such chain; our refs cannot be written.
@@ -374,10 +376,15 @@ pub fn pull(
     let before = depot.refs.read(SHARED_SNAPSHOTS_TAKEN)?;
     let mut until = before;
     let mut is_newer = false;
-    for Link { id, commit } in chain(&depot.objects, tip, before)? {
+    let mut links = needed_again((store, depot), before)?;
+    let known = links.len();
+    links.extend(chain(&depot.objects, tip, before)?);
+    for (nth, Link { id, commit }) in links.into_iter().enumerate() {
         let taken = id.and_then(|id| take((store, depot), &id, commit, is_dry));
-        is_newer |= matches!(&taken, Err(error) if error.code() == Code::NewerRecord);
-        if !is_newer {
+        if nth >= known {
+            is_newer |= matches!(&taken, Err(error) if error.code() == Code::NewerRecord);
+        }
+        if nth >= known && !is_newer {
             until = Some(commit);
         }
         match taken {
@@ -397,6 +404,29 @@ pub fn pull(
         depot.set_refs(&none, &[(SHARED_SNAPSHOTS_TAKEN, until)])?;
     }
     Ok(done)
+}
+
+/// Of the chain up to what was taken in last, the snapshots that an issue names and that are not here.
+fn needed_again((store, depot): (&Store, &Depot), taken: Option<Oid>) -> Result<Vec<Link>> {
+    let mut needed = BTreeSet::new();
+    for (_, held) in store.records(RecordKind::Issues)?.records {
+        let named = held
+            .notes
+            .iter()
+            .filter_map(|note| note.json.get("snapshot_id")?.as_str());
+        for id in named.filter_map(SnapshotId::parse) {
+            if store.refs.read(&snapshot_ref(&id))?.is_none() {
+                needed.insert(id.to_string());
+            }
+        }
+    }
+    let Some(taken) = taken.filter(|_| !needed.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    // One of which too much is wrong gives nothing; what came since is looked at all the same.
+    let mut links = chain(&depot.objects, taken, None).unwrap_or_default();
+    links.retain(|link| link.id.as_ref().is_ok_and(|id| needed.contains(id)));
+    Ok(links)
 }
 
 /// Makes a snapshot of ours of one of a chain. None: it is here.

@@ -88,10 +88,31 @@ fn named_snapshots_go_along_and_can_be_travelled_to() {
     assert_eq!(b.git(["status", "--porcelain"]), before);
     assert!(!b.dir.join("b.txt").exists());
     b.git(["fsck", "--strict"]);
+}
 
-    // Forgotten here, it does not come again by itself.
-    b.tw(["drop", "--force", "-y", &id]);
+/// An issue came before its snapshot, and so its note annotates nothing that is here.
+#[test]
+fn what_an_issue_needs_stays_and_comes_again_and_nothing_else_does() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    a.write("a.txt", "changed\n");
+    let issue = a.report("s");
+    let tied = a.json(["issue", "get", &issue])["issue"]["snapshot_id"].clone();
+    let tied = tied.as_str().unwrap();
+    a.write("a.txt", "changed again\n");
+    let free = snapshot(&a, "of no issue");
+    a.json(["push", "--snapshots", tied, &free]);
+    b.json(["pull"]);
+    let forgotten = b.json(["prune", "--keep-days", "0", "--keep-last", "0"]);
+    assert_eq!(b.tw(["show", &free]).code, 3, "{forgotten}");
+    assert_eq!(b.tw(["show", tied]).code, 0, "{forgotten}");
     assert_eq!(b.json(["pull"])["received"], json!([]));
+    assert_eq!(b.json_error(["drop", "-y", tied]).0["code"], "HELD");
+    b.json(["drop", "--force", "-y", tied]);
+    assert_eq!(ids(&b.json(["pull", "--dry-run"]), "received"), [tied]);
+    assert_eq!(ids(&b.json(["pull"]), "received"), [tied]);
+    assert_eq!(b.json(["pull"])["received"], json!([]));
+    assert_eq!(b.json(["issue", "start", &issue])["run"], 1);
 }
 
 #[test]
