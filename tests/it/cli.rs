@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Ran, Sandbox};
 use crate::schema;
 
 #[test]
@@ -266,15 +266,41 @@ fn commands_flags_and_addresses_complete() {
 
 #[test]
 fn a_foreign_variable_named_complete_changes_nothing() {
-    let sandbox = Sandbox::bare_room();
-    let output = sandbox
-        .tw_command()
-        .env("COMPLETE", "yes")
-        .arg("--version")
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    assert!(output.stdout.starts_with(b"tw "));
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "1");
+    for (number, shell) in ["yes", "bash", "/bin/zsh", "fish", "elvish", "powershell"]
+        .into_iter()
+        .enumerate()
+    {
+        let tw = |variable: &str, args: &[&str], payload: &str| -> Ran {
+            let mut command = sandbox.tw_command();
+            let command = command.env(variable, shell).args(args);
+            command.write_stdin(payload).output().unwrap().into()
+        };
+        for variable in ["COMPLETE", "TW_COMPLETE"] {
+            let version = tw(variable, &["--version"], "");
+            assert!(
+                version.out().starts_with("tw "),
+                "{shell}: {}",
+                version.out()
+            );
+            let status = tw(variable, &[], "");
+            assert!(
+                status.out().contains("present"),
+                "{shell}: {}",
+                status.out()
+            );
+            let hook = ["hook", "claude", "UserPromptSubmit"];
+            let ran = tw(
+                variable,
+                &hook,
+                &format!("{{\"session_id\": \"s{variable}{number}\", \"prompt\": \"p\"}}"),
+            );
+            assert_eq!(sandbox.show(&ran), "exit 0\n", "{shell}");
+        }
+        let sessions = sandbox.json(["session", "list"])["sessions"].clone();
+        assert_eq!(sessions.as_array().unwrap().len(), (number + 1) * 2);
+    }
 }
 
 #[test]

@@ -29,21 +29,23 @@ const OURS: &str = "TW_COMPLETE";
 /// The variable by which a script of clap's asks.
 pub const VARIABLE: &str = "COMPLETE";
 
-/// Answers a shell's question, when this call is one, and tells the exit code.
+/// Answers a shell's question, when this call is one, and tells the exit code. A script writes `--` before what was typed; without it
+/// the variables say nothing: every program with clap's completions is asked with `COMPLETE`, which stands in some profiles.
 pub fn answer(words: &[OsString], env: &Env) -> Option<u8> {
-    if let Some(shell) = env.text(OURS).and_then(Shell::named)
-        && let [_, dashes, given @ ..] = words
-        && dashes == "--"
-    {
+    let [_, dashes, typed @ ..] = words else {
+        return None;
+    };
+    if dashes != "--" || typed.is_empty() {
+        return None;
+    }
+    if let Some(shell) = env.text(OURS).and_then(Shell::named) {
         // Whoever does not wait for the answer any more has gone on typing.
-        let _ = std::io::stdout().write_all(&shell.answer(given));
+        let _ = std::io::stdout().write_all(&shell.answer(typed));
         return Some(0);
     }
     let shell = Path::new(env.var(VARIABLE)?).file_stem()?.to_str()?;
     // Somebody else's variable of the same name is none of our business.
     Shells::builtins().completer(shell)?;
-    let typed = words.iter().skip_while(|word| *word != "--").skip(1);
-    let typed: Vec<OsString> = typed.cloned().collect();
     let index = env.text("_CLAP_COMPLETE_INDEX");
     let index = index.and_then(|index| index.parse().ok());
     let finished = index.unwrap_or(typed.len().saturating_sub(1));
