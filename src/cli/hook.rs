@@ -14,7 +14,8 @@ use crate::ops::hook::{Done, Hooked, Request, take_in};
 ///
 /// Agents call this; 'tw init' sets it up. Reads the event's payload from standard input as JSON, and prints nothing, but
 /// for the note that a rewind left for the session that starts (see tw-rewind). Never fails the agent: the exit code is 0
-/// whatever happens, and what went wrong stands in timewarp/log.jsonl in the git directory.
+/// whatever happens, and what went wrong stands in timewarp/log.jsonl in the git directory; where that cannot be written,
+/// standard error has it.
 ///
 /// EVENT is the agent's own name of it or ours: session-start and session-end start and end a session; user-prompt-submit
 /// makes a checkpoint (see tw-checkpoint), and post-tool-use does when timewarp.checkpoints is 'steps'; stop, the end of
@@ -129,6 +130,10 @@ impl Human for Hooked {
     fn print(&self, page: &mut Page) {
         if let Some(output) = &self.output {
             page.line(output.to_string());
+        }
+        // Agents show, or keep, what goes to standard error.
+        if let Some(error) = self.error.as_ref().filter(|_| self.is_unlogged) {
+            page.note(format!("nothing was recorded: {}", error.message()));
         }
     }
 }

@@ -82,6 +82,14 @@ impl Repo {
         Self::open(found, &sources, env)
     }
 
+    /// The git directory of a repository that may not be readable, where it belongs to this user.
+    pub fn own_git_dir(start: &Path, env: &Env) -> Option<PathBuf> {
+        let found = discover::find(start, &Limits::from_env(env), env).ok()?;
+        let protected = Config::protected(&Sources::from_env(env), &found.git_dir).ok()?;
+        trust::check(&found, &protected, env).ok()?;
+        Some(found.git_dir)
+    }
+
     /// Whether a directory may become a workspace of this user's, by git's rule of ownership.
     ///
     /// # Errors

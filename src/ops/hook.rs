@@ -2,7 +2,8 @@
 //!
 //! Promises: the agent is never failed or held up. Whatever goes wrong becomes a line in `log.jsonl` of the worktree's
 //! `timewarp` directory; outside of a repository nothing happens at all; no lock is waited for longer than a quarter of the
-//! event's budget; a dead swap is left to a command of the user's, and what is there is snapshotted as interrupted.
+//! event's budget; a dead swap is left to a command of the user's, and what is there is snapshotted as interrupted. A setting with a
+//! value that it cannot have is logged, and its default holds: an event does not come again.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +20,9 @@ use crate::agents::hook::{HookEvent, parse};
 use crate::agents::{Agent, additional_context, by_name};
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
+use crate::git::repo::Repo;
 use crate::progress::Progress;
+use crate::store::state::StateDir;
 
 /// How long an event may take before its agent's user feels it.
 const BUDGET: Duration = Duration::from_secs(10);
@@ -77,8 +80,12 @@ pub struct Hooked {
     /// What the agent is told: one JSON document in its own words.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub output: Option<serde_json::Value>,
-    /// What failed, as in a failed command's document.
+    /// What failed, as in a failed command's document; or the setting with a value that it cannot have, in whose place its default
+    /// held.
     pub error: Option<Error>,
+    /// No log could be had that tells of the error.
+    #[serde(skip)]
+    pub is_unlogged: bool,
 }
 
 impl Hooked {
@@ -92,6 +99,44 @@ impl Hooked {
             checkpoint_id: None,
             output: None,
             error: None,
+            is_unlogged: false,
+        }
+    }
+
+    /// Of a repository that cannot be opened.
+    fn unopened(mut self, dir: &Path, env: &Env, error: Error) -> Self {
+        // Outside of a repository there is nothing to do and no log to say so.
+        if error.code() == Code::NotARepository || !dir.is_dir() {
+            return self;
+        }
+        self.done = Done::Failed;
+        // What somebody else owns is not written to.
+        let logged = Repo::own_git_dir(dir, env).map(|git_dir| {
+            let line = self.line(env, "error", Some(error.code()), error.message());
+            event_log::append(&StateDir::new(&git_dir), &[line])
+        });
+        self.is_unlogged = !matches!(logged, Some(Ok(())));
+        self.error = Some(error);
+        self
+    }
+
+    fn line<'a>(
+        &'a self,
+        env: &Env,
+        outcome: &'static str,
+        code: Option<Code>,
+        message: &'a str,
+    ) -> LogLine<'a> {
+        LogLine {
+            at: env.now().rfc3339(),
+            event: "hook",
+            agent: &self.agent,
+            hook: self.event.as_deref(),
+            session_id: self.session_id.as_deref(),
+            snapshot_id: self.snapshot_id.as_deref(),
+            outcome,
+            code: code.map(Code::as_str),
+            message,
         }
     }
 }
@@ -117,9 +162,9 @@ pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hoo
     let parsed = parse(request.agent, request.event, request.payload);
     let cwd = parsed.as_ref().ok().and_then(|event| event.cwd.clone());
     let dir = cwd.map_or_else(|| request.start.to_owned(), |cwd| request.start.join(cwd));
-    // Outside of a repository, and in one that cannot be read, there is nothing to do and no log to say so.
-    let Ok(mut ctx) = Context::open(&dir, env, progress) else {
-        return hooked;
+    let mut ctx = match Context::open_despite_faults(&dir, env, progress) {
+        Ok(ctx) => ctx,
+        Err(error) => return hooked.unopened(&dir, env, error),
     };
     if let Ok(event) = &parsed {
         ctx.settings.wait_at_most(budget(&event.event) / 4);
@@ -143,11 +188,18 @@ pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hoo
     }
     if let Err(error) = result {
         hooked.done = Done::Failed;
-        let message = error.message().to_owned();
-        write_log(&ctx, &hooked, "error", Some(error.code()), &message);
-        hooked.error = Some(error);
+        fail(&ctx, &mut hooked, error);
+    }
+    for fault in ctx.settings.faults.clone() {
+        fail(&ctx, &mut hooked, fault.into());
     }
     hooked
+}
+
+/// Logs an error, and answers with the first.
+fn fail(ctx: &Context<'_>, hooked: &mut Hooked, error: Error) {
+    write_log(ctx, hooked, "error", Some(error.code()), error.message());
+    hooked.error.get_or_insert(error);
 }
 
 /// How long an event may take.
@@ -278,16 +330,6 @@ fn write_log(
     message: &str,
 ) {
     let message = redaction::short_text(ctx, Some(message)).unwrap_or_default();
-    let line = LogLine {
-        at: ctx.env.now().rfc3339(),
-        event: "hook",
-        agent: &hooked.agent,
-        hook: hooked.event.as_deref(),
-        session_id: hooked.session_id.as_deref(),
-        snapshot_id: hooked.snapshot_id.as_deref(),
-        outcome,
-        code: code.map(Code::as_str),
-        message: &message,
-    };
+    let line = hooked.line(ctx.env, outcome, code, &message);
     let _ = event_log::append(&ctx.state_dir(), &[line]);
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Ran, Sandbox};
+use crate::sandbox::{Ran, Sandbox, is_root, skipped};
 
 fn hook(sandbox: &Sandbox, args: &[&str], payload: &str) -> Ran {
     let mut command = sandbox.tw_command();
@@ -731,5 +731,88 @@ fn an_event_of_a_directory_that_is_there_counts_although_the_hook_s_own_is_gone(
         listed["checkpoints"].as_array().unwrap().len(),
         1,
         "{listed}"
+    );
+}
+
+/// A value that somebody mistyped once costs no checkpoint, and is said.
+#[test]
+fn a_wrong_setting_is_logged_and_its_default_holds_but_nothing_is_forgotten() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "1");
+    let old = sandbox.ok(["-q", "snapshot"]);
+    sandbox.wait(60 * 24 * 3600);
+    for (key, value) in [
+        ("keepDays", "banana"),
+        ("keepLast", "0"),
+        ("lockTimeout", "soon"),
+        ("checkpoints", "banana"),
+        ("watch", "banana"),
+    ] {
+        sandbox.git(["config", &format!("timewarp.{key}"), value]);
+    }
+    sandbox.write("a.txt", "2");
+    silent(
+        &sandbox,
+        &["claude", "SessionStart"],
+        &json!({"session_id": "q"}),
+    );
+    sandbox.write("a.txt", "3");
+    silent(
+        &sandbox,
+        &["claude", "UserPromptSubmit"],
+        &json!({"session_id": "q", "prompt": "x"}),
+    );
+    let codes: Vec<Value> = log(&sandbox)
+        .iter()
+        .map(|line| line["code"].clone())
+        .collect();
+    assert_eq!(codes, vec![json!("INVALID_CONFIG"); 8]);
+    let message = log(&sandbox)[0]["message"].to_string();
+    assert!(message.contains("timewarp.keepDays"), "{message}");
+    let mut command = sandbox.tw_command();
+    let command = command
+        .args(["--json", "hook", "claude", "Stop"])
+        .write_stdin("{\"session_id\": \"q\"}");
+    let said: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    assert_eq!(said["error"]["code"], "INVALID_CONFIG");
+    sandbox.git(["config", "--remove-section", "timewarp"]);
+    assert_eq!(
+        sandbox.json(["checkpoint", "list"])["checkpoints"][0]["prompt"],
+        "x"
+    );
+    // With one snapshot and no days to keep it the start would have let it go.
+    assert!(sandbox.ok(["show", old.trim()]).contains(old.trim()));
+}
+
+#[test]
+fn a_repository_that_cannot_be_read_is_logged_or_said() {
+    let sandbox = Sandbox::new();
+    let payload = json!({"session_id": "q", "prompt": "x"});
+    let config = sandbox.text(".git/config");
+    sandbox.write(".git/config", "[core\n");
+    silent(&sandbox, &["claude", "UserPromptSubmit"], &payload);
+    assert_eq!(log(&sandbox)[0]["code"], "INVALID_CONFIG");
+    sandbox.write(".git/config", config);
+    if !is_root() {
+        skipped("root", "only root can give a directory away");
+        return;
+    }
+    std::os::unix::fs::chown(sandbox.path(".git"), Some(65534), None).unwrap();
+    let ran = hook(
+        &sandbox,
+        &["claude", "UserPromptSubmit"],
+        &payload.to_string(),
+    );
+    assert_eq!((ran.code, ran.out()), (0, String::new()));
+    assert!(
+        ran.err()
+            .starts_with("note: nothing was recorded: the repository at"),
+        "{}",
+        ran.err()
+    );
+    assert_eq!(
+        log(&sandbox).len(),
+        1,
+        "nothing is written into another's directory"
     );
 }

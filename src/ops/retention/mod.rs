@@ -53,10 +53,14 @@ pub struct Candidate {
 /// began the stay.
 ///
 /// # Errors
-/// `CORRUPT_RECORD` or `NEWER_RECORD` when something that may hold cannot be read: then
+/// `CORRUPT_RECORD` or `NEWER_RECORD` when something that may hold cannot be read, `INVALID_CONFIG` when a setting cannot: then
 /// nothing is forgotten.
 pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result<Pruned> {
     let settings = &ctx.settings;
+    // A default in place of what somebody meant to keep could be less.
+    if let Some(fault) = settings.faults.first() {
+        return Err(fault.clone().into());
+    }
     let keep = Keep {
         days: request.keep_days.unwrap_or(settings.keep_days),
         last: request.keep_last.unwrap_or(settings.keep_last),
