@@ -289,10 +289,9 @@ fn without_former(text: &str, old: &str) -> String {
     }
 }
 
-/// Whether a whole file is ours: as it is now, or as an older `tw` wrote it, be it without a seal, and nobody has changed it since.
+/// Whether a whole file is ours: as it is now, or as an older `tw` wrote it, and nobody has changed it since.
 fn is_our_file(text: &str, new: &str) -> bool {
-    text == new
-        || has_our_mark(text, new) && (seal::is_unchanged(text) || seal::without(new) == text)
+    text == new || has_our_mark(text, new) && seal::is_unchanged(text)
 }
 
 fn has_our_mark(text: &str, new: &str) -> bool {

@@ -22,12 +22,6 @@ pub(super) fn sealed(path: &Path, text: &str) -> String {
     format!("{text}{open}{MARK}{}{close}\n", digest(text))
 }
 
-/// A sealed text as it was before.
-pub(super) fn without(sealed: &str) -> &str {
-    let end = sealed.trim_end_matches('\n').rfind('\n');
-    sealed.get(..end.map_or(0, |end| end + 1)).unwrap_or_default()
-}
-
 /// Whether all above the seal is what it was put under. git may have given the lines other ends.
 pub(super) fn is_unchanged(text: &str) -> bool {
     let text = text.replace('\r', "");
@@ -58,7 +52,6 @@ mod tests {
         for name in ["SKILL.md", "timewarp.js"] {
             let text = sealed(Path::new(name), "one\ntwo\n");
             assert!(is_unchanged(&text), "{text}");
-            assert_eq!(without(&text), "one\ntwo\n");
             assert!(is_unchanged(&text.replace('\n', "\r\n")), "{text}");
             for changed in [
                 text.replace("two", "too"),
