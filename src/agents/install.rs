@@ -5,7 +5,6 @@
 
 mod apply;
 mod holds;
-mod seal;
 
 use std::path::{Path, PathBuf};
 
@@ -166,10 +165,8 @@ pub(super) fn skill_in(base: &Path) -> Target {
     }
 }
 
-/// A file that is ours as a whole, in a language that has comments.
 pub(super) fn whole(path: PathBuf, text: &str) -> Target {
-    let text = seal::sealed(&path, text);
-    target(path, vec![Piece::Whole(text)])
+    target(path, vec![Piece::Whole(text.to_owned())])
 }
 
 pub(super) fn target(path: PathBuf, pieces: Vec<Piece>) -> Target {

@@ -436,30 +436,8 @@ fn agent_help_is_the_skill() {
     sandbox.json(["init", "--agent", "claude"]);
     let skill = sandbox.text(".claude/skills/timewarp/SKILL.md");
     let help = sandbox.ok(["agent-help"]);
-    assert!(help.starts_with("# tw: ") && skill.contains(&help));
+    assert!(help.starts_with("# tw: ") && skill.ends_with(&help));
     assert_eq!(sandbox.json(["agent-help"])["help"], help);
-}
-
-#[test]
-fn a_skill_that_somebody_changed_stays_and_is_named() {
-    let sandbox = Sandbox::new();
-    let file = ".claude/skills/timewarp/SKILL.md";
-    let agent = ["init", "--agent", "claude"];
-    sandbox.json(agent);
-    let ours = sandbox.text(file);
-    let theirs = format!("{ours}our team's rules for tw\n");
-    for more in [&[][..], &["--remove"]] {
-        sandbox.write(file, &theirs);
-        let (error, code) = sandbox.json_error(agent.iter().chain(more));
-        assert_eq!((&error["code"], code), (&json!("WOULD_OVERWRITE"), 5));
-        let message = error["message"].to_string();
-        assert!(message.contains("was changed since tw wrote it"), "{error}");
-        assert_eq!(sandbox.text(file), theirs);
-    }
-    // With other line ends it is still the same.
-    sandbox.write(file, ours.replace('\n', "\r\n"));
-    sandbox.json(["init", "--agent", "claude", "--remove"]);
-    assert!(!sandbox.exists(file));
 }
 
 /// An agent writes its settings whenever its user allows something for good.

@@ -2,9 +2,9 @@
 //!
 //! Its sessions have no documented form: its files can be rewound, its conversations cannot.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::install::{InstallPaths, Parts, Piece, Scope, SetupOf, events, flat, target};
+use super::install::{InstallPaths, Parts, Piece, Scope, SetupOf, command, events, target, whole};
 use super::used::{Traces, UserDirectory};
 use super::version::Tried;
 use super::{Agent, words};
@@ -63,26 +63,28 @@ impl Agent for Copilot {
 }
 
 fn setup(paths: &InstallPaths<'_>) -> Parts {
+    let entry = |command: &str| json!([{"type": "command", "bash": command, "timeoutSec": 30}]);
     let always = [
         ("sessionStart", "session-start"),
         ("userPromptSubmitted", "user-prompt-submit"),
         ("agentStop", "stop"),
         ("sessionEnd", "session-end"),
     ];
-    let mut hooks = flat(
-        NAME,
-        &events(paths, &always, &[("postToolUse", "post-tool-use")]),
-        |command| json!({"type": "command", "bash": command, "timeoutSec": 30}),
-    );
-    hooks.push(Piece::Version(1));
-    // A file of its own: every file in that directory is read, so none has to be shared.
+    let hooks: serde_json::Map<String, Value> =
+        events(paths, &always, &[("postToolUse", "post-tool-use")])
+            .into_iter()
+            .map(|(name, event)| (name.to_owned(), entry(&command(NAME, event))))
+            .collect();
+    let hooks = json!({"version": 1, "hooks": hooks});
+    // A file of our own: every file in that directory is read, so none has to be shared.
+    let text = serde_json::to_string_pretty(&hooks).expect("plain data serialises") + "\n";
     let path = paths.file(
         ".github/hooks/timewarp.json",
         "COPILOT_HOME",
         ".copilot",
         "hooks/timewarp.json",
     );
-    let mut targets = vec![target(path, hooks), paths.skill()];
+    let mut targets = vec![whole(path, &text), paths.skill()];
     let server = Piece::Server {
         key: "mcpServers",
         entry: json!({"type": "local", "command": "tw", "args": ["mcp"], "tools": ["*"]}),

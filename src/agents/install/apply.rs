@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Piece, seal};
+use super::Piece;
 use crate::agents::edit::{
     self, Document, Found, NO_FILE, put_entry, put_marked_member, put_member, take_entry,
     take_marked_member, take_member,
@@ -25,8 +25,6 @@ pub enum Refusal {
     OtherServer,
     /// Another file stands there.
     OtherFile,
-    /// Somebody changed what `tw` wrote there.
-    ChangedFile,
 }
 
 impl Refusal {
@@ -40,9 +38,6 @@ impl Refusal {
             }
             Self::OtherServer => "has another MCP server called 'tw'",
             Self::OtherFile => "is there already and not of tw's making",
-            Self::ChangedFile => {
-                "was changed since tw wrote it (keep what is yours under another name, remove it, and run this again)"
-            }
         }
     }
 }
@@ -145,7 +140,7 @@ fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
         return if is_ours {
             Ok(new.clone())
         } else {
-            Err(refusal_of(text, new))
+            Err(Refusal::OtherFile)
         };
     }
     if let Piece::Former(old) = piece {
@@ -256,7 +251,7 @@ fn take_pieces(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
         text = match piece {
             _ if text == NO_FILE => return Ok(text),
             Piece::Whole(new) if is_our_file(&text, new) => NO_FILE.to_owned(),
-            Piece::Whole(new) => return Err(refusal_of(&text, new)),
+            Piece::Whole(_) => return Err(Refusal::OtherFile),
             Piece::Former(old) => without_former(&text, old),
             Piece::Listed { key, text: own } => {
                 take_entry(&text, &[key], None, &|value| value == own).ok_or(Refusal::Unreadable)?
@@ -280,32 +275,24 @@ fn take_pieces(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
     Ok(text)
 }
 
-/// What is left of a file that an earlier `tw` wrote whole, without a seal: nothing, unless somebody else has put another in its place.
+/// What is left of a file that an earlier `tw` wrote whole: nothing, unless somebody else has put another in its place.
 fn without_former(text: &str, old: &str) -> String {
-    if has_our_mark(text, old) {
+    if is_our_file(text, old) {
         NO_FILE.to_owned()
     } else {
         text.to_owned()
     }
 }
 
-/// Whether a whole file is ours: as it is now, or as an older `tw` wrote it, and nobody has changed it since.
+/// Whether a whole file is ours: as it is now, or as an older `tw` wrote it.
 fn is_our_file(text: &str, new: &str) -> bool {
-    text == new || has_our_mark(text, new) && seal::is_unchanged(text)
-}
-
-fn has_our_mark(text: &str, new: &str) -> bool {
-    let marks = ["name: timewarp\n", "Installed by 'tw init"];
-    let mut marks = marks.iter();
-    let text = text.replace('\r', "");
-    marks.any(|mark| text.contains(mark) && new.contains(mark))
-}
-
-/// Why a whole file that is not ours is left.
-fn refusal_of(text: &str, new: &str) -> Refusal {
-    if has_our_mark(text, new) {
-        Refusal::ChangedFile
-    } else {
-        Refusal::OtherFile
-    }
+    let marks = [
+        "name: timewarp\n",
+        "Installed by 'tw init",
+        "\"tw hook copilot ",
+    ];
+    text == new
+        || marks
+            .iter()
+            .any(|mark| text.contains(mark) && new.contains(mark))
 }

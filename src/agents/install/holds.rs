@@ -36,7 +36,7 @@ impl Piece {
         match self {
             Self::Server { .. } => Some(Holds::Mcp),
             Self::Block(text) if text.contains("[mcp_servers.") => Some(Holds::Mcp),
-            Self::Whole(text) if text.starts_with(SKILL) => Some(Holds::Skill),
+            Self::Whole(text) if text == SKILL => Some(Holds::Skill),
             Self::Hook { .. } | Self::Block(_) | Self::Whole(_) | Self::Listed { .. } => {
                 Some(Holds::Hooks)
             }

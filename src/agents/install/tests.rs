@@ -162,13 +162,6 @@ fn what_is_not_ours_is_left_and_named() {
     let whole = [Piece::Whole(SKILL.to_owned())];
     assert_eq!(put("mine\n", &whole), Err(Refusal::OtherFile));
     assert_eq!(take("mine\n", &whole), Err(Refusal::OtherFile));
-    // What an older one wrote is ours, what somebody made of it is not.
-    let older = seal::sealed(Path::new("SKILL.md"), "---\nname: timewarp\n---\nolder\n");
-    assert_eq!(put(&older, &whole).as_deref(), Ok(SKILL));
-    assert_eq!(take(&older, &whole).as_deref(), Ok(NO_FILE));
-    let changed = format!("{older}our team's rules\n");
-    assert_eq!(put(&changed, &whole), Err(Refusal::ChangedFile));
-    assert_eq!(take(&changed, &whole), Err(Refusal::ChangedFile));
     assert_eq!(put("{", &server), Err(Refusal::Unreadable));
     let block = [Piece::Block(
         "[[hooks]]\nevent = \"x\"\ncommand = \"tw hook kimi x\"\n".to_owned(),
