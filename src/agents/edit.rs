@@ -29,6 +29,11 @@ pub fn is_our_hook(command: &str) -> bool {
     words.is_some_and(|words| words.chars().all(is_of_words))
 }
 
+/// Whether this is a time that some `tw` gave a hook, in the unit of its agent.
+pub fn is_our_time(time: u64) -> bool {
+    [3, 5, 30, 5_000, 30_000].contains(&time)
+}
+
 /// The commands of hooks in settings that name `tw hook` and are not ours: somebody changed one, or wrote another.
 pub fn changed_hooks(text: &str) -> Vec<String> {
     let json = || Document::parse(text).map(|document| document.whole());

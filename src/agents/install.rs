@@ -5,6 +5,7 @@
 
 mod apply;
 mod holds;
+mod written;
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use super::places::Places;
 use super::{AGENTS, Agent, by_name};
 use crate::git::fs;
-pub use apply::{Refusal, other_server, put, take};
+pub use apply::{Refusal, has_server_of_others, is_changed_file, other_server, put, take};
 pub use holds::Holds;
 
 /// How an agent should use `tw`: the skill file, and what `tw agent-help` prints.

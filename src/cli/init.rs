@@ -29,7 +29,8 @@ use page::{Done, Offer, Room};
 ///
 /// --remove takes out what was put in and leaves every byte that is not tw's. Alone it takes out everything: of every agent,
 /// in the project and in your own settings, and git's hooks here; it asks first, and needs -y without a terminal.
-/// .timewarp/ and its lines in info/exclude stay.
+/// .timewarp/ and its lines in info/exclude stay. Files and entries that somebody has changed since, or has written otherwise
+/// than tw would, stay and are named; they are not written over either.
 ///
 /// --here is for a directory without git: tw keeps its history in a private repository outside of it.
 ///

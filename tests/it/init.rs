@@ -206,19 +206,20 @@ fn settings_of_a_tw_that_was_not_told_of_the_ends_of_turns_get_it_and_lose_all_a
 
 #[test]
 fn an_older_plugin_of_ours_is_replaced_and_removed() {
-    // The first words are what every version of it had.
-    let older = "// Installed by 'tw init --agent opencode'; 'tw init --agent opencode --remove' takes it away.\nexport const Timewarp = 1\n";
     let plugin = ".opencode/plugins/timewarp.js";
     for init_first in [true, false] {
         let sandbox = Sandbox::new();
         let before = both(&sandbox);
-        sandbox.write(plugin, older);
+        sandbox.ok(["init", "--agent", "opencode"]);
+        let ours = sandbox.text(".agents/timewarp/opencode.js");
+        sandbox.ok(["init", "--agent", "opencode", "--remove"]);
+        // Where an older 'tw' put it.
+        sandbox.write(plugin, &ours);
         if init_first {
             sandbox.ok(["init", "--agent", "opencode"]);
             // In a directory of opencode's own it would install a package at every start.
             assert!(!sandbox.exists(".opencode"));
-            let text = sandbox.text(".agents/timewarp/opencode.js");
-            assert!(text.contains("chat.message") && text.starts_with(&older[..60]));
+            assert_eq!(sandbox.text(".agents/timewarp/opencode.js"), ours);
             let settings: Value = serde_json::from_slice(&sandbox.read("opencode.json")).unwrap();
             let listed = json!(["./.agents/timewarp/opencode.js"]);
             assert_eq!(settings["plugin"], listed);
@@ -239,6 +240,74 @@ fn an_older_plugin_of_ours_is_replaced_and_removed() {
         sandbox.ok(["init", "--agent", "opencode", "--remove"]);
         assert_eq!(sandbox.text("opencode.json"), settings);
     }
+}
+
+#[test]
+fn what_somebody_changed_or_wrote_by_hand_stays_and_is_named() {
+    let sandbox = Sandbox::new();
+    let (skill, plugin) = (
+        ".claude/skills/timewarp/SKILL.md",
+        ".agents/timewarp/opencode.js",
+    );
+    let init = ["init", "--agent", "claude,opencode,copilot"];
+    sandbox.ok(init);
+    let files = [skill, plugin, ".github/hooks/timewarp.json"];
+    for file in files {
+        let text = sandbox.text(file);
+        let text = text.replace("\"timeoutSec\": 30", "\"timeoutSec\": 60");
+        let more = if file.ends_with("json") {
+            ""
+        } else {
+            "\n// our team's"
+        };
+        sandbox.write(file, format!("{text}{more}\n"));
+    }
+    // As 'git' checks it out for Windows, which is no change.
+    let shared = ".agents/skills/timewarp/SKILL.md";
+    sandbox.write(shared, sandbox.text(shared).replace('\n', "\r\n"));
+    let theirs = "{\"mcpServers\":{\"tw\":{\"command\":\"tw\",\"args\":[\"mcp\"],\"env\":{\"TW_X\":\"1\"}}}}";
+    sandbox.write(".mcp.json", theirs);
+    let before = both(&sandbox);
+    let (error, _) = sandbox.json_error(init);
+    assert_eq!(both(&sandbox), before, "{error}");
+    let said = error.to_string();
+    for file in files {
+        assert!(
+            said.contains(&format!("{file}' is not as tw wrote it")),
+            "{file}: {said}"
+        );
+    }
+    let said = sandbox.json([&init[..], &["--remove"]].concat())["notices"].to_string();
+    for file in files {
+        assert!(sandbox.exists(file), "{file}");
+        assert!(
+            said.contains(&format!("{file}' is not as tw wrote it: it stays")),
+            "{file}: {said}"
+        );
+    }
+    assert!(!sandbox.exists(shared) && !sandbox.exists(".claude/settings.json"));
+    assert!(
+        said.contains("has an MCP server 'tw' that is not as tw wrote it: it stays"),
+        "{said}"
+    );
+    assert_eq!(sandbox.text(".mcp.json"), theirs);
+}
+
+#[test]
+fn what_lies_beneath_a_file_is_left_and_named_by_a_dry_run_too() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".claude", "mine");
+    for more in [&["--dry-run"][..], &[]] {
+        let (error, _) = sandbox.json_error([&["init", "--agent", "claude"][..], more].concat());
+        assert_eq!(error["code"], "WOULD_OVERWRITE");
+        assert!(
+            error["message"]
+                .to_string()
+                .contains("lies beneath something that is no directory"),
+            "{error}"
+        );
+    }
+    assert_eq!(sandbox.text(".claude"), "mine");
 }
 
 #[test]

@@ -16,7 +16,8 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
             ("SessionStart", "session-start", 30),
             ("UserPromptSubmit", "user-prompt-submit", 30),
             ("Stop", "stop", 30),
-            ("SessionEnd", "session-end", 5),
+            // It takes no more here, and warns of it.
+            ("SessionEnd", "session-end", 3),
         ],
         &[("PostToolUse", "post-tool-use", 30)],
     );

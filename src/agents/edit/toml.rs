@@ -1,13 +1,14 @@
 //! Our entries in TOML settings: in a block between marks, so that what was there before comes back byte for byte.
 //!
 //! Marks are comments, and agents that write their settings anew drop those, or put other tools' entries between them. So our
-//! entries are also known by what they are: an MCP server `tw` that runs `tw mcp`, hooks that run `tw hook`.
+//! entries are also known by what they are: an MCP server `tw` that runs `tw mcp`, hooks that run `tw hook`. Between the marks that
+//! is enough; elsewhere one that says more is somebody's own.
 //!
 //! To `hooks = []`, as an agent writes it that has none, TOML lets nobody add any: it stands aside as a comment while ours are there.
 
 use std::ops::Range;
 
-use super::{inside_block, is_our_hook, put_block, replace_block, take_block};
+use super::{inside_block, is_our_hook, is_our_time, put_block, replace_block, take_block};
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, Value};
 
 /// The tables of MCP servers, and the list of hooks.
@@ -17,6 +18,15 @@ const NAME: &str = "tw";
 
 /// What a line begins with that stands aside for ours.
 const ASIDE: &str = "# timewarp put aside: ";
+
+/// By what entries are known for ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ours {
+    /// They call `tw`: between our marks.
+    Called,
+    /// They are as some `tw` wrote them.
+    Written,
+}
 
 fn is_text(item: Option<&Item>, fits: impl Fn(&str) -> bool) -> bool {
     item.and_then(Item::as_str).is_some_and(fits)
@@ -30,6 +40,33 @@ fn is_server(table: &dyn TableLike) -> bool {
 
 fn is_hook(table: &dyn TableLike) -> bool {
     is_text(table.get("command"), is_our_hook)
+}
+
+impl Ours {
+    fn has_server(self, table: &dyn TableLike) -> bool {
+        let args = table.get("args").and_then(Item::as_array);
+        // 'command' and 'args', and nothing in them but 'tw mcp'.
+        let is_bare = || table.iter().count() == 2 && args.is_some_and(|args| args.len() == 1);
+        is_server(table) && (self == Self::Called || is_bare())
+    }
+
+    fn has_hook(self, table: &dyn TableLike) -> bool {
+        let is_written = |(key, item): (&str, &Item)| match key {
+            "event" | "command" => true,
+            "timeout" => item
+                .as_integer()
+                .and_then(|time| u64::try_from(time).ok())
+                .is_some_and(is_our_time),
+            _ => false,
+        };
+        is_hook(table) && (self == Self::Called || table.iter().all(is_written))
+    }
+
+    fn has_inline_hook(self, value: &Value) -> bool {
+        value
+            .as_inline_table()
+            .is_some_and(|table| self.has_hook(table))
+    }
 }
 
 /// Whether another program's server has our name, or one of ours with surroundings that may make another program of it.
@@ -47,7 +84,11 @@ pub fn has_other_server(text: &str) -> bool {
 /// The text with the entries of `body` in it, once; None when it is not valid TOML.
 pub fn put_toml(text: &str, body: &str) -> Option<String> {
     let bare = without_block(text)?;
-    let stray = without_ours(&bare)?;
+    let stray = without_ours(&bare, Ours::Written)?;
+    if entries(body)?.0.is_some() && entries(&stray)?.0.is_some() {
+        // Somebody has it in a form of their own.
+        return Some(text.to_owned());
+    }
     if !super::has_block(text) && entries(&bare)? == entries(body)? {
         // Somebody wrote the file anew, and they stand there as they should.
         return Some(text.to_owned());
@@ -62,7 +103,7 @@ pub fn put_toml(text: &str, body: &str) -> Option<String> {
 
 /// The text without our entries; None when it is not valid TOML.
 pub fn take_toml(text: &str) -> Option<String> {
-    let left = without_ours(&without_block(text)?)?;
+    let left = without_ours(&without_block(text)?, Ours::Written)?;
     let lines = left.split_inclusive('\n');
     let back: String = lines
         .map(|line| line.strip_prefix(ASIDE).unwrap_or(line))
@@ -123,7 +164,7 @@ fn without_block(text: &str) -> Option<String> {
     let Some(inside) = inside_block(text) else {
         return Some(text.to_owned());
     };
-    let foreign = without_ours(inside)?;
+    let foreign = without_ours(inside, Ours::Called)?;
     if foreign.trim().is_empty() {
         return Some(take_block(text));
     }
@@ -133,7 +174,7 @@ fn without_block(text: &str) -> Option<String> {
 /// Our entries by what they say: the server, and the hooks.
 fn entries(text: &str) -> Option<(Option<::toml::Value>, Vec<::toml::Value>)> {
     let table: ::toml::Table = text.parse().ok()?;
-    let ours: ::toml::Table = without_ours(text)?.parse().ok()?;
+    let ours: ::toml::Table = without_ours(text, Ours::Written)?.parse().ok()?;
     let server = |table: &::toml::Table| table.get(SERVERS)?.get(NAME).cloned();
     let hooks = |table: &::toml::Table| {
         let list = table.get(HOOKS).and_then(::toml::Value::as_array);
@@ -147,10 +188,10 @@ fn entries(text: &str) -> Option<(Option<::toml::Value>, Vec<::toml::Value>)> {
 }
 
 /// The text without our entries, marked or not; None when it is not valid TOML. Marks stay.
-fn without_ours(text: &str) -> Option<String> {
+fn without_ours(text: &str, ours: Ours) -> Option<String> {
     let document = Document::parse(text).ok()?;
-    let Some(mut ranges) = ranges(&document, text) else {
-        return without_inline(text);
+    let Some(mut ranges) = ranges(&document, text, ours) else {
+        return without_inline(text, ours);
     };
     let mut left = text.to_owned();
     ranges.sort_by_key(|range| std::cmp::Reverse(range.start));
@@ -161,30 +202,30 @@ fn without_ours(text: &str) -> Option<String> {
 }
 
 /// Where our entries stand, each with the line feed of its last line; None when one is written in another way than with a header.
-fn ranges(document: &Document<&str>, text: &str) -> Option<Vec<Range<usize>>> {
+fn ranges(document: &Document<&str>, text: &str, ours: Ours) -> Option<Vec<Range<usize>>> {
     let mut found = Vec::new();
     let servers = document.get(SERVERS);
     if let Some(server) = servers.and_then(|servers| servers.get(NAME)) {
         match server {
-            Item::Table(table) if is_server(table) => add_range(table, text, &mut found)?,
-            other if other.as_table_like().is_some_and(is_server) => return None,
+            Item::Table(table) if ours.has_server(table) => add_range(table, text, &mut found)?,
+            other if other.as_table_like().is_some_and(|it| ours.has_server(it)) => return None,
             _ => {}
         }
     }
     match document.get(HOOKS) {
         Some(Item::ArrayOfTables(hooks)) => {
-            for hook in hooks.iter().filter(|hook| is_hook(*hook)) {
+            for hook in hooks.iter().filter(|hook| ours.has_hook(*hook)) {
                 add_range(hook, text, &mut found)?;
             }
         }
-        Some(Item::Value(Value::Array(hooks))) if hooks.iter().any(is_inline_hook) => return None,
+        Some(Item::Value(Value::Array(hooks)))
+            if hooks.iter().any(|hook| ours.has_inline_hook(hook)) =>
+        {
+            return None;
+        }
         _ => {}
     }
     Some(found)
-}
-
-fn is_inline_hook(value: &Value) -> bool {
-    value.as_inline_table().is_some_and(|table| is_hook(table))
 }
 
 /// From the table's header to the end of its last value, and the same for the tables below it.
@@ -209,12 +250,12 @@ fn add_range(table: &Table, text: &str, found: &mut Vec<Range<usize>>) -> Option
 }
 
 /// For entries that were written inline: the document is written anew without them.
-fn without_inline(text: &str) -> Option<String> {
+fn without_inline(text: &str, ours: Ours) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
     if let Some(servers) = servers {
-        let ours = servers.get(NAME).and_then(Item::as_table_like);
-        if ours.is_some_and(is_server) {
+        let server = servers.get(NAME).and_then(Item::as_table_like);
+        if server.is_some_and(|server| ours.has_server(server)) {
             servers.remove(NAME);
             if servers.is_empty() {
                 document.remove(SERVERS);
@@ -223,11 +264,11 @@ fn without_inline(text: &str) -> Option<String> {
     }
     let emptied = match document.get_mut(HOOKS) {
         Some(Item::ArrayOfTables(hooks)) => {
-            hooks.retain(|hook| !is_hook(hook));
+            hooks.retain(|hook| !ours.has_hook(hook));
             ArrayOfTables::is_empty(hooks)
         }
         Some(Item::Value(Value::Array(hooks))) => {
-            hooks.retain(|hook| !is_inline_hook(hook));
+            hooks.retain(|hook| !ours.has_inline_hook(hook));
             hooks.is_empty()
         }
         _ => false,
@@ -278,7 +319,7 @@ mod tests {
                 "[mcp_servers.tw]\ncommand = \"twitter\"\n",
             ),
         ] {
-            let found = without_ours(text);
+            let found = without_ours(text, Ours::Called);
             let tables = |text: &str| text.parse::<::toml::Table>().ok();
             assert_eq!(
                 tables(found.as_deref().unwrap_or("broken =")),
@@ -286,9 +327,10 @@ mod tests {
                 "{text:?}"
             );
             assert_eq!(found.as_deref(), Some(left), "{text:?}");
-            assert_eq!(without_ours(left).as_deref(), Some(left), "{text:?}");
+            let again = without_ours(left, Ours::Called);
+            assert_eq!(again.as_deref(), Some(left), "{text:?}");
         }
-        assert_eq!(without_ours("a ="), None);
+        assert_eq!(without_ours("a =", Ours::Called), None);
     }
 
     #[test]
@@ -330,8 +372,6 @@ mod tests {
             Some(unmarked.as_str())
         );
         assert_eq!(take_toml(&unmarked).as_deref(), Some(mine));
-        let older = unmarked.replace("[\"mcp\"]", "[\"--quiet\", \"mcp\"]");
-        assert_eq!(put_toml(&older, BODY).as_deref(), Some(made.as_str()));
         // Both: marked, and once more without marks.
         let doubled = format!(
             "{made}\n{}",
@@ -343,6 +383,24 @@ mod tests {
                 .as_deref(),
             Some(mine.trim_end())
         );
+    }
+
+    #[test]
+    fn what_somebody_wrote_by_hand_stays() {
+        let hook = "[[hooks]]\nevent = \"x\"\ncommand = \"tw hook kimi x\"\n";
+        for (text, body) in [
+            (format!("{BODY}startup_timeout_sec = 20\n"), BODY),
+            (BODY.replace("[\"mcp\"]", "[\"-q\", \"mcp\"]"), BODY),
+            (format!("{BODY}[mcp_servers.tw.tools.x]\na = 1\n"), BODY),
+            (format!("{hook}timeout = 99\n"), hook),
+            (format!("{hook}async = true\n"), hook),
+        ] {
+            assert_eq!(take_toml(&text).as_deref(), Some(text.as_str()));
+            let made = put_toml(&text, body).expect("valid");
+            assert!(made.parse::<::toml::Table>().is_ok(), "{made}");
+            assert_eq!(body == BODY, made == text, "{made}");
+            assert_eq!(take_toml(&made).as_deref(), Some(text.as_str()), "{made}");
+        }
     }
 
     #[test]

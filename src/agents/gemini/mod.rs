@@ -102,6 +102,14 @@ impl Agent for Gemini {
         Some(setup::setup)
     }
 
+    fn deciding_files(&self, paths: &super::install::InstallPaths<'_>) -> Vec<PathBuf> {
+        setup::deciding_files(paths)
+    }
+
+    fn silenced(&self, text: &str) -> Option<&'static str> {
+        setup::silenced(text)
+    }
+
     fn directories(&self) -> &'static [&'static str] {
         &[".gemini"]
     }

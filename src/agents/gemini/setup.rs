@@ -1,6 +1,12 @@
-//! What Gemini CLI is given: its settings files, what of ours stands in each, and what the user has to do.
+//! What Gemini CLI is given: its settings files, what of ours stands in each, what the user has to do, and what keeps hooks from
+//! running.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
 
 use super::{HOME, NAME};
+use crate::agents::edit::Document;
 use crate::agents::install::{InstallPaths, Parts, Scope, mcp_servers, skill_in, target};
 
 /// What it needs.
@@ -29,4 +35,27 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     };
     let settings = target(base.join(".gemini/settings.json"), pieces);
     (vec![settings, skill_in(&base)], notices)
+}
+
+/// The settings that can keep its hooks from running.
+pub fn deciding_files(paths: &InstallPaths<'_>) -> Vec<PathBuf> {
+    vec![
+        paths.root.join(".gemini/settings.json"),
+        paths.user_file(HOME, "", ".gemini/settings.json"),
+    ]
+}
+
+/// Why no hook, or one of ours, runs with settings of this text.
+pub fn silenced(text: &str) -> Option<&'static str> {
+    let document = Document::parse(text)?;
+    if document.get(&["hooksConfig", "enabled"]) == Some(Value::Bool(false)) {
+        return Some("turns all hooks off: 'enabled' in 'hooksConfig'");
+    }
+    // A hook without a name goes by its command.
+    let names = document.get(&["hooksConfig", "disabled"]);
+    let names = names.as_ref().and_then(Value::as_array);
+    let mut names = names.into_iter().flatten().filter_map(Value::as_str);
+    names
+        .any(|name| name.starts_with("tw hook "))
+        .then_some("turns hooks of tw off: 'disabled' in 'hooksConfig'")
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Piece;
+use super::{Piece, written};
 use crate::agents::edit::{
     self, Document, Found, NO_FILE, put_entry, put_marked_member, put_member, take_entry,
     take_marked_member, take_member,
@@ -51,10 +51,6 @@ fn is_hook(value: &Value, fits: &dyn Fn(&str) -> bool) -> bool {
     own.next().is_some() || inner.is_some_and(|list| list.iter().any(|hook| is_hook(hook, fits)))
 }
 
-fn is_any_hook(value: &Value) -> bool {
-    is_hook(value, &edit::is_our_hook)
-}
-
 fn is_server(value: &Value) -> bool {
     let whole = match &value["command"] {
         Value::Array(words) => words.first().cloned().unwrap_or_default(),
@@ -74,15 +70,7 @@ fn is_plain_server(value: &Value) -> bool {
 
 /// What a server of our name that is not ours runs, as far as that can be told.
 pub fn other_server(text: &str, pieces: &[Piece]) -> Option<String> {
-    let text = text.strip_prefix(MARK).unwrap_or(text);
-    let found = pieces.iter().find_map(|piece| match piece {
-        Piece::Server { key, .. } => Document::parse(text)?.get(&[key, "tw"]),
-        Piece::Block(_) => {
-            let table: toml::Table = text.parse().ok()?;
-            serde_json::to_value(table.get("mcp_servers")?.get("tw")?).ok()
-        }
-        _ => None,
-    })?;
+    let found = server_in(text, pieces)?;
     let words = |value: &Value| match value {
         Value::String(word) => vec![word.clone()],
         Value::Array(words) => {
@@ -136,15 +124,19 @@ fn put_version(text: &str, version: u32) -> Result<String, Refusal> {
 
 fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
     if let Piece::Whole(new) = piece {
-        let is_ours = text == NO_FILE || is_our_file(text, new);
-        return if is_ours {
+        let is_ours = text == NO_FILE || written::is_file(text);
+        // git may have checked it out for Windows.
+        let is_right = text.replace("\r\n", "\n") == *new;
+        return if is_ours && !is_right {
             Ok(new.clone())
+        } else if is_right || is_marked(text, new) {
+            Ok(text.to_owned())
         } else {
             Err(Refusal::OtherFile)
         };
     }
-    if let Piece::Former(old) = piece {
-        return Ok(without_former(text, old));
+    if let Piece::Former(_) = piece {
+        return Ok(without_former(text));
     }
     if let Piece::Block(body) = piece {
         if !is_toml(text) {
@@ -177,12 +169,14 @@ fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
                 own.strip_prefix(command.as_str())
                     .is_some_and(|more| more.is_empty() || !edit::is_our_hook(own))
             };
-            if document.has_entry(&path, &|value| is_hook(value, &calls)) {
+            let stays =
+                |value: &Value| is_hook(value, &calls) && !written::is_former_hook(value, command);
+            if document.has_entry(&path, &stays) {
                 return Ok(text.to_owned());
             }
             // An older 'tw' had another command, or told of more: one hook of ours for each event, not two.
-            let text = take_entry(text, &path, Some("hooks"), &is_any_hook);
-            text.and_then(|text| put_entry(&text, &path, entry, &is_any_hook))
+            let text = take_entry(text, &path, Some("hooks"), &written::is_hook);
+            text.and_then(|text| put_entry(&text, &path, entry, &written::is_hook))
         }
         Piece::Server { key, entry } => match document.member(&[key, "tw"], &is_plain_server) {
             Found::Ours => Some(text.to_owned()),
@@ -250,9 +244,10 @@ fn take_pieces(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
     for piece in pieces {
         text = match piece {
             _ if text == NO_FILE => return Ok(text),
-            Piece::Whole(new) if is_our_file(&text, new) => NO_FILE.to_owned(),
+            Piece::Whole(_) if written::is_file(&text) => NO_FILE.to_owned(),
+            Piece::Whole(new) if is_marked(&text, new) => text,
             Piece::Whole(_) => return Err(Refusal::OtherFile),
-            Piece::Former(old) => without_former(&text, old),
+            Piece::Former(_) => without_former(&text),
             Piece::Listed { key, text: own } => {
                 take_entry(&text, &[key], None, &|value| value == own).ok_or(Refusal::Unreadable)?
             }
@@ -264,11 +259,12 @@ fn take_pieces(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
             }
             Piece::Version(_) => text,
             Piece::Hook { event, .. } => {
-                take_entry(&text, &["hooks", event], Some("hooks"), &is_any_hook)
+                take_entry(&text, &["hooks", event], Some("hooks"), &written::is_hook)
                     .ok_or(Refusal::Unreadable)?
             }
-            Piece::Server { key, .. } => {
-                take_member(&text, &[key, "tw"], &is_server).ok_or(Refusal::Unreadable)?
+            Piece::Server { key, entry } => {
+                let is_ours = |value: &Value| written::is_server(value, entry);
+                take_member(&text, &[key, "tw"], &is_ours).ok_or(Refusal::Unreadable)?
             }
         };
     }
@@ -276,23 +272,50 @@ fn take_pieces(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
 }
 
 /// What is left of a file that an earlier `tw` wrote whole: nothing, unless somebody else has put another in its place.
-fn without_former(text: &str, old: &str) -> String {
-    if is_our_file(text, old) {
+fn without_former(text: &str) -> String {
+    if written::is_file(text) {
         NO_FILE.to_owned()
     } else {
         text.to_owned()
     }
 }
 
-/// Whether a whole file is ours: as it is now, or as an older `tw` wrote it.
-fn is_our_file(text: &str, new: &str) -> bool {
+/// Whether a whole file began as ours.
+fn is_marked(text: &str, new: &str) -> bool {
     let marks = [
         "name: timewarp\n",
         "Installed by 'tw init",
         "\"tw hook copilot ",
     ];
-    text == new
-        || marks
-            .iter()
-            .any(|mark| text.contains(mark) && new.contains(mark))
+    let mut marks = marks.iter();
+    let text = text.replace("\r\n", "\n");
+    marks.any(|mark| text.contains(mark) && new.contains(mark))
+}
+
+/// Whether a file is one of ours that somebody changed.
+pub fn is_changed_file(text: &str, pieces: &[Piece]) -> bool {
+    pieces.iter().any(|piece| match piece {
+        Piece::Whole(new) | Piece::Former(new) => {
+            is_marked(text, new) && text.replace("\r\n", "\n") != *new && !written::is_file(text)
+        }
+        _ => false,
+    })
+}
+
+/// Whether a text, without ours, has an MCP server that runs `tw mcp`: somebody changed it, or wrote it by hand.
+pub fn has_server_of_others(text: &str, pieces: &[Piece]) -> bool {
+    server_in(text, pieces).is_some_and(|server| is_server(&server))
+}
+
+/// The server of our name.
+fn server_in(text: &str, pieces: &[Piece]) -> Option<Value> {
+    let text = text.strip_prefix(MARK).unwrap_or(text);
+    pieces.iter().find_map(|piece| match piece {
+        Piece::Server { key, .. } => Document::parse(text)?.get(&[key, "tw"]),
+        Piece::Block(_) => {
+            let table: toml::Table = text.parse().ok()?;
+            serde_json::to_value(table.get("mcp_servers")?.get("tw")?).ok()
+        }
+        _ => None,
+    })
 }

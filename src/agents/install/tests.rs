@@ -172,6 +172,47 @@ fn what_is_not_ours_is_left_and_named() {
 }
 
 #[test]
+fn what_somebody_wrote_by_hand_is_not_taken_out() {
+    let server = [mcp_servers()];
+    let hooks = grouped("codex", &[("SessionEnd", "session-end", 3)]);
+    let skill = [Piece::Whole(SKILL.to_owned())];
+    for (text, pieces) in [
+        (
+            r#"{"mcpServers":{"tw":{"command":"tw","args":["mcp"],"env":{"X":"1"}},"z":{}}}"#,
+            &server[..],
+        ),
+        (
+            r#"{"mcpServers":{"tw":{"command":"tw","args":["mcp"],"timeout":9}}}"#,
+            &server,
+        ),
+        (
+            r#"{"hooks":{"SessionEnd":[{"hooks":[{"type":"command","command":"tw hook codex session-end","timeout":99}]}]}}"#,
+            &hooks,
+        ),
+        (
+            r#"{"hooks":{"SessionEnd":[{"matcher":"x","hooks":[{"command":"tw hook codex session-end"}]}]}}"#,
+            &hooks,
+        ),
+        (&format!("{SKILL}and ours\n"), &skill),
+    ] {
+        assert_eq!(take(text, pieces).as_deref(), Ok(text));
+        if !text.contains("env") {
+            assert_eq!(put(text, pieces).as_deref(), Ok(text));
+        }
+    }
+}
+
+#[test]
+fn a_time_of_former_days_makes_way() {
+    let pieces = grouped("codex", &[("SessionEnd", "session-end", 3)]);
+    let old = grouped("codex", &[("SessionEnd", "session-end", 5)]);
+    let mine = "{\"hooks\":{\"SessionEnd\":[{\"hooks\":[{\"command\":\"x\"}]}]}}";
+    let made = put(&put(mine, &old).expect("room"), &pieces).expect("room");
+    assert_eq!(made, put(mine, &pieces).expect("room"));
+    assert_eq!(take(&made, &pieces).as_deref(), Ok(mine));
+}
+
+#[test]
 fn an_older_command_of_ours_is_replaced() {
     let pieces = grouped("claude", &[("SessionStart", "session-start", 30)]);
     let old = r#"{"hooks":{"SessionStart":[{"hooks":[{"command":"tw hook session-start"}]},{"hooks":[{"command":"x"}]}]}}"#;
@@ -218,6 +259,18 @@ fn settings_against_hooks_are_told() {
         ("claude", "{}", false),
         ("claude", "{\"disableAllHooks\": false}", false),
         ("claude", "{ // why\n \"disableAllHooks\": true,}", true),
+        ("gemini", "{\"hooksConfig\": {\"enabled\": true}}", false),
+        ("gemini", "{\"hooksConfig\": {\"enabled\": false}}", true),
+        (
+            "gemini",
+            "{\"hooksConfig\": {\"disabled\": [\"x\", \"tw hook gemini stop\"]}}",
+            true,
+        ),
+        (
+            "gemini",
+            "{\"hooksConfig\": {\"disabled\": [\"x\"]}}",
+            false,
+        ),
         ("codex", "[features]\nhooks = true", false),
         ("codex", "[features]\nhooks = false", true),
         ("codex", "[features]\ncodex_hooks = false", true),

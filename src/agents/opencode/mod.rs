@@ -87,7 +87,7 @@ impl Agent for Opencode {
     }
 
     fn directories(&self) -> &'static [&'static str] {
-        &[".opencode", "opencode", "plugins"]
+        &[".opencode", ".config", "opencode", "plugins"]
     }
 
     fn traces(&self) -> Traces {

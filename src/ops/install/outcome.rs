@@ -149,6 +149,13 @@ impl Installed {
         files.any(|file| matches!(file.became, Became::Changed | Became::Removed))
     }
 
+    /// Tells the user something, once.
+    pub(super) fn note(&mut self, notice: String) {
+        if !self.notices.contains(&notice) {
+            self.notices.push(notice);
+        }
+    }
+
     /// Notes a file that stays as it is, once.
     pub(super) fn leave(&mut self, file: LeftFile) {
         if !self.left.iter().any(|known| known.path == file.path) {

@@ -8,8 +8,8 @@ use super::{Install, RequestedAgent, Way};
 use crate::agents::by_name;
 use crate::agents::edit::{NO_FILE, changed_hooks};
 use crate::agents::install::{
-    Piece, Refusal, Scope, Setup, Steps, Target, has_hooks_of, installable, other_server, put,
-    setup, stale_hooks, take,
+    Piece, Refusal, Scope, Setup, Steps, Target, has_hooks_of, has_server_of_others, installable,
+    is_changed_file, other_server, put, setup, stale_hooks, take,
 };
 use crate::agents::places::Places;
 use crate::env::Env;
@@ -131,9 +131,7 @@ impl<'a> Installer<'a> {
                 let notices = setup.notices.into_iter();
                 let notices = notices.filter(|notice| !(is_strange && notice.contains("trust")));
                 for notice in notices.filter(|_| self.request.way == Way::In) {
-                    if !done.notices.contains(&notice) {
-                        done.notices.push(notice);
-                    }
+                    done.note(notice);
                 }
             }
         }
@@ -292,12 +290,20 @@ impl<'a> Installer<'a> {
             }
         }
         let file = planned.get_mut(at)?;
+        if is_changed_file(&file.new, &target.pieces) {
+            done.note(self.stays(&path, "is"));
+        }
         let edited = match self.request.way {
             Way::In => take(&file.new, stale).and_then(|text| put(&text, &target.pieces)),
             Way::Out => take(&file.new, &target.pieces),
         };
         match edited {
-            Ok(new) => file.new = new,
+            Ok(new) => {
+                if self.request.way == Way::Out && has_server_of_others(&new, &target.pieces) {
+                    done.note(self.stays(&path, "has an MCP server 'tw' that is"));
+                }
+                file.new = new;
+            }
             Err(refusal) => {
                 let why = refusal.as_str();
                 let runs = other_server(&file.new, &target.pieces);
@@ -312,6 +318,16 @@ impl<'a> Installer<'a> {
             }
         }
         Some(path)
+    }
+
+    /// What is said of something of ours that somebody changed.
+    fn stays(&self, path: &Path, what: &str) -> String {
+        let path = path.display();
+        let again = match self.request.way {
+            Way::In => "; delete it and run this again for tw's own",
+            Way::Out => "",
+        };
+        format!("'{path}' {what} not as tw wrote it: it stays{again}")
     }
 
     /// Where a file really is. The error is why it is left alone.
@@ -330,6 +346,9 @@ impl<'a> Installer<'a> {
         if !is_users && !real.starts_with(root) {
             return Err("leads out of the working tree through a symbolic link");
         }
+        if !missing.is_empty() && !real.is_dir() {
+            return Err("lies beneath something that is no directory");
+        }
         real.extend(missing.into_iter().rev());
         Ok(real)
     }
@@ -343,7 +362,7 @@ fn still_calling(wanted: &[RequestedAgent], planned: &[Planned]) -> Vec<String> 
     };
     let told = planned.iter().filter(calls).map(|file| {
         let path = file.path.display();
-        format!("'{path}' has a command with 'tw hook' that somebody changed: it stays")
+        format!("'{path}' has a command with 'tw hook' that is not as tw wrote it: it stays")
     });
     told.collect()
 }
