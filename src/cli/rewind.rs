@@ -96,7 +96,7 @@ pub struct Args {
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[
         document::<Rewound>("rewind"),
-        document::<Choices>("rewind --dry-run"),
+        document::<Choices>("rewind --dry-run").when("without --code, --conversation or --both"),
         document::<Undone>("rewind --undo"),
     ];
 

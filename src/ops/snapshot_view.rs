@@ -181,6 +181,28 @@ impl JsonSchema for SnapshotView {
                 "type": "array", "items": {"type": "string"},
                 "description": "Files found since to have other bytes than git's index had said.",
             },
+            "started_from": {
+                "type": "string",
+                "description": "Of an experiment: the snapshot that its stay in the past began with.",
+            },
+            "claimed_by": {
+                "type": "string",
+                "description": "Of one that came with 'tw pull': who is said to have shared it; nobody proves it.",
+            },
+            "members": {
+                "type": "array",
+                "description": "In a workspace: the snapshot of each member that belongs to this one.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string", "description": "The member, from the head's working tree; quoted as in 'modes'."},
+                        "repository_id": {"type": "string", "description": "The random id of its repository."},
+                        "snapshot_id": {"type": ["string", "null"], "description": "Its snapshot; null when none could be taken."},
+                        "reason": {"type": "string", "description": "Why none could."},
+                    },
+                    "required": ["path", "repository_id", "snapshot_id"],
+                },
+            },
             "commit": {"type": "string", "description": "The snapshot commit."},
             "tree": {"type": "string", "description": "The captured files."},
             "foreign": {"type": "boolean", "description": "Another repository's id stands in it."},

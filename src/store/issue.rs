@@ -7,9 +7,9 @@
 mod closed;
 mod evidence;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::id::{IssueId, SnapshotId};
 use super::records::{Json, VERSION, null_as_default};
@@ -168,7 +168,7 @@ pub struct Deletion {
 
 /// One visit to the issue's snapshot, or a check made without one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(inline)]
+#[schemars(inline, transform = describe_others)]
 pub struct Run {
     /// Counted from 1.
     pub run: u64,
@@ -195,6 +195,23 @@ pub struct Run {
     /// Fields not known here.
     #[serde(flatten)]
     pub other: Json,
+}
+
+/// Describes what `tw` notes of some runs among the fields that are not known here.
+fn describe_others(schema: &mut Schema) {
+    let of = |kind: &str, about: &str| json!({"type": kind, "description": about});
+    let others = json!({
+        "id": of("string", "Of one that came with 'tw pull': its name among the runs of all."),
+        "claimed_by": of("string", "Who is said to have made it; nobody proves it. Absent: it was made here."),
+        "try_id": of("string", "The try that made it."),
+        "try_run": of("integer", "The run of that try."),
+        "replay_id": of("string", "The replay that made it."),
+        "replay_run": of("integer", "The run of that replay."),
+    });
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    if let (Some(properties), Value::Object(others)) = (properties, others) {
+        properties.extend(others);
+    }
 }
 
 impl Run {

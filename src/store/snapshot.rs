@@ -71,7 +71,8 @@ pub struct SnapshotRecord {
     /// Where the working tree was.
     #[schemars(extend("enum" = ["present", "past"]))]
     pub taken_in: String,
-    /// Permission bits that differ from `default_modes`, octal, by stored path; also of directories.
+    /// Permission bits that differ from `default_modes`, octal, by path; also of directories. A path that is not UTF-8, or begins with a
+    /// double quote, is quoted as git quotes it; so it is in all lists of a snapshot.
     pub modes: BTreeMap<String, String>,
     /// How many there are, when the list is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +80,7 @@ pub struct SnapshotRecord {
     /// What the others have.
     #[serde(default)]
     pub default_modes: DefaultModes,
-    /// Directories without anything captured beneath, stored paths.
+    /// Directories without anything captured beneath; quoted as in `modes`.
     pub empty_dirs: Vec<String>,
     /// How many there are, when the list is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,6 +15,8 @@ use super::{Failure, Success};
 #[derive(Debug, Clone, Copy)]
 pub struct Document {
     command: &'static str,
+    /// When that command prints it, where another call of it prints another.
+    when: &'static str,
     describe: fn(&str) -> Value,
 }
 
@@ -22,11 +24,18 @@ pub struct Document {
 pub const fn document<T: JsonSchema>(command: &'static str) -> Document {
     Document {
         command,
-        describe: of_outcome::<T>,
+        when: "",
+        describe: of_root::<Success<T>>,
     }
 }
 
 impl Document {
+    /// With words behind the command that say when it prints this document.
+    #[must_use]
+    pub const fn when(self, when: &'static str) -> Self {
+        Self { when, ..self }
+    }
+
     /// Its name: that of the command, `recover-dropped` for `recover --dropped`.
     pub fn name(&self) -> String {
         self.command.replace(" --", "-").replace(' ', "-")
@@ -34,13 +43,10 @@ impl Document {
 
     /// Its schema.
     pub fn schema(&self) -> Value {
-        (self.describe)(self.command)
+        let Self { command, when, .. } = self;
+        let title = format!("tw {command} --json {when}");
+        (self.describe)(title.trim_end())
     }
-}
-
-/// The schema of an outcome's document.
-pub fn of_outcome<T: JsonSchema>(command: &str) -> Value {
-    of_root::<Success<T>>(&format!("tw {command} --json"))
 }
 
 /// The schema of an error's document.

@@ -10,7 +10,7 @@ use crate::store::state::Mode;
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct MemberSwap {
-    /// The member, from the head's working tree.
+    /// The member, from the head's working tree; quoted as git does where it is not UTF-8.
     pub path: String,
     /// Where it is now, or came from; null when it has nothing to do with a snapshot.
     pub snapshot_id: Option<String>,
@@ -44,7 +44,7 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct MemberView {
-    /// Where it is, from the head's working tree.
+    /// Where it is, from the head's working tree; quoted as git does where it is not UTF-8.
     pub path: String,
     /// Its working tree.
     pub root: String,
