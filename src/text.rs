@@ -7,6 +7,7 @@
 pub mod foreign_json;
 pub mod syntax;
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -27,13 +28,17 @@ pub fn first_line(text: &str) -> &str {
 
 /// The first line of a text that says something, in so many characters; an ellipsis says that it goes on.
 pub fn headline(text: &str, most: usize) -> String {
-    let line = first_line(text);
-    if line.chars().count() <= most {
-        return line.to_owned();
+    shortened(first_line(text), most).into_owned()
+}
+
+/// A text in so many characters; an ellipsis says that it goes on.
+pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    if text.char_indices().nth(most).is_none() {
+        return text.into();
     }
-    let mut short: String = line.chars().take(most.saturating_sub(1)).collect();
+    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
     short.push('…');
-    short
+    short.into()
 }
 
 /// Control characters, and the marks that turn the direction of text.

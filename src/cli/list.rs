@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::ValueEnum;
 
 use crate::cli::human::style::Style;
-use crate::cli::human::text::short;
+use crate::cli::human::text::{in_a_line, short};
 use crate::cli::human::{USUAL_TAIL, screen};
 use crate::cli::prelude::*;
 use crate::cli::selection::Selection;
@@ -183,13 +183,16 @@ fn shared_line(shared: &SharedExperiment, options: &RenderOptions) -> String {
 
 /// Its title, cut where a line of the terminal ends, unless everything is asked for. `beside` tells how wide the rest is.
 fn title(row: &Listed, options: &RenderOptions, beside: impl FnOnce() -> usize) -> String {
-    let title = clean(&row.title);
+    if options.verbose {
+        return clean(&row.title);
+    }
+    let title = in_a_line(&row.title);
     match options.screen.columns {
-        Some(columns) if !options.verbose => {
+        Some(columns) => {
             let room = columns.saturating_sub(beside()).max(LEAST);
             options.screen.fit(&title, room)
         }
-        _ => title,
+        None => title,
     }
 }
 

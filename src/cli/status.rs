@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::cli::human::snapshot::{at, headline_with_age};
-use crate::cli::human::text::{self};
+use crate::cli::human::text::{self, in_a_line};
 use crate::cli::human::time;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{Status, Work};
@@ -127,7 +127,7 @@ fn work(page: &mut Page, work: &Work) {
         page.line(format!("  {} in conflict", count(work.conflicts, "path")));
     }
     if let Some(issue) = &work.issue {
-        let symptom = clean(&issue.symptom);
+        let symptom = in_a_line(&issue.symptom);
         page.line(format!(
             "  working on issue {}: {symptom}",
             clean(&issue.issue_id)
@@ -139,7 +139,10 @@ fn work(page: &mut Page, work: &Work) {
             .as_deref()
             .map(|agent| format!(" of {}", clean(agent)));
         let agent = agent.unwrap_or_default();
-        page.line(format!("  session {}{agent}", clean(&session.session_id)));
+        page.line(format!(
+            "  session {}{agent}",
+            in_a_line(&session.session_id)
+        ));
     }
 }
 

@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{hints, place, resources, tools};
+use super::{bounds, hints, place, resources, tools};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::interrupt;
@@ -195,7 +195,11 @@ fn start_of(job: &Job) -> Result<PathBuf> {
 fn work(job: &Job, start: &Path, env: &Env) -> Value {
     let roots = job.roots.as_deref();
     match &job.work {
-        Work::Tool(name, given) => tool(name, given, roots, start, env),
+        Work::Tool(name, given) => {
+            let mut document = tool(name, given, roots, start, env);
+            bounds::keep(&mut document, given);
+            document
+        }
         Work::Resources(from) => {
             in_place(None, roots, start, env, |ctx| resources::list(ctx, *from))
         }

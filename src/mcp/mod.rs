@@ -12,6 +12,7 @@
 //! Leaves out the work, which is `ops`'s, and the documents, which are `wire`'s. The SDK is named in `server` and `transport` alone.
 
 mod arguments;
+mod bounds;
 mod call;
 mod hints;
 mod place;

@@ -128,9 +128,18 @@ pub fn word_of(path: &[u8]) -> OsString {
     OsString::from_vec([magic, path].concat())
 }
 
+/// What [`literally`] puts before a word.
+const LITERAL: &[u8] = b":(literal)";
+
 /// The word of a program, which means a path and never a pattern.
 pub fn literally(word: &OsStr) -> OsString {
-    OsString::from_vec([b":(literal)".as_slice(), word.as_bytes()].concat())
+    OsString::from_vec([LITERAL, word.as_bytes()].concat())
+}
+
+/// A word as a message shows it: as a program gave it, too.
+pub fn shown(word: &OsStr) -> String {
+    let word = word.as_bytes();
+    path::display(word.strip_prefix(LITERAL).unwrap_or(word))
 }
 
 impl Item {

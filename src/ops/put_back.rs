@@ -8,7 +8,7 @@ use super::Context;
 use super::capture::{Storing, seeds};
 use super::compare::changed_since;
 use super::outcome::{Changes, Restored};
-use super::pathspec::Pathspec;
+use super::pathspec::{self, Pathspec};
 use super::record::Made;
 use super::request::{DryRun, Restore};
 use super::snapshots;
@@ -215,7 +215,7 @@ fn has_match(ctx: &Context<'_>, store: &Store, stored: &Stored, one: &Pathspec) 
 }
 
 fn nothing_there(word: &OsStr, stored: &Stored) -> Error {
-    let shown = path::display(word.as_bytes());
+    let shown = pathspec::shown(word);
     let id = &stored.id;
     let message = format!("'{shown}' is neither in '{id}' nor in the working tree");
     Error::new(Code::PathNotFound, message)

@@ -488,3 +488,90 @@ fn a_call_that_dies_ends_itself_alone() {
         "it says so"
     );
 }
+
+/// Clients of the TypeScript SDK end the connection at a message of 10 MiB, and a model pays for all of it.
+#[test]
+fn no_answer_is_longer_than_a_client_can_take() {
+    let sandbox = ready();
+    let mut client = Client::start(&sandbox);
+    let taken = client.tool(
+        "timewarp_snapshot",
+        &json!({"message": "x".repeat(6_000_000), "label": "long"}),
+    );
+    let id = taken["snapshot"]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for n in 0..150 {
+        sandbox.write(format!("many/{n:03}.txt"), "one\n".repeat(10_000));
+    }
+    let mut ask = |tool: &str, arguments: Value| {
+        let answer = client.tool(tool, &arguments);
+        assert!(answer.to_string().len() < 1 << 20, "{tool} {arguments}");
+        answer
+    };
+    for tool in ["timewarp_status", "timewarp_list"] {
+        assert!(ask(tool, json!({})).to_string().contains("xx…"), "{tool}");
+    }
+    let diff = ask("timewarp_diff", json!({"from": "long", "patch": true}));
+    assert_eq!(diff["files"].as_array().unwrap().len(), 100);
+    assert_eq!(
+        (&diff["files_count"], &diff["insertions"]),
+        (&json!(150), &json!(1_500_000))
+    );
+    let some = ask(
+        "timewarp_diff",
+        json!({"from": "long", "paths": ["many/149.txt"]}),
+    );
+    assert_eq!(some["files"][0]["path"], "many/149.txt");
+    assert_eq!(some["files_count"], Value::Null);
+    let past = ask("timewarp_travel", json!({"snapshot": id}));
+    assert_eq!(past["changes"]["removed_count"], 150);
+    let back = ask(
+        "timewarp_return",
+        json!({"guard_token": past["guard_token"]}),
+    );
+    assert_eq!(back["changes"]["written"].as_array().unwrap().len(), 100);
+    assert_eq!(back["changes"]["written_count"], 150);
+    // People have lines of their own length.
+    for command in ["status", "list", "log"] {
+        let said = sandbox.ok([command]);
+        assert!(
+            said.lines().all(|line| line.len() < 400),
+            "{command}: {said:.2000}"
+        );
+    }
+    assert!(sandbox.ok(["show", "long"]).len() > 6_000_000);
+}
+
+#[test]
+fn paths_mean_themselves_and_messages_show_them_as_they_were_given() {
+    let sandbox = ready();
+    sandbox.write("a[b].txt", "1");
+    sandbox.write("ab.txt", "1");
+    let mut client = Client::start(&sandbox);
+    let diff = client.tool("timewarp_diff", &json!({"paths": ["a[b].txt"]}));
+    let names: Vec<_> = diff["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["path"].clone())
+        .collect();
+    assert_eq!(names, ["a[b].txt"]);
+    let error = client.refusal(
+        "timewarp_restore",
+        &json!({"snapshot": "start", "paths": ["nowhere/s"]}),
+    );
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("'nowhere/s' is neither in"),
+        "{error}"
+    );
+    let error = client.refusal(
+        "timewarp_blame",
+        &json!({"path": "a.txt", "revision": "a\u{0}b"}),
+    );
+    assert_ne!(error["code"], "IO", "{error}");
+}

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::RenderOptions;
-use super::text::{clean, number, short, size};
+use super::text::{clean, in_a_line, number, short, size};
 use crate::ops::outcome::SnapshotView;
 use crate::store::workspace::Covered;
 
@@ -21,7 +21,7 @@ pub fn created_at(view: &SnapshotView) -> &str {
 
 /// `s_…  title`, as the first line of an answer.
 pub fn headline(view: &SnapshotView, options: &RenderOptions) -> String {
-    let line = format!("{}  {}", options.id(&view.id), clean(&view.title));
+    let line = format!("{}  {}", options.id(&view.id), in_a_line(&view.title));
     line.trim_end().to_owned()
 }
 

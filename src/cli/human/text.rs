@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 pub use crate::text::{count, number, size};
-use crate::text::{headline, is_unsafe};
+use crate::text::{headline, is_unsafe, shortened};
 
 /// One line of text with control characters escaped, also those that reorder what is shown.
 pub fn clean(text: &str) -> String {
@@ -28,6 +28,14 @@ const BEGINNING: usize = 60;
 /// What a text begins with, to name what it belongs to.
 pub fn beginning(text: &str) -> String {
     clean(&headline(text, BEGINNING))
+}
+
+/// So much of a title or an id is shown in a line among others: whoever gave it set it no bound.
+const IN_A_LINE: usize = 200;
+
+/// A title or an id, as far as a line among others has room for it.
+pub fn in_a_line(text: &str) -> String {
+    clean(&shortened(text, IN_A_LINE))
 }
 
 /// A path inside the repository as git prints it: in double quotes with C escapes when it needs them, so that it can be
@@ -81,7 +89,7 @@ pub fn short_session(session: &str) -> String {
         Some(version) if is_uuid(session) => session.get(..if *version == b'4' { 8 } else { 13 }),
         _ => None,
     };
-    clean(shown.unwrap_or(session))
+    in_a_line(shown.unwrap_or(session))
 }
 
 fn is_uuid(text: &str) -> bool {
@@ -109,6 +117,7 @@ mod tests {
         assert_eq!(short_session(timed), "019a1b2c-3d4e");
         let own = "tw-20261125-193000-ab12cd";
         assert_eq!(short_session(own), own);
+        assert_eq!(short_session(&"x".repeat(3000)).chars().count(), 200);
     }
 
     #[test]

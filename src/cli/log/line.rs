@@ -4,7 +4,7 @@ use super::graph::Row;
 use crate::cli::human::RenderOptions;
 use crate::cli::human::screen::{Screen, width};
 use crate::cli::human::style::Style;
-use crate::cli::human::text::{clean, count, short_session};
+use crate::cli::human::text::{clean, count, in_a_line, short_session};
 use crate::ops::timeline::{Entry, EntryKind};
 
 /// The fewest columns for what happened; where there are fewer, the numbers go.
@@ -69,7 +69,7 @@ pub fn line(entry: &Entry, head: &Head<'_>, options: &RenderOptions, screen: Scr
 
 /// What happened, in words.
 fn what(entry: &Entry) -> String {
-    let title = clean(&entry.title);
+    let title = in_a_line(&entry.title);
     let operation = entry.operation.as_deref().unwrap_or_default();
     match (entry.kind, entry.checkpoint_id) {
         (EntryKind::Prompt, Some(n)) if operation == "manual" => format!("checkpoint {n}: {title}"),

@@ -1,6 +1,7 @@
 //! `tw session list`.
 
 use super::line;
+use crate::cli::human::text::in_a_line;
 use crate::cli::prelude::*;
 use crate::ops::outcome::Invalid;
 use crate::ops::session::{self, List, Listing};
@@ -50,14 +51,14 @@ impl Run for Args {
 
 /// A session of somebody else: what was said of it.
 fn shared_line(shared: &SharedSession, options: &RenderOptions) -> String {
-    let mut parts = vec![clean(&shared.session_id)];
+    let mut parts = vec![in_a_line(&shared.session_id)];
     parts.extend(shared.agent.as_deref().map(clean));
     parts.push(match &shared.ended_at {
         Some(at) => format!("ended {}", options.ago(at)),
         None => format!("active {}", options.ago(&shared.last_active_at)),
     });
     if let Some(parent) = &shared.parent {
-        parts.push(format!("sub-agent of {}", clean(parent)));
+        parts.push(format!("sub-agent of {}", in_a_line(parent)));
     }
     let prompts = shared.checkpoints.iter().filter(|one| one.kind == "prompt");
     match prompts.clone().count() {

@@ -7,6 +7,7 @@ mod show;
 mod start;
 
 use crate::cli::call::verbs;
+use crate::cli::human::text::in_a_line;
 use crate::cli::prelude::*;
 use crate::ops::sessions::{SessionView, Talk};
 
@@ -52,11 +53,11 @@ pub fn line(view: &SessionView, options: &RenderOptions) -> String {
         (None, true) => format!("live, active {}", options.ago(&view.last_active_at)),
         (None, false) => format!("silent since {}", options.ago(&view.last_active_at)),
     };
-    let mut parts = vec![clean(&view.session_id)];
+    let mut parts = vec![in_a_line(&view.session_id)];
     parts.extend(view.agent.as_deref().map(clean));
     parts.push(state);
     if let Some(parent) = &view.parent {
-        parts.push(format!("sub-agent of {}", clean(parent)));
+        parts.push(format!("sub-agent of {}", in_a_line(parent)));
     }
     let counted = counts(&view.talk);
     if !counted.is_empty() {

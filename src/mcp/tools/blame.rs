@@ -8,7 +8,7 @@ use crate::ops::line_range::LineRange;
 ///
 /// Answers of each line with the agent's turn in which it was written (session, checkpoint, prompt), somebody between turns, or the
 /// commit that it came with. Where several may have written it, it is 'ambiguous', with all of them. A line that is 'dirty' was not
-/// captured yet. Name lines: a whole file can be long.
+/// captured yet. Name lines: of a whole file the first 100 are told.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Blame {

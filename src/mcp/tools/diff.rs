@@ -1,12 +1,14 @@
 //! `tw diff` as a tool.
 
 use crate::mcp::tools::prelude::*;
+use crate::ops::pathspec::literally;
 use crate::ops::request::DiffSides;
 
 /// # Compare two states of the working tree
 ///
 /// Compares a snapshot with another one or with the present, untracked files included. Without addresses: the latest
-/// snapshot against the present, which is what changed since.
+/// snapshot against the present, which is what changed since. Of more than 100 paths the first are given, and 'files_count': name
+/// 'paths' to see others.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Diff {
@@ -36,7 +38,11 @@ impl Request for Diff {
         let request = DiffSides {
             from: self.from.map(String::from),
             to: self.to.map(String::from),
-            paths: paths(self.paths),
+            // An agent names files, also where the names have brackets in them.
+            paths: paths(self.paths)
+                .iter()
+                .map(|path| literally(path))
+                .collect(),
             patch: self.patch,
             ..DiffSides::default()
         };

@@ -293,6 +293,10 @@ fn commit_named(ctx: &Context<'_>, store: &Store, word: &str) -> Result<Option<O
 
 /// The object that git has under a name.
 fn object_named(ctx: &Context<'_>, name: &str) -> Result<Option<Oid>> {
+    // No program can be given such a word; over MCP it can come.
+    if name.contains('\0') {
+        return Ok(None);
+    }
     let found = Git::new(&ctx.repo)
         .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
         .arg(name)

@@ -17,7 +17,7 @@ pub struct List {
     status: Option<String>,
     /// Only those of this kind of friction.
     kind: Option<String>,
-    /// Show at most so many. Default: all.
+    /// Show at most so many. Default: 100.
     limit: Option<usize>,
     /// Only those whose texts, experiment or conversation contain this, whatever the case.
     text: Option<String>,
