@@ -3,9 +3,11 @@
 //! The SDK agrees on the revision of the protocol with the client and keeps to its lifecycle. Calls are done one after the
 //! other, in the order in which they came: a snapshot that is sent together with what it is to protect from comes first. What
 //! only looks waits for the ones before it for a moment, then goes on beside them. A call that the client cancels ends as by
-//! Ctrl-C, and so does one whose server is gone, however that ended. At the end of input the calls that came are finished and
-//! answered (`transport`), then the server ends.
+//! Ctrl-C, and so does one whose server is gone, however that ended. A client that gave a token for it is told every five seconds that
+//! its call goes on, or waits, so that it does not take it for dead. At the end of input the calls that came are finished and answered
+//! (`transport`), then the server ends.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +17,9 @@ use rmcp::model::{
     ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
     InputRequest, InputRequests, InputRequiredResult, InputResponses, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    Prompt, PromptArgument, PromptMessage, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role,
-    ServerCapabilities, ServerConfig, Tool,
+    ProgressNotificationParam, Prompt, PromptArgument, PromptMessage, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate, Role, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
@@ -40,6 +42,9 @@ const AT_ONCE: usize = 4;
 
 /// What only looks waits so long for the calls before it.
 const A_MOMENT: Duration = Duration::from_secs(3);
+
+/// A client that wants to know is told so often that a call goes on.
+const STEP: Duration = Duration::from_secs(5);
 
 /// The client has this long to read what was written to it when all is over.
 const LAST: Duration = Duration::from_secs(1);
@@ -163,6 +168,7 @@ impl Server {
         work: Work,
         roots: Option<Vec<String>>,
         context: &RequestContext<RoleServer>,
+        waiting: &mut Waiting,
     ) -> std::result::Result<Value, ErrorData> {
         let job = Job { work, roots };
         let stop = Arc::new(Stop::default());
@@ -188,6 +194,7 @@ impl Server {
                 stop.now();
                 document.await
             }
+            never = waiting.tell(context) => match never {},
         };
         ended.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
@@ -205,6 +212,26 @@ impl Server {
 
 fn cancelled() -> ErrorData {
     ErrorData::internal_error("cancelled", None)
+}
+
+/// How long a call has been waited for, in seconds.
+#[derive(Default)]
+struct Waiting(u32);
+
+impl Waiting {
+    /// Tells a client that gave a token for it how long, again and again.
+    async fn tell(&mut self, context: &RequestContext<RoleServer>) -> Infallible {
+        let Some(token) = context.meta.get_progress_token() else {
+            return std::future::pending().await;
+        };
+        loop {
+            tokio::time::sleep(STEP).await;
+            self.0 = self.0.saturating_add(5);
+            let progress = ProgressNotificationParam::new(token.clone(), f64::from(self.0));
+            // Who does not take it any more is cancelled, or gone.
+            let _ = context.peer.notify_progress(progress).await;
+        }
+    }
 }
 
 /// The URIs of a `roots/list` answer; None when it is none, or empty.
@@ -277,9 +304,11 @@ impl ServerHandler for Server {
             // An error of the protocol, not a document: there is no tool that could have answered.
             return Err(ErrorData::invalid_params(message, None));
         };
+        let mut waiting = Waiting::default();
         let _turn = tokio::select! {
             turn = self.turn(tool.effect) => turn,
             () = context.ct.cancelled() => return Err(cancelled()),
+            never = waiting.tell(&context) => match never {},
         };
         let arguments = request.arguments.unwrap_or_default();
         let needed = self.needs_roots(arguments.get("dir"));
@@ -289,7 +318,7 @@ impl ServerHandler for Server {
             Roots::Ask => return Ok(ask_for_roots()?.into()),
         };
         let work = Work::Tool(request.name.into_owned(), arguments);
-        let document = self.call(work, roots, &context).await?;
+        let document = self.call(work, roots, &context, &mut waiting).await?;
         Ok(if document["ok"] == true {
             CallToolResult::structured(document)
         } else {
@@ -319,7 +348,10 @@ impl ServerHandler for Server {
             Roots::Known(roots) => roots,
             Roots::Ask => None,
         };
-        let document = resource_result(self.call(Work::Resources(from), roots, &context).await?)?;
+        let work = Work::Resources(from);
+        let mut waiting = Waiting::default();
+        let called = self.call(work, roots, &context, &mut waiting);
+        let document = resource_result(called.await?)?;
         let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
         let listed = document["resources"].as_array().into_iter().flatten();
         let listed = listed.map(|entry| {
@@ -360,7 +392,9 @@ impl ServerHandler for Server {
             Roots::Ask => return Ok(ask_for_roots()?.into()),
         };
         let work = Work::Resource(request.uri.clone());
-        let document = resource_result(self.call(work, roots, &context).await?)?;
+        let mut waiting = Waiting::default();
+        let called = self.call(work, roots, &context, &mut waiting);
+        let document = resource_result(called.await?)?;
         let contents = ResourceContents::text(document.to_string(), request.uri)
             .with_mime_type(resources::MIME_TYPE);
         Ok(ReadResourceResult::new(vec![contents]).into())

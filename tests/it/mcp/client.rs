@@ -179,6 +179,22 @@ impl Client {
         self.receive()
     }
 
+    /// Calls a tool with a token for its progress, and gives what was told of that, and the answer.
+    pub fn tool_with_progress(&mut self, tool: &str, arguments: &Value) -> (Vec<Value>, Value) {
+        let params = json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": "p"}});
+        let id = self.request("tools/call", &params);
+        let mut told = Vec::new();
+        loop {
+            let message = self.receive();
+            if message["id"] == id {
+                return (told, message["result"]["structuredContent"].clone());
+            }
+            assert_eq!(message["method"], "notifications/progress", "{message}");
+            assert_eq!(message["params"]["progressToken"], "p");
+            told.push(message["params"]["progress"].clone());
+        }
+    }
+
     /// Cancels a request.
     pub fn cancel(&mut self, id: i64) {
         let params = json!({"requestId": id, "reason": "changed my mind"});

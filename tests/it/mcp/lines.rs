@@ -148,3 +148,17 @@ fn at_the_end_of_input_a_long_call_is_finished_and_answered() {
         .all(|answer| answer["result"]["isError"] == false);
     assert!(good, "{rest:?}");
 }
+
+/// Clients take a call of which they hear nothing for a minute for dead.
+#[test]
+fn a_client_that_asks_for_it_is_told_that_its_call_goes_on() {
+    let sandbox = ready();
+    let arguments = slow(&sandbox);
+    sandbox.write("run.sh", "sleep 6\n");
+    let mut client = Client::start(&sandbox);
+    let (told, answer) = client.tool_with_progress("timewarp_try", &arguments);
+    assert_eq!(answer["ok"], true, "{answer}");
+    let seconds: Vec<f64> = told.iter().map(|told| told.as_f64().unwrap()).collect();
+    assert_eq!(seconds.first(), Some(&5.0));
+    assert!(seconds.is_sorted_by(|a, b| a < b), "{seconds:?}");
+}
