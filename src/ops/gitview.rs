@@ -55,7 +55,34 @@ fn way_out(repo: &Repo) -> String {
     )
 }
 
-type LoadAttributes<'a> = Box<dyn FnMut(&[u8]) -> Result<Option<Vec<u8>>> + Send + 'a>;
+/// Reads the `.gitattributes` of a directory.
+pub type LoadAttributes<'a> = Box<dyn FnMut(&[u8]) -> Result<Option<Vec<u8>>> + Send + 'a>;
+
+/// The attributes of a tree whose own files `load` reads, beneath those that hold everywhere.
+pub fn attributes<'a>(
+    repo: &Repo,
+    mut load: LoadAttributes<'a>,
+) -> Result<Attributes<LoadAttributes<'a>>> {
+    let converts = repo.autocrlf().is_some_and(|value| !is_false(&value)) || repo.eol().is_some();
+    let config = AttributeConfig {
+        converts_eol: converts,
+        ignore_case: repo.ignore_case()?,
+    };
+    let info = crate::git::regular::read_rules(&repo.common_dir().join("info/attributes"))?;
+    let global = match repo.attributes_file() {
+        Some(file) => crate::git::regular::read_rules(&file)?,
+        None => None,
+    };
+    let top = load(b"")?;
+    let system = crate::git::regular::read_rules(std::path::Path::new("/etc/gitattributes"))?;
+    let files = AttributeFiles {
+        system: system.as_deref(),
+        global: global.as_deref(),
+        root: top.as_deref(),
+        info: info.as_deref(),
+    };
+    Ok(Attributes::new(DirAttributes::root(files, config), load))
+}
 
 /// What is known without the index.
 #[derive(Default)]
@@ -94,26 +121,6 @@ impl<'a> GitView<'a> {
         if let Some(index) = index {
             let _ = cell.set(Some(index));
         }
-        let converts =
-            repo.autocrlf().is_some_and(|value| !is_false(&value)) || repo.eol().is_some();
-        let config = AttributeConfig {
-            converts_eol: converts,
-            ignore_case: repo.ignore_case()?,
-        };
-        let info = crate::git::regular::read_rules(&repo.common_dir().join("info/attributes"))?;
-        let global = match repo.attributes_file() {
-            Some(file) => crate::git::regular::read_rules(&file)?,
-            None => None,
-        };
-        let top = read_ignore_file_named(root, b"", b".gitattributes")?;
-        let system = crate::git::regular::read_rules(std::path::Path::new("/etc/gitattributes"))?;
-        let files = AttributeFiles {
-            system: system.as_deref(),
-            global: global.as_deref(),
-            root: top.as_deref(),
-            info: info.as_deref(),
-        };
-        let attributes = DirAttributes::root(files, config);
         let load: LoadAttributes<'a> =
             Box::new(move |dir: &[u8]| read_ignore_file_named(root, dir, b".gitattributes"));
         Ok(Self {
@@ -122,7 +129,7 @@ impl<'a> GitView<'a> {
             objects,
             index: cell,
             known,
-            attributes: Mutex::new(Attributes::new(attributes, load)),
+            attributes: Mutex::new(attributes(repo, load)?),
             failed: Mutex::new(None),
         })
     }

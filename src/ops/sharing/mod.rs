@@ -21,6 +21,7 @@
 pub mod exchange;
 pub mod experiments;
 pub mod fields;
+pub mod filters;
 pub mod lost;
 pub mod others;
 pub mod own;

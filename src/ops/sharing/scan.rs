@@ -11,11 +11,12 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::Subject;
 use super::tree::Key;
+use super::{Subject, filters};
 use crate::error::{Code, Error, Result};
 use crate::git::hex::hex;
 use crate::redact::Redactor;
+use crate::text::count;
 
 /// More are counted and not listed.
 const MOST: usize = 100;
@@ -99,11 +100,18 @@ pub fn refuse(found: &[Finding]) -> Result<()> {
     if found.is_empty() {
         return Ok(());
     }
-    let count = match found.len() {
-        1 => "1 text".to_owned(),
-        count => format!("{count} texts"),
+    let is_filtered = |one: &&Finding| one.rule.starts_with(filters::RULE);
+    let filtered = found.iter().filter(is_filtered).count();
+    let texts = count(found.len() - filtered, "text");
+    let files = count(filtered, "file");
+    let what = match (found.len() - filtered, filtered) {
+        (_, 0) => format!("{texts} in what would go read like a secret"),
+        (0, _) => format!("what would go has {files} in plain that git has through a filter"),
+        _ => format!(
+            "{texts} in what would go read like a secret, and it has {files} in plain that git has through a filter"
+        ),
     };
-    let message = format!("{count} in what would go read like a secret; nothing was sent");
+    let message = format!("{what}; nothing was sent");
     let listed = serde_json::to_value(found.get(..MOST).unwrap_or(found)).unwrap_or_default();
     let mut error = Error::new(Code::SecretFound, message)
         .detail("findings", listed)
@@ -120,6 +128,10 @@ pub fn refuse(found: &[Finding]) -> Result<()> {
     }
     if let Some(more) = found.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         error = error.hint(format!("and {more} more: 'tw --json share scan'"));
+    }
+    if filtered > 0 {
+        let hint = "a snapshot has files as they are here: what a filter such as git-crypt encrypts for git would go in plain";
+        error = error.hint(hint);
     }
     if found.iter().any(|one| one.kind == Subject::Session) {
         let hint = "texts of sessions stay here without --prompts redacted: 'tw share init REMOTE'";

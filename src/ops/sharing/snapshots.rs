@@ -12,6 +12,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::exchange::{TRIES, fetch_ref, not_taken, others_first, pause, push_ref};
+use super::filters::{self, Filters};
 use super::others::wrong;
 use super::own::Own;
 use super::scan::Finding;
@@ -21,6 +22,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::depot::Depot;
+use crate::git::fs::Root;
 use crate::git::network::{Pushed, Refusal};
 use crate::git::objects::{NewObjects, ObjectKind, ObjectStore};
 use crate::git::path::display;
@@ -132,7 +134,7 @@ fn shared_part(record: &SnapshotRecord) -> SnapshotRecord {
     }
 }
 
-/// Secrets in the files, their paths and the records of what would go.
+/// Secrets in the files, their paths and the records of what would go, and files that git has in another form.
 ///
 /// # Errors
 /// A snapshot cannot be read.
@@ -145,7 +147,9 @@ pub fn findings(
     let mut found = Vec::new();
     let mut looked_at: BTreeMap<Oid, Vec<(String, String)>> = BTreeMap::new();
     ctx.progress.begin("scanning", None);
+    let root = Root::open(ctx.repo.worktree_root())?;
     for one in going {
+        let mut filters = Filters::of(ctx, (&root, &store.objects), one.tree)?;
         let mut add = |field: String, rule: &str, fingerprint: &str| {
             found.push(Finding {
                 kind: Subject::Snapshot,
@@ -172,6 +176,12 @@ pub fn findings(
             }
             if node.mode == tree::GITLINK_MODE {
                 continue;
+            }
+            let filters = filters.as_mut().filter(|_| node.mode != tree::LINK_MODE);
+            if let Some(driver) = filters.map_or(Ok(None), |filters| filters.driver(&path))? {
+                // Of the filter: whoever knows what it does says it once for all of its files.
+                let rule = format!("{}{driver}", filters::RULE);
+                add(field.clone(), &rule, &fingerprint(&rule, b""));
             }
             let known = match looked_at.get(&node.oid) {
                 Some(known) => known.clone(),

@@ -171,6 +171,54 @@ fn a_secret_in_a_file_stops_records_and_snapshots() {
 }
 
 #[test]
+fn what_a_filter_encrypts_for_git_goes_in_plain_only_when_that_was_said() {
+    let hub = Hub::new();
+    let a = hub.sharing("a");
+    a.write(".gitattributes", "*.bin filter=lfs\nsecret* filter=crypt\n");
+    for (filter, command) in [("crypt", "tr a-z n-za-m"), ("lfs", "cat"), ("idle", "")] {
+        a.git(["config", &format!("filter.{filter}.clean"), command]);
+        a.git(["config", &format!("filter.{filter}.smudge"), command]);
+    }
+    a.write("large.bin", "lfs has it as it is\n");
+    std::fs::create_dir(a.dir.join("deep")).unwrap();
+    a.write(
+        "deep/.gitattributes",
+        "idle* filter=idle\nother* filter=nobody\n",
+    );
+    a.write("deep/idle", "no program\n");
+    a.write("deep/other", "no program either\n");
+    let harmless = snapshot(&a, "nothing encrypted");
+    a.json(["push", "--snapshots", &harmless]);
+    a.write("deep/secret.txt", "the plain words\n");
+    a.write("secret", "more plain words\n");
+    a.git(["add", "."]);
+    assert_eq!(a.git(["cat-file", "blob", ":secret"]), "zber cynva jbeqf\n");
+    let id = snapshot(&a, "x");
+    // By the attributes that the snapshot has, too.
+    a.write(".gitattributes", "");
+    let sent = hub.objects();
+    for dry in [&["--dry-run"][..], &[]] {
+        let (error, code) = a.json_error([&["push", "--snapshots", &id][..], dry].concat());
+        assert_eq!((error["code"].as_str(), code), (Some("SECRET_FOUND"), 5));
+        let said: Vec<_> = error["findings"].as_array().unwrap().iter().collect();
+        let fields: Vec<_> = said.iter().map(|one| one["field"].clone()).collect();
+        assert_eq!(fields, ["deep/secret.txt", "secret"]);
+        assert_eq!(said[0]["rule"], "filter-crypt");
+        assert_eq!(said[0]["fingerprint"], said[1]["fingerprint"]);
+        assert!(
+            error["message"].to_string().contains("2 files in plain"),
+            "{error}"
+        );
+    }
+    assert_eq!(hub.objects(), sent);
+    let (error, _) = a.json_error(["push", "--snapshots", &id]);
+    let print = error["findings"][0]["fingerprint"].as_str().unwrap();
+    a.json(["push", "--snapshots", &id, "--allow-finding", print]);
+    let plain = hub.git(["cat-file", "blob", &format!("{CHAIN}:secret")]);
+    assert_eq!(plain, "more plain words\n");
+}
+
+#[test]
 fn a_hostile_chain_touches_no_snapshot_that_is_here() {
     let hub = Hub::new();
     let (a, b) = hub.two();
