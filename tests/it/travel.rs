@@ -4,6 +4,7 @@ mod git_state;
 mod hop;
 mod in_the_way;
 mod shapes;
+mod sparse;
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;

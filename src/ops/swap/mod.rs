@@ -25,6 +25,7 @@ mod present_own;
 mod prove;
 pub mod recover;
 mod run;
+mod same_index;
 mod secure;
 pub mod taken_back;
 mod treerules;

@@ -10,15 +10,16 @@ use super::extras::captured_extras;
 use super::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
 use super::plan::tracks;
 use super::read_tree;
+use super::same_index::has_same_entries;
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp};
-use crate::git::operation::{self, OperationState};
+use crate::git::operation;
 use crate::git::path;
 use crate::git::tree::{self, Node};
 use crate::ops::Context;
-use crate::ops::capture::{Capture, CaptureOptions, IndexSummary, Storing, capture};
+use crate::ops::capture::{Capture, CaptureOptions, Storing, capture};
 use crate::ops::unsaved::Unsaved;
 use crate::store::state::stored_path;
 use crate::store::stored::part;
@@ -130,13 +131,7 @@ pub(super) fn prove(
             wrong.push(stored_path(path));
         }
     }
-    wrong.extend(git_state(
-        ctx,
-        store,
-        claim.git,
-        &seen.operation,
-        &seen.index,
-    )?);
+    wrong.extend(git_state(ctx, store, claim.git, &seen)?);
     if !wrong.is_empty() {
         return Err(not_back(wrong));
     }
@@ -212,7 +207,13 @@ fn differing(
 ) -> Result<BTreeSet<Vec<u8>>> {
     let claimed = &claim.aim.extras;
     let read = |oid| read_tree(store, seen, oid);
-    let changes = tree::diff(&read, Some(claim.aim.stored.tree), Some(seen.tree))?;
+    let mut changes = tree::diff(&read, Some(claim.aim.stored.tree), Some(seen.tree))?;
+    // A sparse entry whose object came since is in the tree only now; on disk there was nothing, and is nothing.
+    let is_on_disk = |path: &[u8]| {
+        let file = seen.manifest.file(path);
+        file.is_none_or(|file| file.kind != Kind::Absent)
+    };
+    changes.retain(|change| change.old.is_some() || is_on_disk(&change.path));
     let mut differing: BTreeSet<Vec<u8>> = changes.into_iter().map(|change| change.path).collect();
     let extras = captured_extras(ctx, seen)?;
     let target = claim.aim.stored.tree;
@@ -353,9 +354,9 @@ fn git_state(
     ctx: &Context<'_>,
     store: &Store,
     claimed: &GitSide<'_>,
-    operation: &OperationState,
-    index: &IndexSummary,
+    seen: &Capture<'_>,
 ) -> Result<Vec<String>> {
+    let (operation, index) = (&seen.operation, &seen.index);
     let mut wrong = Vec::new();
     if ctx.repo.raw_head()? != claimed.raw_head {
         wrong.push("HEAD".to_owned());
@@ -366,11 +367,7 @@ fn git_state(
     }
     let lists = claimed.lists;
     let side = store.index_side(claimed.stored)?;
-    let unmerged = store
-        .state_blob(side.state, part::UNMERGED)?
-        .unwrap_or_default();
-    let same = index.tree_oid()? == side.tree
-        && index.unmerged == unmerged
+    let same = has_same_entries(store, &side, seen)?
         && index.intent_to_add == lists.intent_to_add
         && index.skip_worktree == lists.skip_worktree
         && index.assume_unchanged == lists.assume_unchanged

@@ -1,0 +1,86 @@
+//! Whether an index has the entries that a snapshot recorded, whatever of their objects was there then and is there now.
+//!
+//! An entry whose object is not there stands beside the tree of the index, not in it. In a partial clone the object may come at any time: git
+//! fetches it, or a file with the same bytes is stored. The same entry then stands in the tree. For a path in conflict the tree has HEAD's
+//! entry, as far as that is there: its stages say all.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::newindex::stages;
+use super::read_tree;
+use crate::error::Result;
+use crate::git::Oid;
+use crate::git::index::Entry;
+use crate::git::objects::ObjectKind;
+use crate::git::tree::{self, Node};
+use crate::ops::capture::Capture;
+use crate::store::Store;
+use crate::store::stored::{IndexSide, part};
+
+/// The entries that stand beside a tree.
+#[derive(Default)]
+struct Beside {
+    /// Those whose objects were not there.
+    missing: BTreeMap<Vec<u8>, Node>,
+    /// The stages of conflicts.
+    stages: BTreeMap<(Vec<u8>, u8), Node>,
+}
+
+impl Beside {
+    fn of(lines: &[u8]) -> Result<Self> {
+        let mut beside = Self::default();
+        for (path, entry) in stages(lines)? {
+            beside.add(path, &entry);
+        }
+        Ok(beside)
+    }
+
+    fn add(&mut self, path: Vec<u8>, entry: &Entry) {
+        if entry.stage == 0 {
+            self.missing.insert(path, entry.node());
+        } else {
+            self.stages.insert((path, entry.stage), entry.node());
+        }
+    }
+}
+
+/// Whether what is there has a snapshot's entries; marks and resolve-undo are not looked at.
+///
+/// # Errors
+/// A tree cannot be read, or the snapshot's entries cannot.
+pub(super) fn has_same_entries(
+    store: &Store,
+    side: &IndexSide,
+    seen: &Capture<'_>,
+) -> Result<bool> {
+    let then = store.state_blob(side.state, part::UNMERGED)?;
+    let then = then.unwrap_or_default();
+    let now = seen.index.tree_oid()?;
+    if now == side.tree && seen.index.unmerged == then {
+        return Ok(true);
+    }
+    let (then, beside) = (Beside::of(&then)?, Beside::of(&seen.index.unmerged)?);
+    // A look stores nothing: its trees are in memory.
+    let mut made: HashMap<Oid, &Vec<u8>> = HashMap::new();
+    for bytes in &seen.index_trees {
+        made.insert(store.objects.hash(ObjectKind::Tree, bytes)?, bytes);
+    }
+    let read = |oid: Oid| match made.get(&oid) {
+        Some(bytes) => Ok((*bytes).clone()),
+        None => read_tree(store, seen, oid),
+    };
+    let mut differing: BTreeMap<Vec<u8>, [Option<Node>; 2]> = BTreeMap::new();
+    for change in tree::diff(&read, Some(side.tree), Some(now))? {
+        differing.insert(change.path, [change.old, change.new]);
+    }
+    for (at, missing) in [&then.missing, &beside.missing].into_iter().enumerate() {
+        for (path, node) in missing {
+            differing.entry(path.clone()).or_default()[at] = Some(*node);
+        }
+    }
+    let in_conflict: BTreeSet<&Vec<u8>> = then.stages.keys().map(|(path, _)| path).collect();
+    let is_same = |(path, [old, new]): (&Vec<u8>, &[Option<Node>; 2])| {
+        old == new || in_conflict.contains(path)
+    };
+    Ok(then.stages == beside.stages && differing.iter().all(is_same))
+}

@@ -1,0 +1,72 @@
+//! Trips in sparse checkouts: what the index has of paths that are not on disk, and what comes of it.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::trip::{commit, snapshot};
+
+/// `in/x` and `out/y` in a commit, and `out/` with these files, too; the checkout has `in/` alone.
+fn sparse(more: &[(&str, &str)], form: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("in/x", "one\n");
+    sandbox.write("out/y", "one\n");
+    for (path, text) in more {
+        sandbox.write(path, text);
+    }
+    commit(&sandbox, "dirs");
+    sandbox.git(["sparse-checkout", "set", "--cone", form, "in"]);
+    sandbox
+}
+
+#[test]
+fn what_was_not_fetched_may_come_before_the_return() {
+    let source = sparse(&[("out/empty", "")], "--no-sparse-index");
+    source.git(["config", "uploadpack.allowFilter", "true"]);
+    let clone = source.root().join("clone");
+    let url = format!("file://{}", source.repo().display());
+    let to = clone.to_str().expect("text");
+    source.git(["clone", "-q", "--filter=blob:none", "--sparse", &url, to]);
+    source.git_in(&clone, ["sparse-checkout", "set", "in"]);
+    let tw = |args: &[&str]| -> Value {
+        let ran = source.tw_in(&clone, [&["--json"], args].concat());
+        let document: Value = serde_json::from_slice(&ran.stdout).expect("a document");
+        assert_eq!(document["ok"], true, "{args:?}: {document}");
+        document
+    };
+    let id = tw(&["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = id.as_str().expect("an id");
+    // The backup stores the very bytes that an entry names which was not fetched.
+    std::fs::write(clone.join("in/x"), "two\n").expect("written");
+    std::fs::write(clone.join("in/empty"), "").expect("written");
+    let entries = || source.git_in(&clone, ["ls-files", "-s", "-t"]);
+    let before = entries();
+    let fetches: [&[&str]; 2] = [&["status"], &["show", "HEAD:out/y"]];
+    for fetch in fetches {
+        tw(&["travel", id]);
+        source.git_in(&clone, fetch);
+        let returned = tw(&["return"]);
+        assert_eq!(returned["verified"], true, "{fetch:?}: {returned}");
+        assert_eq!(
+            returned["changed_since"],
+            serde_json::json!([]),
+            "{returned}"
+        );
+        assert_eq!(entries(), before);
+    }
+    assert!(!clone.join("out").exists());
+}
+
+#[test]
+fn an_entry_without_an_object_gets_one_from_a_file() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("new", "same\n");
+    let oid = sandbox.git(["hash-object", "new"]);
+    let entry = format!("100644,{},ghost", oid.trim());
+    sandbox.git(["update-index", "--add", "--cacheinfo", &entry]);
+    let before = sandbox.git(["ls-files", "-s"]);
+    sandbox.json(["travel", &id]);
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(sandbox.git(["ls-files", "-s"]), before);
+    assert_eq!(sandbox.text("new"), "same\n");
+}
