@@ -272,6 +272,8 @@ pub struct Index {
     pub was_folded: Vec<Folded>,
     /// Directories to write folded: see [`Index::fold`].
     fold: Vec<Folded>,
+    /// To be written as git has an index that it is going to split, with no directory folded.
+    pub splits: bool,
 }
 
 impl Index {
@@ -290,6 +292,7 @@ impl Index {
             was_sparse: false,
             was_folded: Vec::new(),
             fold: Vec::new(),
+            splits: false,
         }
     }
 
@@ -335,7 +338,7 @@ impl Index {
 
     /// The bytes of an index file that any git reads: version 4 when this one has it, else 2 or 3; with the cache tree and
     /// resolve-undo when present, and never split, or with what only caches. Sparse, and without a cache tree, where a
-    /// directory was folded.
+    /// directory was folded. With [`Index::splits`] it links to no shared file, and git makes one at its next write.
     pub fn write_bytes(&self) -> Vec<u8> {
         write::bytes(self)
     }

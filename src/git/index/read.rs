@@ -94,6 +94,7 @@ pub(super) fn whole(
         was_sparse: raw.was_sparse,
         was_folded: Vec::new(),
         fold: Vec::new(),
+        splits: false,
     };
     check_order(&index)?;
     let folded = |entry: &Entry| entry.mode & TYPE_MASK == MODE_DIRECTORY;

@@ -41,6 +41,12 @@ pub(super) fn bytes(index: &Index) -> Vec<u8> {
     if folded.is_some() {
         extension(&mut out, *b"sdir", |_| {});
     }
+    if index.splits {
+        let none = index.format.null();
+        extension(&mut out, *b"link", |out| {
+            out.extend_from_slice(none.as_bytes());
+        });
+    }
     let checksum = PlainHash::of(index.format, &out);
     out.extend_from_slice(checksum.as_bytes());
     out

@@ -104,6 +104,14 @@ impl Repo {
         Ok(self.config_bool("core.fileMode")?.unwrap_or(true))
     }
 
+    /// Whether git may both split an index (`core.splitIndex`) and fold it (`index.sparse`). It dies of one that is not split then: it folds
+    /// it while reading, and cannot split it any more.
+    pub fn needs_split_index(&self) -> Result<bool> {
+        let is_true = Some(true);
+        Ok(self.config_bool("core.splitIndex")? == is_true
+            && self.config_bool("index.sparse")? == is_true)
+    }
+
     /// `core.trustctime`: whether a change of ctime counts.
     pub fn trust_ctime(&self) -> Result<bool> {
         Ok(self.config_bool("core.trustctime")?.unwrap_or(true))

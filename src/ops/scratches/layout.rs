@@ -272,6 +272,7 @@ fn write_index(
     let mut index = builder.finish();
     // git would fold them itself, and dies of it when `git add -N` gave the index an entry.
     fold(store, stored, &lists.folded, &mut index)?;
+    index.splits = there.repo.needs_split_index()?;
     let bytes = index.write_bytes();
     // As git's own index, which is not waited for, either.
     write_atomic_with_mode(&there.repo.index_path(), &bytes, Durable::No, 0o644)

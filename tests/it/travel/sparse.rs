@@ -19,6 +19,40 @@ fn sparse(more: &[(&str, &str)], form: &str) -> Sandbox {
 }
 
 #[test]
+fn a_split_index_that_git_may_fold_stays_one_that_git_can_read() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "core.splitIndex", "true"]);
+    sandbox.write("in/x", "one\n");
+    sandbox.write("out/deep/y", "one\n");
+    commit(&sandbox, "dirs");
+    sandbox.git(["sparse-checkout", "set", "--cone", "--sparse-index", "in"]);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    let id = snapshot(&sandbox);
+    sandbox.write("in/x", "two\n");
+    sandbox.git(["add", "in/x"]);
+    sandbox.write("in/x", "three\n");
+    // Whether or not git wrote its index in between.
+    for looks in [false, true] {
+        sandbox.assert_round_trip(&id, |sandbox| {
+            if looks {
+                assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+                assert!(!sandbox.exists("out"));
+            }
+        });
+    }
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "MM in/x\n");
+    sandbox.json(["restore", "--staged", &id, "in/x"]);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), " M in/x\n");
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "MM in/x\n");
+    sandbox.json(["open", &id, "../opened"]);
+    let opened = sandbox.root().join("opened");
+    assert_eq!(sandbox.git_in(&opened, ["status", "--porcelain"]), "");
+    sandbox.git(["commit", "-q", "-a", "-m", "two"]);
+    assert_eq!(sandbox.try_git(["fsck"]).err(), "");
+}
+
+#[test]
 fn what_was_not_fetched_may_come_before_the_return() {
     let source = sparse(&[("out/empty", "")], "--no-sparse-index");
     source.git(["config", "uploadpack.allowFilter", "true"]);

@@ -94,6 +94,26 @@ fn sparse() -> Sandbox {
 }
 
 #[test]
+fn an_index_that_git_may_split_and_fold_is_written_split() {
+    let sandbox = sparse();
+    let mut index = sandbox.read();
+    for (dir, oid) in index.was_folded.clone() {
+        index.fold(&dir, oid, &sandbox).expect("a tree");
+    }
+    sandbox.git(&["config", "core.splitIndex", "true"]);
+    fs::write(sandbox.file(), index.write_bytes()).expect("write");
+    sandbox.git_fails(&["status"]);
+    index.splits = true;
+    let bytes = index.write_bytes();
+    assert!(has(&bytes, b"link") && !has(&bytes, b"sdir"));
+    fs::write(sandbox.file(), bytes).expect("write");
+    assert_eq!(sandbox.read().len(), index.len());
+    sandbox.git(&["status"]);
+    assert!(sandbox.read().was_split, "git split it");
+    sandbox.assert_tree(&index);
+}
+
+#[test]
 fn a_sparse_index_unfolds_to_skipped_entries() {
     let sandbox = sparse();
     let folded = sandbox.git(&["ls-files", "--sparse", "z", "d"]);
@@ -151,12 +171,16 @@ fn a_sparse_index_whose_trees_are_missing_is_an_error() {
     assert!(error.message().contains("sparse directory 'd/'"), "{error}");
 }
 
+/// Whether an index file has an extension.
+fn has(bytes: &[u8], name: &[u8]) -> bool {
+    bytes.windows(4).any(|window| window == name)
+}
+
 #[test]
 fn what_only_caches_is_left_out() {
     let sandbox = Sandbox::with_files();
     sandbox.git(&["update-index", "--force-untracked-cache"]);
     sandbox.git(&["status"]);
-    let has = |bytes: &[u8], name: &[u8]| bytes.windows(4).any(|window| window == name);
     assert!(has(&fs::read(sandbox.file()).expect("read"), b"UNTR"));
     let index = sandbox.assert_round_trip();
     assert!(!has(&index.write_bytes(), b"UNTR"));

@@ -164,6 +164,7 @@ pub(super) fn new_index(
         IndexSource::Entries(entries) => builder.with_entries(entries)?,
     };
     builder.fold(&mut index, source)?;
+    index.splits = ctx.repo.needs_split_index()?;
     if builder.by_stat_alone.get() {
         let stamps = applied.stamps.iter();
         wait_until_older(stamps.map(|(_, stamp)| stamp.mtime).max());
