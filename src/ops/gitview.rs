@@ -95,6 +95,8 @@ pub struct Known {
     pub submodules: bool,
     /// Paths of the index whose objects are not there or damaged, in order.
     pub missing: Vec<Vec<u8>>,
+    /// The `.gitignore` files among the skip-worktree paths, in order.
+    pub sparse_ignore_files: Vec<Vec<u8>>,
 }
 
 /// The index, read when somebody asks, with HEAD's own paths and what the caller forces in.
@@ -337,6 +339,22 @@ impl Tracked for GitView<'_> {
 
     fn index_mode(&self, full: &[u8]) -> Option<u32> {
         Some(self.entry(full)?.mode)
+    }
+
+    fn sparse_ignore_file(&self, dir: &[u8]) -> Option<Vec<u8>> {
+        let known = &self.known.sparse_ignore_files;
+        if known.is_empty() {
+            return None;
+        }
+        let full = path::join(dir, b".gitignore");
+        known.binary_search(&full).ok()?;
+        let entry = self.entry(&full)?;
+        // As of a tree: git follows no `.gitignore` that is a symbolic link.
+        if entry.mode & 0o170_000 != 0o100_000 {
+            return None;
+        }
+        // In a partial clone it may be one that was not fetched: it is none until it is there.
+        self.objects.read(entry.oid).ok().map(|(_, bytes)| bytes)
     }
 }
 

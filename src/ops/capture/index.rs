@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree, build_tree_without};
 use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::repo::Head;
-use crate::git::{ObjectFormat, Oid, threads, tree};
+use crate::git::{ObjectFormat, Oid, path, threads, tree};
 use crate::store::{Store, paths};
 use crate::worktree::cache::Meta;
 use crate::worktree::capture::KnownTrees;
@@ -66,6 +66,12 @@ impl IndexSummary {
             + self.assume_unchanged.len()
             + self.folded.len()
             + self.resolve_undo.as_ref().map_or(0, Vec::len)
+    }
+
+    /// The `.gitignore` files that the sparse checkout leaves out, in order.
+    pub(super) fn sparse_ignore_files(&self) -> Vec<Vec<u8>> {
+        let is_one = |full: &&Vec<u8>| path::split(full).1 == b".gitignore";
+        self.skip_worktree.iter().filter(is_one).cloned().collect()
     }
 
     /// The index tree's id.

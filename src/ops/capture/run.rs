@@ -275,6 +275,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
                 forced: self.wanted.forced.clone(),
                 submodules: state.summary.submodules,
                 missing: state.summary.missing.clone(),
+                sparse_ignore_files: state.summary.sparse_ignore_files(),
             },
         )?;
         let (mut manifest, mut unchanged, way) =

@@ -25,7 +25,7 @@ impl Run<'_, '_, '_> {
             format!("cannot look at '{}'", path::display(&full))
         })?
         else {
-            if name == b".gitignore" {
+            if name == b".gitignore" && file.kind != Kind::Absent {
                 self.needs_full();
             }
             return Ok((file.kind == Kind::Absent).then_some(*file));

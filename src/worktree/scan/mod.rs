@@ -67,6 +67,8 @@ pub trait Tracked: Sync {
     fn filtered_clean(&self, path: &[u8], stamp: &Stamp) -> Option<Oid>;
     /// The mode the index has for it, where the file system cannot say (`core.fileMode=false`).
     fn index_mode(&self, path: &[u8]) -> Option<u32>;
+    /// The bytes of a directory's `.gitignore` that the sparse checkout leaves out, as the index has it.
+    fn sparse_ignore_file(&self, dir: &[u8]) -> Option<Vec<u8>>;
 }
 
 /// The blob of a file (given by its whole path) whose stamp the index vouches for, when its raw bytes may be taken for that blob

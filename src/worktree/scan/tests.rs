@@ -65,6 +65,10 @@ impl Tracked for Untracked {
     fn index_mode(&self, _: &[u8]) -> Option<u32> {
         None
     }
+
+    fn sparse_ignore_file(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// No stamp need be held for racy: every change of a file below moves a size or an inode, and directories that change have a

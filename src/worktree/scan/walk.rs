@@ -16,6 +16,15 @@ use std::cmp::Ordering;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::PoisonError;
 
+/// Whether a file need be looked for.
+#[derive(Clone, Copy)]
+enum OnDisk {
+    /// It may be there.
+    Maybe,
+    /// A listing said that it is not.
+    No,
+}
+
 /// A directory whose names were read.
 struct OpenedDir {
     path: Vec<u8>,
@@ -167,7 +176,7 @@ impl Run<'_, '_, '_> {
     pub(super) fn make_chain(&self, dir_path: &[u8]) -> Result<Option<Chain>> {
         let rules = self.scan.rules;
         if dir_path.is_empty() {
-            let ignore = read_ignore_file(self.scan.root, dir_path)?;
+            let ignore = self.ignore_file(dir_path, OnDisk::Maybe)?;
             return Ok(Some((rules.root(ignore.as_deref()), false)));
         }
         let Some((parent, _)) = self.chain(path::split(dir_path).0)? else {
@@ -181,9 +190,18 @@ impl Run<'_, '_, '_> {
         } else {
             inside
         };
-        let ignore = read_ignore_file(self.scan.root, dir_path)?;
+        let ignore = self.ignore_file(dir_path, OnDisk::Maybe)?;
         let rules = rules.enter(&parent, dir_path, inside, ignore.as_deref());
         Ok(Some((rules, inside.is_for_some())))
+    }
+
+    /// The bytes of a directory's `.gitignore`: on disk or, as for git, those of the index where the sparse checkout leaves it out.
+    fn ignore_file(&self, dir_path: &[u8], on_disk: OnDisk) -> Result<Option<Vec<u8>>> {
+        let found = match on_disk {
+            OnDisk::Maybe => read_ignore_file(self.scan.root, dir_path)?,
+            OnDisk::No => None,
+        };
+        Ok(found.or_else(|| self.scan.tracked.sparse_ignore_file(dir_path)))
     }
 
     pub(super) fn judge_dir(&self, rules: &Sides, full: &[u8]) -> Decision<SidesInside> {
@@ -225,11 +243,12 @@ impl Run<'_, '_, '_> {
         };
         names.read(fd.as_fd(), &dir_path)?;
         // The listing spares most directories an open that would find nothing.
-        let ignore = if names.has(b".gitignore") {
-            read_ignore_file(self.scan.root, &dir_path)?
+        let is_listed = if names.has(b".gitignore") {
+            OnDisk::Maybe
         } else {
-            None
+            OnDisk::No
         };
+        let ignore = self.ignore_file(&dir_path, is_listed)?;
         let rules = self.scan.rules;
         let (rules, for_some) = match &above {
             None => (rules.root(ignore.as_deref()), false),
@@ -386,7 +405,12 @@ impl Run<'_, '_, '_> {
     /// Whether the fast way's directory had an ignore file that is gone: what it hid beneath may be in directories that did
     /// not move.
     fn lost_ignore_file(&self, at: usize, names: &NameBuffer) -> bool {
-        let had = |old: &Manifest| old.find_in(&old.dirs[at], b".gitignore").is_some();
+        let had = |old: &Manifest| {
+            let files = old.files_of(&old.dirs[at]);
+            let found = old.find_in(&old.dirs[at], b".gitignore");
+            let file = found.and_then(|nth| files.get(nth));
+            file.is_some_and(|file| file.kind != Kind::Absent)
+        };
         self.old.is_some_and(had) && !names.has(b".gitignore")
     }
 

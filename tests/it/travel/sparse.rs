@@ -18,6 +18,13 @@ fn sparse(more: &[(&str, &str)], form: &str) -> Sandbox {
     sandbox
 }
 
+/// The paths in a snapshot's tree.
+fn paths(sandbox: &Sandbox, id: &str) -> Vec<String> {
+    let commit = crate::trip::commit_of(sandbox, id);
+    let listed = sandbox.git(["ls-tree", "-r", "--name-only", &commit]);
+    listed.lines().map(str::to_owned).collect()
+}
+
 #[test]
 fn a_split_index_that_git_may_fold_stays_one_that_git_can_read() {
     let sandbox = Sandbox::new();
@@ -103,4 +110,60 @@ fn an_entry_without_an_object_gets_one_from_a_file() {
     assert_eq!(sandbox.json(["return"])["verified"], true);
     assert_eq!(sandbox.git(["ls-files", "-s"]), before);
     assert_eq!(sandbox.text("new"), "same\n");
+}
+
+#[test]
+fn an_ignore_file_outside_the_checkout_counts_as_for_git() {
+    let rules = [("out/.gitignore", "*.o\nbuild/\n")];
+    for form in ["--no-sparse-index", "--sparse-index"] {
+        let sandbox = sparse(&rules, form);
+        let empty = snapshot(&sandbox);
+        sandbox.write("out/present.o", "ignored\n");
+        sandbox.write("out/build/made", "ignored\n");
+        sandbox.write("out/present.c", "captured\n");
+        let id = snapshot(&sandbox);
+        let named = paths(&sandbox, &id);
+        assert!(named.contains(&"out/present.c".to_owned()), "{named:?}");
+        assert!(!named.iter().any(|path| path.ends_with(".o")), "{named:?}");
+        assert!(!named.contains(&"out/build/made".to_owned()), "{named:?}");
+        // The names of a known directory are judged by the same rules.
+        sandbox.write("out/later.o", "ignored\n");
+        sandbox.write("in/x", "two\n");
+        assert_eq!(paths(&sandbox, &snapshot(&sandbox)), named);
+        sandbox.json(["travel", &empty]);
+        assert_eq!(sandbox.text("out/present.o"), "ignored\n", "left in place");
+        assert!(!sandbox.exists("out/present.c"));
+        sandbox.write("out/past.o", "ignored\n");
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        assert_eq!(sandbox.text("out/present.c"), "captured\n");
+        assert_eq!(
+            sandbox.git(["status", "--porcelain"]),
+            " M in/x\n?? out/present.c\n"
+        );
+        // On disk again it speaks for itself.
+        sandbox.write("out/.gitignore", "*.c\n");
+        let named = paths(&sandbox, &snapshot(&sandbox));
+        assert!(named.contains(&"out/later.o".to_owned()), "{named:?}");
+        assert!(!named.contains(&"out/present.c".to_owned()), "{named:?}");
+    }
+}
+
+#[test]
+fn the_ignore_file_of_the_root_may_be_outside_the_checkout() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "*.o\n");
+    sandbox.write("in/x", "one\n");
+    commit(&sandbox, "dirs");
+    sandbox.git(["sparse-checkout", "set", "--no-cone", "in/"]);
+    assert!(!sandbox.exists(".gitignore"));
+    let id = snapshot(&sandbox);
+    sandbox.write("in/x.o", "ignored\n");
+    sandbox.write("in/x", "two\n");
+    assert!(!paths(&sandbox, &snapshot(&sandbox)).contains(&"in/x.o".to_owned()));
+    sandbox.assert_round_trip(&id, |sandbox| {
+        sandbox.write("in/past.o", "ignored\n");
+        sandbox.remove("in/past.o");
+    });
+    assert_eq!(sandbox.text("in/x.o"), "ignored\n");
 }
