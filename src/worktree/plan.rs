@@ -310,14 +310,16 @@ impl Planning<'_> {
         Ok(())
     }
 
-    /// A submodule's directory that the later side has, and of which nothing is here. It comes back empty, as `git checkout`
+    /// A submodule's directory that the later side has on disk, and of which nothing is here. It comes back empty, as `git checkout`
     /// makes it: what is in one is never captured.
     fn is_lost_gitlink(&self, full: &[u8], old: Option<Node>, new: Option<Node>) -> bool {
-        let is = |node: Option<Node>| node.is_some_and(Node::is_gitlink);
+        let is = |side: &Extras, node: Option<Node>| {
+            node.is_some_and(Node::is_gitlink) && !side.absent.contains(full)
+        };
         let vacant =
             |kind: Kind| matches!(kind, Kind::File | Kind::Symlink | Kind::Absent | Kind::Gone);
-        is(new)
-            && !is(old)
+        is(self.after, new)
+            && !is(self.before, old)
             && self
                 .manifest
                 .file(full)

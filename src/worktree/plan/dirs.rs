@@ -126,7 +126,8 @@ impl Planning<'_> {
     }
 
     fn is_gitlink_after(&self, full: &[u8]) -> Result<bool> {
-        Ok((self.after_node)(full)?.is_some_and(Node::is_gitlink))
+        let is_one = (self.after_node)(full)?.is_some_and(Node::is_gitlink);
+        Ok(is_one && !self.after.absent.contains(full))
     }
 
     /// Whether the later tree has a directory here with more in it than sparse entries that are not on disk.
@@ -186,12 +187,15 @@ impl Planning<'_> {
         }
     }
 
-    /// Submodules that the later side lacks.
+    /// Submodules that the later side lacks, or has outside of its sparse checkout.
     fn gone_gitlinks(&self) -> impl Iterator<Item = &Vec<u8>> {
         let is = |node: Option<Node>| node.is_some_and(Node::is_gitlink);
         let gone = self.changes.iter();
-        gone.filter(move |change| is(change.old) && !is(change.new))
-            .map(|change| &change.path)
+        let gone = gone
+            .filter(move |change| is(change.old) && !is(change.new))
+            .map(|change| &change.path);
+        let sparse = self.after.absent.difference(&self.before.absent);
+        gone.chain(sparse.filter(|full| self.gitlink_on_disk(full).is_some()))
     }
 
     /// The permission bits of a submodule's directory.

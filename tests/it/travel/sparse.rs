@@ -167,3 +167,43 @@ fn the_ignore_file_of_the_root_may_be_outside_the_checkout() {
     });
     assert_eq!(sandbox.text("in/x.o"), "ignored\n");
 }
+
+#[test]
+fn the_directory_of_a_submodule_outside_the_checkout_stays_away() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in/x", "one\n");
+    let head = sandbox.git(["rev-parse", "HEAD"]);
+    sandbox.mkdir("out/sub");
+    sandbox.git(["add", "."]);
+    let entry = format!("160000,{},out/sub", head.trim());
+    sandbox.git(["update-index", "--add", "--cacheinfo", &entry]);
+    sandbox.git(["commit", "-q", "-m", "a submodule, not initialised"]);
+    let whole = snapshot(&sandbox);
+    sandbox.git([
+        "sparse-checkout",
+        "set",
+        "--cone",
+        "--no-sparse-index",
+        "in",
+    ]);
+    if sandbox.exists("out") {
+        sandbox.remove("out");
+    }
+    let sparse = snapshot(&sandbox);
+    assert_eq!(sandbox.git(["ls-files", "-t", "out"]), "S out/sub\n");
+    for (id, is_there) in [(&whole, true), (&sparse, false)] {
+        sandbox.json(["travel", id]);
+        assert_eq!(sandbox.exists("out/sub"), is_there, "{id}");
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+        assert!(!sandbox.exists("out"));
+        assert_eq!(sandbox.git(["ls-files", "-t", "out"]), "S out/sub\n");
+    }
+    // And the other way round.
+    sandbox.git(["sparse-checkout", "disable"]);
+    sandbox.mkdir("out/sub");
+    assert_eq!(sandbox.git(["ls-files", "-t", "out"]), "H out/sub\n");
+    sandbox.assert_round_trip(&sparse, |_| ());
+    assert!(sandbox.exists("out/sub"));
+}
