@@ -17,7 +17,7 @@ use super::outcome::{Check, CheckStatus, Checkup};
 use super::recover_dropped;
 use super::refspecs;
 use super::settings::Fault;
-use super::swap::recover::{damaged, is_interrupted};
+use super::swap::recover::{damaged, is_interrupted, leads_nowhere};
 use super::swap::undo_log::{self, Log};
 use super::watcher::{self, State};
 use super::worktrees::{self, Worktree};
@@ -181,7 +181,10 @@ fn states(ctx: &Context<'_>, worktrees: &[Worktree]) -> Check {
     for worktree in worktrees {
         let damaged = damaged::find(&worktree.dir, &shared);
         let damaged = damaged.iter().map(|path| path.display().to_string());
-        let damaged: Vec<String> = damaged.collect();
+        let mut damaged: Vec<String> = damaged.collect();
+        if worktree.git_dir == ctx.repo.git_dir() && leads_nowhere(ctx) {
+            damaged.push(worktree.dir.file("state.json").display().to_string());
+        }
         let state = worktree.dir.state().err();
         if state.is_some() || !damaged.is_empty() {
             unreadable.push((worktree, state, damaged));

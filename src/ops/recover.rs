@@ -38,7 +38,10 @@ pub fn with_way_out(ctx: &Context<'_>, error: Error) -> Error {
         return error;
     }
     let shared = StateDir::new(ctx.repo.common_dir());
-    let damaged = swap::damaged::find(&ctx.state_dir(), &shared);
+    let mut damaged = swap::damaged::find(&ctx.state_dir(), &shared);
+    if damaged.is_empty() && swap::leads_nowhere(ctx) {
+        damaged.push(ctx.state_dir().file("state.json"));
+    }
     let Some(first) = damaged.first() else {
         return error;
     };

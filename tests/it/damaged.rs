@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::faults::killed_at;
 use crate::sandbox::{Ran, Sandbox};
@@ -190,6 +190,35 @@ fn a_damaged_state_keeps_nobody_in_the_past() {
     let present = trip.sandbox.state();
     trip.travel();
     each_leads_home(&trip, &["state.json"], &ALL, &present);
+}
+
+#[test]
+fn a_state_that_names_another_backup_keeps_nobody_in_the_past() {
+    let trip = Trip::new();
+    let present = trip.sandbox.state();
+    trip.travel().keep();
+    let commit = state_json(&trip.sandbox)["backup_commit"].clone();
+    let commit = commit.as_str().expect("a commit").to_owned();
+    let digit = if commit.starts_with('0') { "1" } else { "0" };
+    for (field, value) in [
+        ("backup_commit", json!(format!("{digit}{}", &commit[1..]))),
+        ("backup_commit", json!("no commit")),
+        ("backup_id", Value::Null),
+        ("backup_id", json!("b_20200101_000000_aaaaaa")),
+    ] {
+        trip.bring_back();
+        let mut state = state_json(&trip.sandbox);
+        state[field] = value;
+        let what = state.to_string();
+        std::fs::write(trip.own("state.json"), &what).unwrap();
+        let doctor = trip.sandbox.tw(["--json", "doctor"]).out();
+        assert!(
+            doctor.contains("\"fix\":\"tw recover\""),
+            "{what}: {doctor}"
+        );
+        trip.home(&["return"], &what);
+        present.assert_same(&trip.sandbox.state());
+    }
 }
 
 #[test]

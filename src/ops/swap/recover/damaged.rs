@@ -59,6 +59,7 @@ const OWN: &[(&str, Holds)] = &[
     ("index.before", Holds::KeptIndex),
     ("index.after", Holds::Bytes),
     ("cache", Holds::Bytes),
+    ("cache.patch", Holds::Bytes),
     ("log.jsonl", Holds::Bytes),
     ("env-files", Holds::Bytes),
     ("tracked-secrets", Holds::Bytes),
@@ -273,9 +274,8 @@ mod tests {
         std::fs::write(dir.file("state.json"), "{\"version\": 9}").expect("newer");
         std::fs::write(dir.file("cache"), "garbage").expect("written");
         std::os::unix::fs::symlink("/nonexistent/x", dir.file("boot")).expect("a symlink");
-        assert_eq!(
-            find(&dir, &dir),
-            [dir.file("boot"), dir.file("lock"), dir.file("undo")]
-        );
+        std::fs::create_dir(dir.file("cache.patch")).expect("made");
+        let damaged = ["boot", "cache.patch", "lock", "undo"].map(|name| dir.file(name));
+        assert_eq!(find(&dir, &dir), damaged);
     }
 }

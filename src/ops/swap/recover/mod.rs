@@ -18,6 +18,7 @@ mod unwaited;
 
 pub use leftovers::clear_after_death;
 pub(super) use put_back::Unfinished;
+pub use remade::leads_nowhere;
 use std::time::Duration;
 pub(super) use survey::node_of;
 pub use together::{clear_workspace, is_unfinished, unfinished_in_all};

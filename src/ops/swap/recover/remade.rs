@@ -43,20 +43,58 @@ pub(super) fn mend(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
         });
     }
     if is_lost {
-        told.push(remake_state(ctx, store)?);
+        told.push(write_state(store, state_of_others(ctx, store)?)?);
+    } else if let Some(other) = state_that_leads_home(ctx, store)? {
+        for (_, to) in set_aside(vec![state])? {
+            told.push(format!(
+                "'state.json' named a backup that cannot be read, and is now '{}'",
+                to.display()
+            ));
+        }
+        told.push(write_state(store, other)?);
     }
     Ok(told)
 }
 
-/// Writes the state anew and says what it is, and how that is known.
-fn remake_state(ctx: &Context<'_>, store: &Store) -> Result<String> {
-    let (state, told) = match known_state(store)? {
+/// Whether the state names a backup that cannot be read, and recovery makes another one of it.
+pub fn leads_nowhere(ctx: &Context<'_>) -> bool {
+    let store = ctx.store().ok();
+    let other = store.map(|store| state_that_leads_home(ctx, store));
+    matches!(other, Some(Ok(Some(_))))
+}
+
+/// The state as other files tell it, and how it is known, where the one that is there names a backup of the present that cannot be read,
+/// and theirs can be: what is well formed may be damaged, too.
+fn state_that_leads_home(ctx: &Context<'_>, store: &Store) -> Result<Option<(State, String)>> {
+    let state = store.dir.state()?;
+    // A swap that died says what is to become of it.
+    if state.mode == Mode::Present || store.dir.has_journal() || leads_home(store, &state) {
+        return Ok(None);
+    }
+    let other = state_of_others(ctx, store)?;
+    Ok(Some(other).filter(|(state, _)| state.mode == Mode::Past && leads_home(store, state)))
+}
+
+/// Whether the backup that a state names can be read.
+fn leads_home(store: &Store, state: &State) -> bool {
+    let id = state.backup_id.as_deref().and_then(SnapshotId::parse);
+    let commit = state.backup_commit.as_deref();
+    id.is_some_and(|id| store.read_noted(&id, commit).is_ok())
+}
+
+/// The state as other files tell it, and how it is known.
+fn state_of_others(ctx: &Context<'_>, store: &Store) -> Result<(State, String)> {
+    match known_state(store)? {
         Some((state, operation)) => {
             let told = format!("'state.json' is made again, from the journal of a {operation}");
-            (state, told)
+            Ok((state, told))
         }
-        None => guessed_state(ctx, store)?,
-    };
+        None => guessed_state(ctx, store),
+    }
+}
+
+/// Writes the state anew and says what it is.
+fn write_state(store: &Store, (state, told): (State, String)) -> Result<String> {
     let place = match (state.mode, &state.current_snapshot_id) {
         (Mode::Present, _) => "this is the present".to_owned(),
         (Mode::Past, at) => format!(
