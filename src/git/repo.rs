@@ -41,6 +41,7 @@ use git2::{ErrorCode, RepositoryOpenFlags};
 pub use self::config::{ConfigEntry, ConfigLevel};
 pub(in crate::git) use self::discover::git_dirs_of;
 pub use self::discover::{gitfile_of, gitfile_target, has_git, holds_repository, is_git_directory};
+pub(super) use self::format::teach_libgit2;
 pub use self::head::Head;
 pub use self::settings::{SharedRepository, Values};
 

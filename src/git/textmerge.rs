@@ -7,6 +7,7 @@ mod apart;
 
 use git2::{MergeFileInput, MergeFileOptions};
 
+use super::repo::teach_libgit2;
 use crate::error::Result;
 
 pub use apart::{Overlap, Parted, merge_apart, overlaps};
@@ -63,6 +64,8 @@ pub fn merge(
     labels: &Labels<'_>,
     style: Style,
 ) -> Result<TextMerge> {
+    // The only function of libgit2's that does not start it by itself; before that it has no memory to give.
+    teach_libgit2();
     let input = |content| {
         let mut input = MergeFileInput::new();
         input.content(content);

@@ -173,7 +173,7 @@ fn where_a_sandbox_forbids_faccessat2_linked_worktrees_are_found() {
         match traced {
             Ok(ran) => assert_done(&ran),
             Err(_) => return skipped("strace", "strace is not installed"),
-        };
+        }
     }
 }
 

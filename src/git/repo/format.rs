@@ -193,7 +193,7 @@ fn unsupported(message: String) -> Error {
     unsafe_code,
     reason = "libgit2 keeps this list in a static, and offers no other way"
 )]
-pub(super) fn teach_libgit2() {
+pub(in crate::git) fn teach_libgit2() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: the list is set once, before any repository is opened through this layer, the only one that opens any.
