@@ -5,9 +5,11 @@ use std::ffi::OsString;
 use serde::Serialize;
 
 use crate::cli::human::patch::patch;
+use crate::cli::human::screen::width as columns;
 use crate::cli::human::style::Style;
 use crate::cli::prelude::*;
 use crate::git::textdiff::Layout;
+use crate::ops::compare::Patches;
 use crate::ops::outcome::{Diff, FileDiff, OtherDiff, OtherKind};
 
 /// Compare two snapshots, or a snapshot with the working tree
@@ -91,6 +93,15 @@ pub struct Args {
     pub name_status: bool,
 }
 
+/// Those that `git apply` takes, where any are wanted.
+pub fn patches(are_wanted: bool) -> Patches {
+    if are_wanted {
+        Patches::Full
+    } else {
+        Patches::None
+    }
+}
+
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Diff>("diff")];
 
@@ -114,7 +125,7 @@ impl Run for Args {
             from: self.from.clone(),
             to: self.to.clone(),
             paths: [&self.among[..], &self.paths].concat(),
-            patch,
+            patches: patches(patch),
             layout: Layout {
                 context: self.unified.unwrap_or(usual.context),
                 ignores_space: self.ignore_all_space,
@@ -197,13 +208,14 @@ fn stat(page: &mut Page, diff: &Diff) {
         .collect();
     let width = names
         .iter()
-        .map(|name| name.chars().count())
+        .map(|name| columns(name))
         .max()
         .unwrap_or(0)
         // One long path must not push the counts of all others off the line.
         .min(70);
     for ((file, name), counts) in diff.files.iter().zip(&names).zip(&counts) {
-        page.line(format!(" {} {name:width$} | {counts}", file.status));
+        let pad = " ".repeat(width.saturating_sub(columns(name)));
+        page.line(format!(" {} {name}{pad} | {counts}", file.status));
     }
     if diff.files.is_empty() {
         let what = if diff.others.is_empty() {

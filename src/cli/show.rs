@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::diff::{self, Form};
+use crate::cli::diff::{self, Form, patches};
 use crate::cli::human::snapshot::field;
 use crate::cli::human::snapshot::{at, created_at, ignored, stats, uncaptured};
 use crate::cli::human::time;
@@ -71,7 +71,7 @@ impl Run for Args {
                 address: self.address.clone(),
                 compared: self.stat || self.patch || !self.paths.is_empty(),
                 paths: self.paths.clone(),
-                patch: self.patch,
+                patches: patches(self.patch),
             },
         )?;
         let form = if self.patch { Form::Patch } else { Form::Stat };

@@ -3,7 +3,7 @@
 //! Owns counts, hunks, git's header lines and the quoting of paths in them. Pure: bytes in, bytes out. Leaves out renames,
 //! `diff=` drivers and text conversion of `.gitattributes`: what is compared are stored bytes.
 
-mod ends;
+mod binary;
 mod same;
 pub mod written;
 
@@ -11,8 +11,8 @@ use std::ops::Range;
 
 use git2::{DiffOptions, Patch};
 
-use super::Oid;
 use super::tree::{GITLINK_MODE, Node};
+use super::{ObjectFormat, Oid};
 use crate::error::Result;
 
 pub use same::{count_lines, same_lines};
@@ -69,6 +69,8 @@ pub struct PatchSide<'a> {
     pub node: Node,
     /// The content; None when it is binary or too large.
     pub text: Option<&'a [u8]>,
+    /// The content of a side that may be binary, where that is to be in the patch.
+    pub bytes: Option<&'a [u8]>,
 }
 
 /// How paths stand in header lines.
@@ -104,10 +106,8 @@ pub fn compare_as(old: &[u8], new: &[u8], hunks: Hunks, layout: Layout) -> Resul
         .force_text(true)
         .context_lines(layout.context)
         .ignore_whitespace(layout.ignores_space);
-    let (old, new) = match hunks {
-        Hunks::Full => (old, new),
-        Hunks::None => ends::without_ends(old, new),
-    };
+    // The whole texts, also where lines are only counted: without what they begin and end with alike another of the ways to come from
+    // the one to the other may be found, and the counts were not those of the patch.
     let patch = Patch::from_buffers(old, None, new, None, Some(&mut options))?;
     let (_, insertions, deletions) = patch.line_stats()?;
     let hunks = match hunks {
@@ -271,16 +271,23 @@ pub fn patch(
     if nodes.0.map(|node| node.oid) == nodes.1.map(|node| node.oid) {
         return Ok(out);
     }
-    index_line(&mut out, nodes);
+    let text = |side: Option<PatchSide<'_>>| side.map_or(Some(Vec::new()), |side| content(&side));
+    let texts = text(old).zip(text(new));
+    // Of what is binary `git apply` asks for all of them.
+    let digits = texts.as_ref().map(|_| ABBREVIATED);
+    index_line(&mut out, nodes, digits);
     // As git: `patch` would end the name at the space.
     let tab: &[u8] = if path.contains(&b' ') { b"\t" } else { b"" };
     let name = |side: Option<PatchSide<'_>>, name: &[u8]| match side {
         Some(_) => name.to_vec(),
         None => b"/dev/null".to_vec(),
     };
-    let text = |side: Option<PatchSide<'_>>| side.map_or(Some(Vec::new()), |side| content(&side));
     let (old_name, new_name) = (name(old, &a), name(new, &b));
-    let (Some(old_text), Some(new_text)) = (text(old), text(new)) else {
+    let Some((old_text, new_text)) = texts else {
+        if let (Some(old), Some(new)) = (bytes(old), bytes(new)) {
+            out.extend(binary::patch(old, new)?);
+            return Ok(out);
+        }
         let parts = [b"Binary files ", &old_name[..], b" and ", &new_name];
         out.extend([&parts.concat()[..], b" differ\n"].concat());
         return Ok(out);
@@ -301,6 +308,11 @@ fn content(side: &PatchSide<'_>) -> Option<Vec<u8>> {
         return Some(gitlink_text(side.node.oid));
     }
     side.text.map(<[u8]>::to_vec)
+}
+
+/// The whole of a side, also where it is binary.
+fn bytes(side: Option<PatchSide<'_>>) -> Option<&[u8]> {
+    side.map_or(Some(&[]), |side| side.bytes)
 }
 
 /// The line that stands for a submodule's commit in a diff.
@@ -325,10 +337,13 @@ fn modes(out: &mut Vec<u8>, nodes: (Option<Node>, Option<Node>)) {
     out.extend_from_slice(text.as_bytes());
 }
 
-fn index_line(out: &mut Vec<u8>, nodes: (Option<Node>, Option<Node>)) {
+/// With so many digits of each id; None: all.
+fn index_line(out: &mut Vec<u8>, nodes: (Option<Node>, Option<Node>), digits: Option<usize>) {
+    let format = nodes.0.or(nodes.1).map(|node| node.oid.format());
+    let null = format.map_or(Oid::NULL, ObjectFormat::null);
     let short = |node: Option<Node>| {
-        let mut text = node.map_or(Oid::NULL, |node| node.oid).to_string();
-        text.truncate(ABBREVIATED);
+        let mut text = node.map_or(null, |node| node.oid).to_string();
+        text.truncate(digits.unwrap_or(text.len()));
         text
     };
     let mode = match nodes {
@@ -391,6 +406,7 @@ mod tests {
         PatchSide {
             node: Node { mode, oid },
             text: Some(text),
+            bytes: None,
         }
     }
 
@@ -407,6 +423,31 @@ mod tests {
         assert!(diff.hunks.is_empty());
         let same = compare(b"a\n", b"a\n", Hunks::Full).expect("compared");
         assert_eq!(same, TextDiff::default());
+    }
+
+    #[test]
+    fn counts_are_those_of_the_patch() {
+        // Few lines that come again and again: there are many ways from one text to the other.
+        let mut state = 1_u32;
+        let mut next = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % below
+        };
+        for _ in 0..500 {
+            let mut text = || -> String {
+                let lines =
+                    (0..40).map(|_| ["a\n", "b\n", "c\n", "\n", "long\n"][next(5) as usize]);
+                lines.collect()
+            };
+            let (start, end) = (text(), text());
+            let (old, new) = (text(), text());
+            let (old, new) = (start.clone() + &old + &end, start + &new + &end);
+            let count = |hunks| {
+                let diff = compare(old.as_bytes(), new.as_bytes(), hunks).expect("compared");
+                (diff.insertions, diff.deletions)
+            };
+            assert_eq!(count(Hunks::None), count(Hunks::Full), "{old:?} {new:?}");
+        }
     }
 
     #[test]

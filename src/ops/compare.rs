@@ -9,6 +9,7 @@ use super::Context;
 use super::capture::{Capture, CaptureOptions, Storing, capture};
 use super::outcome::{Diff, FileDiff};
 use super::pathspec::Pathspec;
+pub use super::request::Patches;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, read_link_at};
@@ -42,13 +43,11 @@ impl Side {
     }
 }
 
-/// Whether patches are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patches {
-    /// Each file's.
-    Full,
-    /// Line counts will do.
-    None,
+/// How patches are made.
+#[derive(Debug, Clone, Copy)]
+struct Style {
+    quote: QuotePath,
+    has_binary: bool,
 }
 
 /// Whether more than the content of files is compared.
@@ -109,7 +108,7 @@ pub fn sides_as(
         Beyond::Told => beyond::compare(ctx, store, &contents, (from, to), only)?,
         Beyond::LeftOut => Vec::new(),
     };
-    let patch = quoting(ctx, patches)?;
+    let patch = style(ctx, patches)?;
     let files = file_diffs(ctx, &contents, &changes, patch, layout)?;
     Ok(Diff::of(from.name(), to.name(), files, others))
 }
@@ -183,7 +182,7 @@ pub fn beside_head(
     };
     let mut changes = tree::diff(&|oid| contents.read_tree(oid), head, Some(stored.tree))?;
     changes.retain(|change| only.matches(&change.path));
-    let patch = quoting(ctx, patches)?;
+    let patch = style(ctx, patches)?;
     let files = file_diffs(ctx, &contents, &changes, patch, Layout::default())?;
     Ok(Diff::of(
         "HEAD".to_owned(),
@@ -193,12 +192,15 @@ pub fn beside_head(
     ))
 }
 
-/// How paths of patches are quoted, where patches are wanted.
-fn quoting(ctx: &Context<'_>, patches: Patches) -> Result<Option<QuotePath>> {
-    match patches {
-        Patches::None => Ok(None),
-        Patches::Full => quote_path(ctx).map(Some),
+/// How patches are made, where they are wanted.
+fn style(ctx: &Context<'_>, patches: Patches) -> Result<Option<Style>> {
+    if patches == Patches::None {
+        return Ok(None);
     }
+    Ok(Some(Style {
+        quote: quote_path(ctx)?,
+        has_binary: patches == Patches::Full,
+    }))
 }
 
 /// How git is told to quote paths.
@@ -310,7 +312,7 @@ fn file_diffs(
     ctx: &Context<'_>,
     contents: &Contents<'_>,
     changes: &[Change],
-    patch: Option<QuotePath>,
+    patch: Option<Style>,
     layout: Layout,
 ) -> Result<Vec<FileDiff>> {
     ctx.progress.begin("comparing", Some(changes.len() as u64));
@@ -331,7 +333,7 @@ fn file_diffs(
 fn file_diff(
     contents: &Contents<'_>,
     change: &Change,
-    patch: Option<QuotePath>,
+    patch: Option<Style>,
     layout: Layout,
 ) -> Result<FileDiff> {
     let status = status(change);
@@ -358,11 +360,12 @@ fn file_diff(
         return Ok(file);
     }
     let load = |node: Option<Node>| match node {
-        Some(node) if !skipped => contents.text(&change.path, node),
+        Some(node) if !skipped => contents.bytes(&change.path, node),
         _ => Ok(Some(Vec::new())),
     };
     let (old, new) = (load(change.old)?, load(change.new)?);
-    match (&old, &new) {
+    let (old_text, new_text) = (text_in(old.as_deref()), text_in(new.as_deref()));
+    match (old_text, new_text) {
         (Some(old), Some(new)) if status == 'T' => {
             // As git has it: everything goes, and everything comes.
             file.deletions = textdiff::compare(old, b"", Hunks::None)?.deletions;
@@ -374,16 +377,31 @@ fn file_diff(
         }
         _ => file.binary = true,
     }
-    if let Some(quote) = patch {
-        let old = patch_side(change.old, old.as_deref());
-        let new = patch_side(change.new, new.as_deref());
-        file.patch = Some(textdiff::patch(&change.path, old, new, quote, layout)?);
+    if let Some(style) = patch {
+        let old = patch_side(change.old, old.as_deref(), style);
+        let new = patch_side(change.new, new.as_deref(), style);
+        file.patch = Some(textdiff::patch(
+            &change.path,
+            old,
+            new,
+            style.quote,
+            layout,
+        )?);
     }
     Ok(file)
 }
 
-fn patch_side(node: Option<Node>, text: Option<&[u8]>) -> Option<PatchSide<'_>> {
-    node.map(|node| PatchSide { node, text })
+fn patch_side(node: Option<Node>, bytes: Option<&[u8]>, style: Style) -> Option<PatchSide<'_>> {
+    node.map(|node| PatchSide {
+        node,
+        text: text_in(bytes),
+        bytes: bytes.filter(|_| style.has_binary),
+    })
+}
+
+/// What is compared by lines; None when it is binary.
+fn text_in(bytes: Option<&[u8]>) -> Option<&[u8]> {
+    bytes.filter(|bytes| !textdiff::is_binary(bytes))
 }
 
 fn status(change: &Change) -> char {
@@ -453,6 +471,12 @@ impl<'a> Contents<'a> {
 
     /// What is compared by lines; None when it is binary or too large for that.
     fn text(&self, path: &[u8], node: Node) -> Result<Option<Vec<u8>>> {
+        let bytes = self.bytes(path, node)?;
+        Ok(bytes.filter(|bytes| !textdiff::is_binary(bytes)))
+    }
+
+    /// A side's bytes; None when they are too large to be compared.
+    fn bytes(&self, path: &[u8], node: Node) -> Result<Option<Vec<u8>>> {
         if node.mode == GITLINK_MODE {
             return Ok(Some(textdiff::gitlink_text(node.oid)));
         }
@@ -462,7 +486,7 @@ impl<'a> Contents<'a> {
             // When it is missing, this says so.
             _ => Some(self.store.objects.read(node.oid)?.1),
         };
-        Ok(bytes.filter(|bytes| !textdiff::is_binary(bytes)))
+        Ok(bytes)
     }
 
     /// The same, where the text must be what the id says.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::Context;
 use super::address;
-use super::compare::{Beyond, Patches, Side, sides_as};
+use super::compare::{Beyond, Side, sides_as};
 use super::outcome::Diff;
 use super::pathspec::Pathspec;
 use super::request::DiffSides;
@@ -44,18 +44,13 @@ pub fn diff(ctx: &Context<'_>, request: &DiffSides) -> Result<Diff> {
     };
     let paths = [&words.paths[..], &request.paths].concat();
     let only = Pathspec::parse(ctx, &paths)?;
-    let patches = if request.patch {
-        Patches::Full
-    } else {
-        Patches::None
-    };
     let both = (&from, &to);
     sides_as(
         ctx,
         store,
         both,
         &only,
-        patches,
+        request.patches,
         Beyond::Told,
         request.layout,
     )

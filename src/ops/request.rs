@@ -49,6 +49,18 @@ pub struct Take {
     pub hint: Option<String>,
 }
 
+/// Whether patches are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Patches {
+    /// Each file's, with all that `git apply` needs.
+    Full,
+    /// Those of texts: of a binary file only that it differs.
+    Texts,
+    /// Line counts will do.
+    #[default]
+    None,
+}
+
 /// Compare two addresses.
 #[derive(Debug, Clone, Default)]
 pub struct DiffSides {
@@ -58,8 +70,8 @@ pub struct DiffSides {
     pub to: Option<String>,
     /// Only these paths (relative to the current directory) and what lies beneath.
     pub paths: Vec<OsString>,
-    /// Make patches.
-    pub patch: bool,
+    /// Whether patches are made.
+    pub patches: Patches,
     /// How lines are laid beside each other.
     pub layout: Layout,
 }
@@ -73,8 +85,8 @@ pub struct Show {
     pub compared: bool,
     /// Only these paths (relative to the current directory) and what lies beneath.
     pub paths: Vec<OsString>,
-    /// Make patches.
-    pub patch: bool,
+    /// Whether patches are made.
+    pub patches: Patches,
 }
 
 /// Travel to a snapshot.

@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::address;
-use super::compare::{Beyond, Patches, Side, beside_head, sides};
+use super::compare::{Beyond, Side, beside_head, sides};
 use super::history::before;
 use super::outcome::{Diff, Shown};
 use super::pathspec::Pathspec;
@@ -50,17 +50,12 @@ pub fn show(ctx: &Context<'_>, request: &Show) -> Result<Shown> {
 
 fn changes(ctx: &Context<'_>, store: &Store, stored: &Stored, request: &Show) -> Result<Diff> {
     let only = Pathspec::parse(ctx, &request.paths)?;
-    let patches = if request.patch {
-        Patches::Full
-    } else {
-        Patches::None
-    };
     match base(store, stored)? {
         Some(base) => {
             let both = (&Side::of(&base), &Side::of(stored));
-            sides(ctx, store, both, &only, patches, Beyond::Told)
+            sides(ctx, store, both, &only, request.patches, Beyond::Told)
         }
-        None => beside_head(ctx, store, stored, &only, patches),
+        None => beside_head(ctx, store, stored, &only, request.patches),
     }
 }
 

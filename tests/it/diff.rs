@@ -159,3 +159,55 @@ fn a_path_that_leads_upwards_or_has_two_dots_is_a_path() {
         (Some("SNAPSHOT_NOT_FOUND"), 3)
     );
 }
+
+#[test]
+fn a_patch_with_binary_files_applies_in_both_directions() {
+    let sandbox = Sandbox::new();
+    // Bytes of every value, as compression leaves them and as it does not.
+    let noise = (0..5000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[1]);
+    let noise: Vec<u8> = std::iter::once(0).chain(noise).collect();
+    let files = || {
+        let names = [
+            "noise.bin",
+            "gone.bin",
+            "new.bin",
+            "becomes.txt",
+            "text.txt",
+        ];
+        names.map(|name| sandbox.exists(name).then(|| sandbox.read(name)))
+    };
+    sandbox.write("noise.bin", &noise);
+    sandbox.write("gone.bin", b"\0gone");
+    sandbox.write("becomes.txt", b"\0");
+    sandbox.write("text.txt", "one\n");
+    sandbox.ok(["snapshot", "--label", "one"]);
+    let one = files();
+    let noise: Vec<u8> = noise.into_iter().rev().collect();
+    sandbox.write("noise.bin", &noise);
+    sandbox.remove("gone.bin");
+    sandbox.write("new.bin", b"\0\0\0\0");
+    sandbox.write("becomes.txt", "text\n");
+    sandbox.write("text.txt", "two\n");
+    sandbox.ok(["snapshot", "--label", "two"]);
+    let two = files();
+    let patch = sandbox.root().join("binary.patch");
+    std::fs::write(&patch, sandbox.ok(["diff", "-p", "one", "two"])).unwrap();
+    let patch = patch.to_str().unwrap();
+    sandbox.git(["apply", "-R", patch]);
+    assert_eq!(files(), one);
+    sandbox.git(["apply", patch]);
+    assert_eq!(files(), two);
+}
+
+#[test]
+fn wide_characters_take_two_columns() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["snapshot", "--label", "one"]);
+    sandbox.write("語.txt", "x\n");
+    sandbox.write("abcdef", "y\n");
+    let said = sandbox.ok(["diff", "one"]);
+    assert!(
+        said.starts_with(" A abcdef | +1\n A 語.txt | +1\n"),
+        "{said}"
+    );
+}

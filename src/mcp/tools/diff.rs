@@ -1,6 +1,7 @@
 //! `tw diff` as a tool.
 
 use crate::mcp::tools::prelude::*;
+use crate::ops::compare::Patches;
 use crate::ops::pathspec::literally;
 use crate::ops::request::DiffSides;
 
@@ -43,7 +44,11 @@ impl Request for Diff {
                 .iter()
                 .map(|path| literally(path))
                 .collect(),
-            patch: self.patch,
+            patches: if self.patch {
+                Patches::Texts
+            } else {
+                Patches::None
+            },
             ..DiffSides::default()
         };
         Ok(wire::value(&ops::diff::diff(ctx, &request)?))

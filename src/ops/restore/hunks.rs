@@ -129,10 +129,12 @@ impl FileOffer {
         let old = PatchSide {
             node: here,
             text: Some(old),
+            bytes: None,
         };
         let new = PatchSide {
             node,
             text: Some(new),
+            bytes: None,
         };
         let layout = Layout::default();
         textdiff::patch(&self.path, Some(old), Some(new), quote, layout).map(Some)

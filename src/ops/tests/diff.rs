@@ -3,6 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use super::Lab;
 use crate::error::Code;
 use crate::git::path::RepoPath;
+use crate::ops::compare::Patches;
 use crate::ops::diff::diff;
 use crate::ops::outcome::{Diff, OtherDiff};
 use crate::ops::request::{DiffSides, Take};
@@ -97,7 +98,7 @@ fn patches_are_git_s() {
     symlink("a", lab.path("type")).expect("linked");
     std::fs::remove_file(lab.path("a")).expect("removed");
     let request = DiffSides {
-        patch: true,
+        patches: Patches::Full,
         ..DiffSides::default()
     };
     let present = run(&lab, &request);
@@ -146,7 +147,7 @@ fn submodules_are_lines_with_their_commits() {
     let request = DiffSides {
         from: Some(old.id),
         to: Some(new.id),
-        patch: true,
+        patches: Patches::Full,
         ..DiffSides::default()
     };
     let diff = run(&lab, &request);

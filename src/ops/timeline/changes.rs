@@ -123,10 +123,12 @@ pub(super) fn patch(objects: &ObjectStore, change: &Change, largest: u64) -> Res
     let old = change.old.map(|node| PatchSide {
         node,
         text: old.as_deref(),
+        bytes: None,
     });
     let new = change.new.map(|node| PatchSide {
         node,
         text: new.as_deref(),
+        bytes: None,
     });
     let text = textdiff::patch(
         &change.path,

@@ -102,7 +102,7 @@ pub fn lines_with_present(
     }
     let word = OsString::from_vec([b":(top,literal)".as_slice(), &path].concat());
     let only = Pathspec::parse(ctx, &[word])?;
-    let diff = diff(ctx, (from, PRESENT), &only, Patches::Full)?;
+    let diff = diff(ctx, (from, PRESENT), &only, Patches::Texts)?;
     let Some(file) = diff.files.first() else {
         return Err(no_such_path());
     };
