@@ -300,3 +300,54 @@ fn what_came_from_another_repository_is_marked() {
     let foreign = entries(&sandbox, &["log", "--grep", "elsewhere"])[0]["foreign"].clone();
     assert_eq!(foreign, true);
 }
+
+#[test]
+fn since_a_day_of_the_week_is_since_that_morning_on_that_day_too() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["snapshot", "-m", "a week ago"]);
+    sandbox.wait(7 * 86_400 - 30 * 60);
+    let days = [
+        "monday",
+        "tue",
+        "last wednesday",
+        "thursday",
+        "friday",
+        "sat",
+        "sunday",
+    ];
+    let since = |day: &&str| entries(&sandbox, &["log", "--since", day]).len() == 1;
+    // One of them is today's.
+    assert_eq!(days.iter().filter(|day| since(day)).count(), 1);
+}
+
+#[test]
+fn what_somebody_s_checkpoint_counts_ends_with_the_turn() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    let add = |line: &str| {
+        let before = sandbox.text("lines.txt");
+        sandbox.write("lines.txt", format!("{before}{line}\n"));
+    };
+    sandbox.write("lines.txt", "");
+    let checkpoint = || sandbox.ok(["checkpoint", "-m", "by hand", "--session", &talk.id]);
+    talk.submits("first");
+    add("agent");
+    talk.hook("Stop", &json!({}));
+    checkpoint();
+    add("person");
+    talk.submits("second");
+    add("agent");
+    checkpoint();
+    add("agent");
+    talk.hook("Stop", &json!({}));
+    add("person");
+    talk.submits("third");
+    let all = entries(&sandbox, &["log"]);
+    let of = |n: u64| {
+        let is_it = |one: &&Value| one["checkpoint_id"] == n && one["kind"] == "prompt";
+        all.iter().find(is_it).unwrap()["insertions"].clone()
+    };
+    let insertions: Vec<Value> = [0, 1, 2, 3].map(of).into();
+    assert_eq!(insertions, [1, 0, 2, 1]);
+}

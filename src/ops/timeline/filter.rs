@@ -67,8 +67,10 @@ pub fn time(ctx: &Context<'_>, word: &str) -> Result<Moment> {
 pub fn time_since(ctx: &Context<'_>, word: &str) -> Result<Moment> {
     let now = ctx.env.now();
     // A day alone means its end. What already has a time of day takes no second one.
-    let morning = moment_of(&format!("{word} 00:00"), now);
+    let morning = |now| moment_of(&format!("{word} 00:00"), now);
     let at = time(ctx, word)?;
+    // On a Monday 'monday' is the last one, and its morning is not today's.
+    let morning = morning(now).and_then(|first| if first > at { morning(at) } else { Some(first) });
     let at = morning.filter(|morning| *morning < at).unwrap_or(at);
     if at > now {
         let message = format!(

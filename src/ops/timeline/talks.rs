@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::env::Moment;
 use crate::error::Result;
 use crate::store::Store;
-use crate::store::checkpoint::{self, Kind, SessionNotes};
+use crate::store::checkpoint::{self, Checkpoint, Kind, SessionNotes};
 use crate::store::id::SnapshotId;
 use crate::store::names::{Record, RecordKind};
 
@@ -111,7 +111,7 @@ impl<'c> Talks<'c> {
     fn add(&mut self, component: &str, notes: SessionNotes) {
         let of = |reason: String| (format!("session '{component}'"), reason);
         self.invalid.extend(notes.invalid.iter().cloned().map(of));
-        let points = points(&notes);
+        let points = points(&notes, &|id| self.seq(id));
         for checkpoint in notes.checkpoints {
             let id = (checkpoint.session_id, checkpoint.checkpoint_id);
             self.on.entry(checkpoint.snapshot_id).or_insert(id);
@@ -119,6 +119,11 @@ impl<'c> Talks<'c> {
         let until = self.until;
         let points = points.into_iter().filter(|point| point.second <= until);
         self.open.extend(points);
+    }
+
+    fn seq(&self, id: &str) -> Option<u64> {
+        let stored = self.store.read_id(&SnapshotId::parse(id)?).ok()?;
+        Some(stored.record.seq)
     }
 
     /// Those of this second and newer ones, which are given with this.
@@ -138,21 +143,63 @@ impl<'c> Talks<'c> {
     }
 }
 
+/// The number of a snapshot.
+type Seq<'a> = &'a dyn Fn(&str) -> Option<u64>;
+
+/// A snapshot as notes name it, and when.
+type Noted<'a> = (&'a str, &'a str);
+
+/// Whether one was noted later than another. Times are kept in seconds: in one of them the numbers tell.
+fn is_later((at, id): Noted<'_>, (other_at, other): Noted<'_>, seq: Seq<'_>) -> bool {
+    at > other_at || (at == other_at && id != other && seq(id) > seq(other))
+}
+
+/// The snapshot at the end of what a checkpoint begins, the next ones given: of that kind, and of any. What a prompt begins ends with its
+/// turn, where that was noted, else with the next prompt; what somebody's checkpoint in a turn begins, with the next of any kind or
+/// the end of that turn: behind that it begins nothing.
+fn end_of<'n>(
+    notes: &'n SessionNotes,
+    checkpoint: &'n Checkpoint,
+    (next_prompt, next): (Option<&'n Checkpoint>, Option<&'n Checkpoint>),
+    seq: Seq<'_>,
+) -> Option<&'n str> {
+    let n = checkpoint.checkpoint_id;
+    let is_prompt = checkpoint.kind == Kind::Prompt;
+    let mut before = notes.checkpoints.iter().rev();
+    let turn = before.find(|one| one.kind == Kind::Prompt && one.checkpoint_id <= n);
+    let turn = turn.map(|turn| turn.checkpoint_id);
+    let mut ends = notes.turn_ends.iter().rev();
+    let ended = ends.find(|end| turn.is_some() && end.checkpoint_id == turn);
+    let ended = ended.map(|end| (end.created_at.as_str(), end.snapshot_id.as_str()));
+    let next = if is_prompt { next_prompt } else { next };
+    let next = next.map(|next| (next.created_at.as_str(), next.snapshot_id.as_str()));
+    let this = (
+        checkpoint.created_at.as_str(),
+        checkpoint.snapshot_id.as_str(),
+    );
+    let end = match (ended, next) {
+        (Some(ended), _) if is_prompt => ended,
+        (Some(ended), _) if !is_later(ended, this, seq) => this,
+        (Some(ended), Some(next)) if is_later(ended, next, seq) => next,
+        (Some(ended), _) => ended,
+        (None, next) => next?,
+    };
+    Some(end.1)
+}
+
 /// What the notes of a session tell, in no order.
-fn points(notes: &SessionNotes) -> Vec<Point> {
+fn points(notes: &SessionNotes, seq: Seq<'_>) -> Vec<Point> {
     let second = |at: &str| Moment::parse_rfc3339(at).map_or(0, Moment::seconds);
     let mut points = Vec::new();
-    // The files at the end of a turn that nobody noted are those at the next prompt.
-    let mut next: Option<SnapshotId> = None;
+    let (mut next_prompt, mut next) = (None, None);
     for checkpoint in notes.checkpoints.iter().rev() {
         let start = SnapshotId::parse(&checkpoint.snapshot_id);
         if checkpoint.kind == Kind::Step {
             continue;
         }
         let n = checkpoint.checkpoint_id;
-        let mut ends = notes.turn_ends.iter().rev();
-        let end = ends.find(|end| end.checkpoint_id == Some(n));
-        let end = end.map_or(next, |end| SnapshotId::parse(&end.snapshot_id));
+        let end = end_of(notes, checkpoint, (next_prompt, next), seq);
+        let end = end.and_then(SnapshotId::parse);
         points.push(Point {
             second: second(&checkpoint.created_at),
             at: checkpoint.created_at.clone(),
@@ -165,7 +212,10 @@ fn points(notes: &SessionNotes) -> Vec<Point> {
             snapshot_id: checkpoint.snapshot_id.clone(),
             turn: (start, end),
         });
-        next = start;
+        next = Some(checkpoint);
+        if checkpoint.kind == Kind::Prompt {
+            next_prompt = next;
+        }
     }
     for end in &notes.turn_ends {
         let asked = end.checkpoint_id.and_then(|n| notes.checkpoint(n));
