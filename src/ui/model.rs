@@ -175,6 +175,8 @@ pub struct Model {
     pub prompt_top: usize,
     /// At most two ids to compare.
     pub marks: Vec<String>,
+    /// The oldest entry is wanted, and is not read yet.
+    pub to_end: bool,
     /// What is searched for.
     pub search: Option<Search>,
     /// What stands before all.
@@ -205,6 +207,7 @@ impl Model {
             diff: DiffView::default(),
             prompt_top: 0,
             marks: Vec::new(),
+            to_end: false,
             search: None,
             dialog: None,
             message: None,

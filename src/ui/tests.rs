@@ -475,3 +475,19 @@ fn entries_are_read_as_they_come_into_sight() {
     let counted: usize = ui.model.counted.len();
     assert!(counted < 100, "{counted} of 200 were counted");
 }
+
+#[test]
+fn the_end_is_the_oldest_entry_and_not_the_last_that_was_read() {
+    let mut ui = Ui::new((100, 30));
+    let entries = |from: u32| {
+        let entries = (from..from + 60).map(|n| entry(EntryKind::Snapshot, n, None));
+        entries.collect::<Vec<Entry>>()
+    };
+    ui.page(entries(0), false);
+    ui.types("G");
+    ui.page(entries(60), false);
+    assert_eq!(ui.model.selected(), Some(0), "not yet");
+    ui.page(entries(120), true);
+    assert_eq!(ui.model.selected(), Some(179));
+    assert!(!ui.model.to_end && ui.model.message.is_none());
+}

@@ -199,6 +199,9 @@ fn on_page(model: &mut Model, entries: Vec<Entry>, ended: bool, effects: &mut Ve
     if model.search.as_ref().is_some_and(|search| search.waiting) {
         find(model, true, effects);
     }
+    if model.to_end {
+        to_end(model, effects);
+    }
 }
 
 fn on_terminal(model: &mut Model, event: Terminal, effects: &mut Vec<Effect>) {
@@ -221,6 +224,7 @@ fn on_terminal(model: &mut Model, event: Terminal, effects: &mut Vec<Effect>) {
 
 fn on_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     model.message = None;
+    model.to_end = false;
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Char('c') if control => effects.push(Effect::Quit),
@@ -254,7 +258,7 @@ fn on_other(model: &mut Model, key: KeyCode, effects: &mut Vec<Effect>) {
         KeyCode::PageDown => step(model, page, effects),
         KeyCode::PageUp => step(model, -page, effects),
         KeyCode::Home => step(model, isize::MIN, effects),
-        KeyCode::End => step(model, isize::MAX, effects),
+        KeyCode::End => to_end(model, effects),
         KeyCode::Tab | KeyCode::Right => turn(model, 1),
         KeyCode::BackTab | KeyCode::Left => turn(model, 2),
         KeyCode::Enter => enter(model, effects),
@@ -269,7 +273,7 @@ fn on_letter(model: &mut Model, letter: char, effects: &mut Vec<Effect>) {
         'j' => step(model, 1, effects),
         'k' => step(model, -1, effects),
         'g' => step(model, isize::MIN, effects),
-        'G' => step(model, isize::MAX, effects),
+        'G' => to_end(model, effects),
         'q' => effects.push(Effect::Quit),
         '?' => model.dialog = Some(Dialog::Help(0)),
         '/' => model.dialog = Some(Dialog::Input(Purpose::Search(model.pane), String::new())),
@@ -334,6 +338,18 @@ fn step(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
             let to = model.prompt_top.saturating_add_signed(by);
             model.prompt_top = to.min(lines.saturating_sub(1));
         }
+    }
+}
+
+/// Goes to the end of what a pane shows: of the list, when all of it is read.
+fn to_end(model: &mut Model, effects: &mut Vec<Effect>) {
+    model.to_end = model.pane == Pane::List && !model.ended;
+    if model.to_end {
+        model.message = Some(format!("reading {} …", model.entries.len()));
+        more(model, LEAP, effects);
+    } else {
+        model.message = None;
+        step(model, isize::MAX, effects);
     }
 }
 
