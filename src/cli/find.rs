@@ -114,8 +114,13 @@ fn version_lines(page: &mut Page, version: &PathVersion) {
             lines.find(|line| !line.is_empty())
         });
         let line = format!(
-            "    made in {}:{checkpoint} '{}'",
+            "    made in {}:{checkpoint}{} '{}'",
             short_session(session),
+            if version.or_between {
+                " or between"
+            } else {
+                ""
+            },
             clean(prompt.unwrap_or_default())
         );
         page.line(match options.screen.columns {

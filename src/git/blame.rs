@@ -65,6 +65,8 @@ pub struct Piece {
 pub struct About {
     /// Who wrote it.
     pub author: String,
+    /// The author's address, in angle brackets.
+    pub author_mail: String,
     /// When, in seconds.
     pub author_time: i64,
     /// When it was committed, in seconds.
@@ -171,6 +173,7 @@ fn parse(said: &[u8]) -> Result<Blame> {
         let about = blame.about.entry(*commit).or_default();
         match word {
             b"author" => about.author = text(),
+            b"author-mail" => about.author_mail = text(),
             b"author-time" => about.author_time = number(),
             b"committer-time" => about.committer_time = number(),
             b"summary" => about.title = text(),

@@ -58,6 +58,9 @@ pub struct PathVersion {
     pub session_id: Option<String>,
     /// What was asked in that turn, redacted.
     pub prompt: Option<String>,
+    /// True: somebody after that turn may have made it as well, as its end was not noted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub or_between: bool,
     /// True: no snapshot's files have it there, its index has.
     pub staged: bool,
 }
@@ -80,7 +83,7 @@ pub fn find(ctx: &Context<'_>, request: &Find) -> Result<Found> {
     let files = Files::new(Pathspec::parse(ctx, &request.paths)?, &[])?;
     let states = States::read(ctx, store, request.scope)?;
     let talks = Talks::read(ctx, store)?;
-    let turns = Turns::new(&talks, &states);
+    let turns = Turns::new(&talks, &states, ctx.env.now());
     let walked = walk(&store.objects, &states.trees(), &files);
     let index = staged(&store.objects, &states, &files);
     let mut found = Versions {
@@ -186,7 +189,8 @@ impl Versions<'_> {
         let told = known.into_iter().map(|((path, oid), spread)| {
             let (first, place) = spread.first;
             let made = !spread.staged && states.chains[place.0].is_present;
-            let turn = turns.before(place).filter(|_| made);
+            let owners = turns.before(place);
+            let turn = owners.turn().filter(|_| made);
             let (first, last) = (&states.all[first], &states.all[spread.last]);
             PathVersion {
                 path,
@@ -198,9 +202,10 @@ impl Versions<'_> {
                 last_snapshot: last.id.to_string(),
                 last_at: last.created_at.clone(),
                 snapshots: spread.count,
-                checkpoint: turn.map(|turn| turn.checkpoint_id),
-                session_id: turn.map(|turn| turn.session_id.clone()),
-                prompt: turn.and_then(|turn| turn.text.clone()),
+                checkpoint: turn.map(|turn| turn.prompt.checkpoint_id),
+                session_id: turn.map(|turn| turn.prompt.session_id.clone()),
+                prompt: turn.and_then(|turn| turn.prompt.prompt.clone()),
+                or_between: turn.is_some() && owners.or_between,
                 staged: spread.staged,
             }
         });

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::Store;
+use super::id::SnapshotId;
 use super::names::Record;
 use super::records::{Draft, Held, Json, VERSION, null_as_default};
 use crate::env::Moment;
@@ -380,6 +381,18 @@ impl SessionNotes {
         });
         self.rewinds.sort_by(|a, b| a.rewound_at.cmp(&b.rewound_at));
     }
+
+    /// Puts the ends of one turn that were noted within a second in the order in which their snapshots were taken: an agent that a hook
+    /// keeps from stopping stops again.
+    fn order_ends(&mut self, seq: impl Fn(&str) -> Option<u64>) {
+        let is_same = |a: &TurnEnd, b: &TurnEnd| {
+            (&a.created_at, a.checkpoint_id) == (&b.created_at, b.checkpoint_id)
+        };
+        let several = self.turn_ends.chunk_by_mut(is_same);
+        for ends in several.filter(|ends| ends.len() > 1) {
+            ends.sort_by_cached_key(|end| seq(&end.snapshot_id));
+        }
+    }
 }
 
 impl From<Held> for SessionNotes {
@@ -415,7 +428,12 @@ fn list<'a>(json: &'a Json, name: &str) -> impl Iterator<Item = &'a Value> {
 /// `CORRUPT_RECORD` when the record itself cannot be read.
 pub fn read(store: &Store, session_id: &str) -> Result<SessionNotes> {
     let held = store.record(&Record::session(session_id))?;
-    Ok(held.map(SessionNotes::from).unwrap_or_default())
+    let mut notes = held.map(SessionNotes::from).unwrap_or_default();
+    notes.order_ends(|id| {
+        let stored = store.read_id(&SnapshotId::parse(id)?).ok()?;
+        Some(stored.record.seq)
+    });
+    Ok(notes)
 }
 
 /// Adds a checkpoint to the note on `commit`, under the next free id: `make` gets the id and what there is, or answers

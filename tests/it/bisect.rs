@@ -139,6 +139,7 @@ fn the_prompt_in_whose_turn_it_broke_is_named() {
         );
         sandbox.write("state", format!("{letter}\n"));
         sandbox.write("number", format!("{nth}\n"));
+        hook("stop", "");
     }
     let found = sandbox.json(["bisect", "run", "--", "sh", "-c", JUDGE]);
     let bad = &found["first_bad"];

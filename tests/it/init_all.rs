@@ -663,7 +663,7 @@ fn what_cannot_be_written_is_no_reason_to_stop() {
     let (code, error) = machine.json(&["init", "--agent", "all", "--git-hooks"]);
     assert_eq!(
         (code, &error["error"]["code"]),
-        (1, &json!("IO")),
+        (5, &json!("WOULD_OVERWRITE")),
         "{error}"
     );
     assert_eq!(

@@ -899,3 +899,74 @@ fn it_is_refused_where_it_cannot_be_meant() {
     sandbox.json(["travel", "latest"]);
     refused(&["revert", "0"], (4, "ALREADY_IN_PAST"));
 }
+
+/// Forgets all snapshots but these and the newest.
+fn forget(sandbox: &Sandbox, kept: &[&Value]) {
+    let all = sandbox.json(["list", "--all"])["snapshots"].clone();
+    let ids = all.as_array().unwrap().iter().skip(1);
+    let ids = ids.map(|one| &one["snapshot_id"]);
+    let dropped = ids.filter(|id| !kept.contains(id));
+    let dropped: Vec<&str> = dropped.map(|id| id.as_str().unwrap()).collect();
+    sandbox.ok([&["drop", "-y", "--force"], &dropped[..]].concat());
+}
+
+#[test]
+fn what_is_no_longer_known_is_not_taken_back() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    for n in 0..3 {
+        turn(&talk, &format!("prompt {n}"), |sandbox| {
+            sandbox.write(format!("agent{n}"), format!("by agent {n}\n"));
+        });
+        sandbox.write(format!("person{n}"), format!("by person {n}\n"));
+    }
+    sandbox.json(["snapshot"]);
+    let listed = sandbox.json(["checkpoint", "list", "--session", &talk.id]);
+    let prompt = |n: usize| &listed["checkpoints"][n]["snapshot_id"];
+    let last_end = &listed["turn_ends"][2]["snapshot_id"];
+    forget(&sandbox, &[prompt(0), prompt(2), last_end]);
+    let before = sandbox.state();
+    let (error, _) = sandbox.json_error(["revert", "0"]);
+    assert_eq!(error["code"], "CHECKPOINT_UNAVAILABLE", "{error}");
+    let (error, _) = sandbox.json_error(["revert", "1"]);
+    assert_eq!(error["code"], "SNAPSHOT_NOT_FOUND", "{error}");
+    let all = revert(&sandbox, &["--session", &talk.id, "--dry-run"]);
+    assert_eq!(numbers(&all), [2]);
+    assert_eq!(list(&all["changes"]["removed"]), ["agent2"]);
+    let said = all["notices"].to_string();
+    assert!(said.contains("checkpoint 0 was forgotten"), "{said}");
+    assert!(said.contains("of checkpoint 1 is not there"), "{said}");
+    // Whose what came in the gap is, nobody knows.
+    for path in ["agent0", "person0", "agent1", "person1"] {
+        let line = sandbox.json(["blame", path])["lines"][0]["origin"].clone();
+        let kinds = line["candidates"].as_array().unwrap().iter();
+        let kinds: Vec<_> = kinds.map(|one| one["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["prompt", "between", "ambiguous"], "{line}");
+        let hit = sandbox.json(["find", path])["versions"][0].clone();
+        assert_eq!(hit["checkpoint"], Value::Null, "{hit}");
+    }
+    let hits = sandbox.json(["search", "by person"])["hits"].clone();
+    let known = hits.as_array().unwrap().iter();
+    assert!(
+        known.map(|hit| &hit["checkpoint"]).all(Value::is_null),
+        "{hits}"
+    );
+    forget(&sandbox, &[]);
+    let (error, _) = sandbox.json_error(["revert", "--session", &talk.id]);
+    assert_eq!(error["code"], "CHECKPOINT_UNAVAILABLE", "{error}");
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn where_the_next_prompt_was_forgotten_a_turn_without_an_end_is_left() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    for n in 0..3 {
+        talk.submits(&format!("prompt {n}"));
+        sandbox.write(format!("agent{n}"), "x\n");
+    }
+    let prompts = talk.checkpoints();
+    forget(&sandbox, &[&prompts[0]["snapshot_id"]]);
+    let (error, _) = sandbox.json_error(["revert", "0"]);
+    assert_eq!(error["code"], "CHECKPOINT_UNAVAILABLE", "{error}");
+}

@@ -84,6 +84,7 @@ fn a_hit_names_the_prompts_that_added_and_removed_it() {
     sandbox.write("n.txt", "needle\nby a person: needles\n");
     talk.submits("take it out");
     sandbox.write("n.txt", "nothing\n");
+    talk.hook("Stop", &json!({}));
     talk.submits("and now?");
     let found = hits(&sandbox, &["search", "needle"]);
     assert_eq!(found.len(), 2);
@@ -674,4 +675,16 @@ fn a_file_in_which_nearly_every_line_matches_is_named_and_the_others_are_shown()
     assert!(ran.err().contains(note), "{}", ran.err());
     let listed = sandbox.ok(["search", "--files-with-matches", "needle"]);
     assert!(listed.contains("log"), "{listed}");
+}
+
+#[test]
+fn a_line_is_given_without_its_carriage_return() {
+    let sandbox = Sandbox::new();
+    sandbox.write("n.txt", "one needle\r\n");
+    take(&sandbox);
+    let found = sandbox.json(["search", "needle"]);
+    assert_eq!(
+        places(found["hits"].as_array().unwrap()),
+        ["n.txt:1:one needle"]
+    );
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{STEP, Sandbox};
 use crate::transcripts::{Kind, Talk};
 
 fn ends(sandbox: &Sandbox, session: &str) -> Vec<Value> {
@@ -195,4 +195,64 @@ fn an_end_that_cannot_be_read_hides_nothing_and_is_kept() {
     let kept: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(kept["turn_ends"][1], later);
     assert_eq!(talk.checkpoints().len(), 2);
+}
+
+#[test]
+fn of_two_ends_within_a_second_the_later_snapshot_is_the_end() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    for n in 0..6 {
+        talk.submits(&format!("prompt {n}"));
+        sandbox.write(format!("first{n}"), format!("first {n}\n"));
+        talk.hook("Stop", &json!({"stop_hook_active": false}));
+        sandbox.wait(-STEP);
+        sandbox.write(format!("goes-on{n}"), format!("goes on {n}\n"));
+        talk.hook("Stop", &json!({"stop_hook_active": true}));
+        sandbox.write(format!("person{n}"), format!("person {n}\n"));
+    }
+    talk.submits("last");
+    for n in 0..6 {
+        let found = |path: &str| sandbox.json(["find", path])["versions"][0].clone();
+        let agent = found(&format!("goes-on{n}"));
+        assert_eq!(agent["checkpoint"], n, "{agent}");
+        assert_eq!(found(&format!("person{n}"))["checkpoint"], Value::Null);
+        let path = format!("goes-on{n}");
+        let origin = sandbox.json(["blame", &path])["lines"][0]["origin"].clone();
+        assert_eq!(origin["kind"], "prompt", "{origin}");
+    }
+}
+
+#[test]
+fn without_an_end_what_came_before_the_next_prompt_may_be_a_person_s() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("interrupted");
+    sandbox.write("n.txt", "by the agent\n");
+    sandbox.write("n.txt", "by the agent\nBROKEN by a person\n");
+    talk.submits("second");
+    sandbox.write("more.txt", "x\n");
+    talk.hook("Stop", &json!({}));
+    let hit = sandbox.json(["search", "BROKEN"])["hits"][0].clone();
+    assert_eq!(
+        (&hit["checkpoint"], &hit["or_between"]),
+        (&json!(0), &json!(true))
+    );
+    let said = sandbox.ok(["search", "BROKEN", "--heading"]);
+    assert!(said.contains(":0 or between 'interrupted'\n"), "{said}");
+    let version = sandbox.json(["find", "n.txt"])["versions"][0].clone();
+    assert_eq!(version["or_between"], true);
+    let sure = sandbox.json(["find", "more.txt"])["versions"][0].clone();
+    assert_eq!(
+        (&sure["checkpoint"], &sure["or_between"]),
+        (&json!(1), &Value::Null)
+    );
+    let judge = ["bisect", "run", "--", "sh", "-c", "! grep -q BROKEN n.txt"];
+    let bad = sandbox.json(judge)["first_bad"].clone();
+    assert_eq!(bad["origin"], "ambiguous", "{bad}");
+    assert_eq!(bad["candidates"][0]["checkpoint_id"], 0, "{bad}");
+    assert_eq!(bad["or_between"], true, "{bad}");
+    let said = sandbox.tw(judge).err();
+    assert!(!said.contains("tw revert"), "{said}");
 }

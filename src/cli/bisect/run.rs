@@ -176,12 +176,20 @@ fn point_lines(page: &mut Page, point: &Point, word: &str) {
             prompt,
         );
     } else if point.candidates.is_empty() {
-        page.line("  changed between two prompts");
+        let forgotten = " or in a turn whose snapshots were forgotten";
+        let forgotten = if point.or_forgotten { forgotten } else { "" };
+        page.line(format!("  changed between two prompts{forgotten}"));
     } else {
         page.line("  changed in the turn of one of these prompts");
         for one in &point.candidates {
             let name = format!("{}:{}", short_session(&one.session_id), one.checkpoint_id);
             turn_lines(page, one.agent.as_deref(), &name, one.prompt.as_deref());
+        }
+        if point.or_between {
+            page.line("  or between two prompts: the end of the turn was not noted");
+        }
+        if point.or_forgotten {
+            page.line("  or in a turn whose snapshots were forgotten");
         }
     }
 }

@@ -43,6 +43,7 @@ pub fn lines(page: &mut Page, blamed: &Blamed) {
 fn text(page: &mut Page, line: &Line) {
     if !page.options.terminal && !page.options.style.is_on() {
         page.text.extend_from_slice(&line.text);
+        page.text.extend(line.has_return.then_some(b'\r'));
         return;
     }
     let text = String::from_utf8_lossy(&line.text);
@@ -105,6 +106,7 @@ fn candidate(one: &Candidate) -> String {
         Kind::Prompt => turn(one.session_id.as_deref(), one.checkpoint_id, None),
         Kind::Imported => imported(None, one.agent.as_deref()),
         Kind::Commit => "a person".to_owned(),
+        Kind::Ambiguous => "a turn that was forgotten".to_owned(),
         _ => "between".to_owned(),
     }
 }

@@ -15,6 +15,7 @@ pub fn print(page: &mut Page, blamed: &Blamed) {
         }
         page.text.push(b'\t');
         page.text.extend_from_slice(&line.text);
+        page.text.extend(line.has_return.then_some(b'\r'));
         page.text.push(b'\n');
     }
 }
@@ -26,7 +27,7 @@ fn rows(line: &Line, not_committed: &str) -> Vec<String> {
     let mut rows = vec![
         format!("{commit} {} {} 1", line.original_line, line.line),
         format!("author {}", author(origin)),
-        "author-mail <>".to_owned(),
+        format!("author-mail {}", mail(origin)),
         format!("author-time {}", at.map_or(0, Moment::seconds)),
         "author-tz +0000".to_owned(),
         format!("summary {}", summary(origin)),
@@ -62,6 +63,10 @@ fn author(origin: &Origin) -> String {
         Kind::Dirty => "Not Captured Yet",
     };
     clean(name)
+}
+
+fn mail(origin: &Origin) -> String {
+    clean(origin.author_mail.as_deref().unwrap_or("<>"))
 }
 
 fn summary(origin: &Origin) -> String {

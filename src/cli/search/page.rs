@@ -177,7 +177,7 @@ impl<'a> Printer<'a> {
         }
         if let Some(turn) = turn(
             hit.session_id.as_deref(),
-            hit.checkpoint,
+            (hit.checkpoint, hit.or_between),
             hit.prompt.as_deref(),
         ) {
             let word = if hit.change == Some(Change::Removed) {
@@ -193,7 +193,7 @@ impl<'a> Printer<'a> {
         if let Some(gone) = &hit.removed {
             let turn = turn(
                 gone.session_id.as_deref(),
-                gone.checkpoint,
+                (gone.checkpoint, gone.or_between),
                 gone.prompt.as_deref(),
             );
             let turn = turn.map(|turn| format!(", removed in {turn}"));
@@ -231,9 +231,16 @@ fn name(hit: &Hit) -> String {
     }
 }
 
-/// `3f2a1b9c:12 'what was asked'`.
-fn turn(session: Option<&str>, checkpoint: Option<u64>, prompt: Option<&str>) -> Option<String> {
+/// `3f2a1b9c:12 'what was asked'`, or `3f2a1b9c:12 or between '…'`.
+fn turn(
+    session: Option<&str>,
+    (checkpoint, or_between): (Option<u64>, bool),
+    prompt: Option<&str>,
+) -> Option<String> {
     let mut text = format!("{}:{}", short_session(session?), checkpoint?);
+    if or_between {
+        text.push_str(" or between");
+    }
     if let Some(prompt) = prompt {
         let shown: String = prompt.chars().take(PROMPT).collect();
         let more = if shown.len() < prompt.len() {
@@ -266,6 +273,7 @@ mod tests {
             checkpoint: Some(1),
             session_id: Some("a\x1b[2Jb".to_owned()),
             prompt: Some("mend\x1b[2J it".to_owned()),
+            or_between: false,
             removed: None,
             staged: false,
             binary: false,

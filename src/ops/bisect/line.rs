@@ -2,7 +2,7 @@
 
 use super::{Bisect, Origin, Point, PointPrompt};
 use crate::error::{Code, Error, Result};
-use crate::ops::versions::{Prompt, Scope, States, Talks, Turns};
+use crate::ops::versions::{Scope, States, Talks, Turn, Turns};
 use crate::ops::{Context, address, checkpoints, request, snapshots};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
@@ -33,7 +33,7 @@ impl Snapshots {
         let older = older.transpose()?;
         let states = States::read(ctx, store, Scope::Here)?;
         let talks = Talks::read(ctx, store)?;
-        let turns = Turns::new(&talks, &states);
+        let turns = Turns::new(&talks, &states, ctx.env.now());
         let mut line: Vec<usize> = match &session {
             Some(session) => of_session(&states, &talks, session),
             None => (0..states.all.len()).collect(),
@@ -67,13 +67,17 @@ impl Snapshots {
     /// A place of the line as readers see it.
     pub fn point(&self, at: usize) -> Point {
         let state = &self.states.all[self.line[at]];
-        let turns = self.turns.candidates(state.place);
+        let owners = self.turns.before(state.place);
+        let turns = owners.turns.as_slice();
         let mut prompts: Vec<PointPrompt> = turns.iter().map(|turn| self.prompt(turn)).collect();
-        let (origin, one) = match turns {
-            [] => (Origin::Between, None),
-            [_] => (Origin::Prompt, prompts.pop()),
-            _ => (Origin::Ambiguous, None),
+        let (origin, one) = if owners.is_certain() {
+            (Origin::Prompt, prompts.pop())
+        } else if turns.is_empty() && !owners.or_forgotten {
+            (Origin::Between, None)
+        } else {
+            (Origin::Ambiguous, None)
         };
+        let is_open = origin == Origin::Ambiguous;
         let one = one.as_ref();
         Point {
             snapshot_id: state.id.to_string(),
@@ -84,17 +88,20 @@ impl Snapshots {
             checkpoint_id: one.map(|one| one.checkpoint_id),
             prompt: one.and_then(|one| one.prompt.clone()),
             candidates: prompts,
+            or_between: is_open && owners.or_between,
+            or_forgotten: is_open && owners.or_forgotten,
             is_of_head: turns.iter().any(|turn| turn.is_of_head),
         }
     }
 
-    fn prompt(&self, turn: &Prompt) -> PointPrompt {
-        let record = self.talks.record(&turn.session_id);
+    fn prompt(&self, turn: &Turn) -> PointPrompt {
+        let prompt = &turn.prompt;
+        let record = self.talks.record(&prompt.session_id);
         PointPrompt {
-            session_id: turn.session_id.clone(),
+            session_id: prompt.session_id.clone(),
             agent: record.and_then(|record| record.agent),
-            checkpoint_id: turn.checkpoint_id,
-            prompt: turn.text.clone(),
+            checkpoint_id: prompt.checkpoint_id,
+            prompt: prompt.prompt.clone(),
         }
     }
 

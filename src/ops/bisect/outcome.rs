@@ -57,7 +57,7 @@ pub enum Origin {
     Prompt,
     /// Somebody between two turns, or it is not known who.
     Between,
-    /// One of several agents whose turns went on at the time.
+    /// One of several agents whose turns went on at the time, or somebody after a turn whose end was not noted.
     Ambiguous,
 }
 
@@ -94,6 +94,12 @@ pub struct Point {
     /// Where it is ambiguous: the prompts of all these turns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<PointPrompt>,
+    /// True: somebody between turns may have made it, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub or_between: bool,
+    /// True: a turn whose snapshots were forgotten may have made it, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub or_forgotten: bool,
     /// The session is one of the workspace's head, and cannot be named here.
     #[serde(skip)]
     pub is_of_head: bool,

@@ -1,6 +1,6 @@
 //! `tw blame`: which prompt, which person or which commit each line of a file comes from.
 //!
-//! Owns the links between states and commits that git itself does not have (`graph`), and whose a change is (`owners`). The lines
+//! Owns the links between states and commits that git itself does not have (`graph`); whose a change is, `versions` says. The lines
 //! are followed by git's own blame, over those links. Promises: nothing is written; nothing is guessed, but said to be ambiguous. Lines
 //! that no snapshot has are looked for in HEAD, and are `dirty` where that has not got them either. What other tools note of commits
 //! that were not made here is read, and what is known here is written for them (`exchange`): that alone writes anything, when asked to.
@@ -12,7 +12,6 @@ mod graph;
 mod groups;
 mod named;
 mod origin;
-mod owners;
 mod past;
 mod present;
 mod renamed;
@@ -29,7 +28,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use super::Context;
 use super::address;
 use super::line_range::{self, LineRange};
-use super::versions::{Scope, States, Talks};
+use super::versions::{Scope, States, Talks, Turns};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::command::Git;
@@ -43,7 +42,6 @@ use crate::store::state::Mode;
 use commits::Moved;
 use exchange::claims::Claims;
 use graph::Links;
-use owners::TurnSpans;
 use past::{Names, Past};
 use swaps::Swaps;
 use telling::Teller;
@@ -96,7 +94,7 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
         name: &name,
     };
     let (past, swaps, traced) = inquiry.trace(&file, &asked)?;
-    let turns = TurnSpans::new(&talks, &states, ctx.env.now());
+    let turns = Turns::new(&talks, &states, ctx.env.now());
     let links = inquiry.links(&past, &swaps);
     let claims = Claims::read(ctx, store, traced.spots.values());
     let teller = Teller::new(ctx, store, &links, &turns, &traced, &claims);

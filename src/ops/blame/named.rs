@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::content;
 use super::graph::{Links, Node};
-use super::owners::Turn;
 use super::trace::Spot;
 use crate::agents;
 use crate::agents::transcript::{Detail, Message, Transcript};
@@ -20,6 +19,7 @@ use crate::agents::writes::Lines;
 use crate::git::regular;
 use crate::ops::Context;
 use crate::ops::checkpoints::{TurnWrites, spot};
+use crate::ops::versions::Turn;
 use crate::store::Store;
 use crate::text::foreign_json;
 

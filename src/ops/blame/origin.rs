@@ -50,7 +50,8 @@ json::words!(Kind {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Candidate {
-    /// `prompt` or `between`; of what another tool notes `imported`, or `commit` for a person.
+    /// `prompt` or `between`, `ambiguous` for turns whose snapshots were forgotten; of what another tool notes `imported`, or `commit` for
+    /// a person.
     pub kind: Kind,
     /// The session of the turn; null for a person.
     pub session_id: Option<String>,
@@ -90,6 +91,9 @@ pub struct Origin {
     pub snapshot_id: Option<String>,
     /// Who wrote the commit that the line comes from.
     pub author: Option<String>,
+    /// That one's address, in angle brackets.
+    #[serde(skip)]
+    pub author_mail: Option<String>,
     /// The title of that commit.
     pub title: Option<String>,
     /// The format of the note that names the agent, or the candidates; null for what is known here.
@@ -111,6 +115,7 @@ impl Origin {
             at: None,
             snapshot_id: None,
             author: None,
+            author_mail: None,
             title: None,
             imported_from: None,
         }
@@ -126,6 +131,9 @@ pub struct Line {
     /// Its text.
     #[serde(flatten, with = "Text::<TextField>")]
     pub text: Vec<u8>,
+    /// A carriage return stands before what ends it.
+    #[serde(skip)]
+    pub has_return: bool,
     /// Its number where it was written.
     pub original_line: usize,
     /// The file in which it was written.

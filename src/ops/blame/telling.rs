@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::exchange::claims::Claims;
 use super::format::Formats;
 use super::graph::{Links, Node};
 use super::named::{Named, Says};
 use super::origin::{Candidate, Kind, Line, Origin};
-use super::owners::{Owners, Turn, TurnSpans};
 use super::trace::{Spot, Traced};
 use super::{FileAsked, content};
 use crate::env::Moment;
@@ -19,6 +19,7 @@ use crate::git::blame::{self, Follow, Question};
 use crate::git::path::RepoPath;
 use crate::git::textdiff::same_lines;
 use crate::ops::Context;
+use crate::ops::versions::{Owners, Turn, Turns};
 use crate::store::Store;
 
 /// A line that is told of.
@@ -31,7 +32,7 @@ pub struct Told {
 /// Tells whose lines are.
 pub struct Teller<'a> {
     links: &'a Links<'a>,
-    turns: &'a TurnSpans,
+    turns: &'a Turns,
     traced: &'a Traced,
     claims: &'a Claims,
     named: Named<'a>,
@@ -46,8 +47,7 @@ type FileOf = (Node, Vec<u8>);
 
 /// Those who may have written what came with a state or a commit.
 struct Came {
-    turns: Vec<Rc<Turn>>,
-    or_between: bool,
+    owners: Owners,
     is_forgotten: bool,
     /// The commit in which all of it was formatting.
     formatted: Option<Oid>,
@@ -59,7 +59,7 @@ impl<'a> Teller<'a> {
         ctx: &'a Context<'a>,
         store: &'a Store,
         links: &'a Links<'a>,
-        turns: &'a TurnSpans,
+        turns: &'a Turns,
         traced: &'a Traced,
         claims: &'a Claims,
     ) -> Self {
@@ -83,7 +83,7 @@ impl<'a> Teller<'a> {
         let texts: Vec<&[u8]> = file.text.split(|byte| *byte == b'\n').collect();
         let told = asked.iter().map(|number| {
             let text = texts.get(*number).copied().unwrap_or_default();
-            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            let bare = text.strip_suffix(b"\r");
             let spot = self.traced.spots.get(number);
             let (origin, place) = match spot {
                 Some(spot) => self.origin(spot),
@@ -91,7 +91,8 @@ impl<'a> Teller<'a> {
             };
             let line = Line {
                 line: number + 1,
-                text: text.to_vec(),
+                text: bare.unwrap_or(text).to_vec(),
+                has_return: bare.is_some(),
                 original_line: spot.map_or(*number, |spot| spot.line) + 1,
                 original_path: RepoPath::new(spot.map_or(name, |spot| &spot.path)),
                 origin,
@@ -119,6 +120,7 @@ impl<'a> Teller<'a> {
         }
         if let Node::End(commit) = spot.node {
             origin.author = about(commit).map(|about| about.author.clone());
+            origin.author_mail = about(commit).map(|about| about.author_mail.clone());
             origin.title = about(commit).map(|about| about.title.clone());
             self.claims.tell(spot, commit, &mut origin);
             return (origin, None);
@@ -129,12 +131,13 @@ impl<'a> Teller<'a> {
             origin.commit = Some(commit.to_string());
             return (origin, Some(came.place));
         }
-        let mut turns = came.turns.clone();
-        let is_certain = turns.len() == 1 && !came.or_between;
+        let owners = &came.owners;
+        let mut turns = owners.turns.clone();
+        let is_certain = owners.is_certain();
         if !is_certain && !turns.is_empty() {
-            let named: Vec<Rc<Turn>> = turns
+            let named: Vec<Arc<Turn>> = turns
                 .iter()
-                .filter(|turn| self.is_named(turn, &turns, spot))
+                .filter(|turn| self.is_named(turn, owners, spot))
                 .cloned()
                 .collect();
             if named.len() == 1 {
@@ -153,24 +156,29 @@ impl<'a> Teller<'a> {
                 origin.at = said.at;
                 origin.model = self.named.model(turn);
             }
-        } else if turns.is_empty() && !came.is_forgotten {
+        } else if turns.is_empty() && !owners.or_forgotten && !came.is_forgotten {
             origin.kind = Kind::Between;
         } else {
             origin.kind = Kind::Ambiguous;
             origin.candidates = turns.iter().map(|turn| candidate(turn)).collect();
-            if came.or_between {
-                origin.candidates.push(between());
+            if owners.or_between {
+                origin.candidates.push(nobodys(Kind::Between));
+            }
+            if owners.or_forgotten {
+                origin.candidates.push(nobodys(Kind::Ambiguous));
             }
         }
         (origin, Some(came.place))
     }
 
     /// Whether a turn's tools name a line as theirs, as far as no other turn may have written it without saying so.
-    fn is_named(&self, turn: &Rc<Turn>, turns: &[Rc<Turn>], spot: &Spot) -> bool {
-        let mut others = turns.iter().filter(|other| *other != turn);
+    fn is_named(&self, turn: &Arc<Turn>, owners: &Owners, spot: &Spot) -> bool {
+        let mut others = owners.turns.iter().filter(|other| *other != turn);
         match self.named.says(turn, spot, self.links) {
             Says::Nothing => false,
-            Says::Likely => !others.any(|other| self.named.has_untold(other)),
+            Says::Likely => {
+                !owners.or_forgotten && !others.any(|other| self.named.has_untold(other))
+            }
             Says::Sure => true,
         }
     }
@@ -183,7 +191,7 @@ impl<'a> Teller<'a> {
         let (place, owners) = match spot.node {
             Node::State(at) => {
                 let place = self.links.states.all[at].place;
-                (place, self.turns.before(place))
+                (place, self.turns.before(place).clone())
             }
             Node::Made(commit) | Node::End(commit) => match self.links.made.get(&commit) {
                 Some(made) => {
@@ -195,8 +203,7 @@ impl<'a> Teller<'a> {
             },
         };
         let came = Rc::new(Came {
-            turns: owners.turns,
-            or_between: owners.or_between,
+            owners,
             is_forgotten: self.is_forgotten(place),
             formatted: self.formats.commit(spot),
             place,
@@ -231,9 +238,10 @@ fn candidate(turn: &Turn) -> Candidate {
     }
 }
 
-fn between() -> Candidate {
+/// One that no turn stands for.
+fn nobodys(kind: Kind) -> Candidate {
     Candidate {
-        kind: Kind::Between,
+        kind,
         session_id: None,
         agent: None,
         checkpoint_id: None,

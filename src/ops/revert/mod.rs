@@ -27,6 +27,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::path::RepoPath;
 use crate::store::Store;
 use crate::store::address::{Address, parse};
+use crate::store::checkpoint::Checkpoint;
 use crate::store::names::session_component;
 use crate::store::state::Mode;
 use later::Later;
@@ -106,8 +107,8 @@ struct Chosen {
     turns: Vec<Turn>,
     /// The places of snapshots.
     snapshots: Vec<(usize, usize)>,
-    /// Turns of the session that stay: nobody knows what they did here.
-    left: Vec<Turn>,
+    /// Turns of the session that stay, since nobody knows what they did here: why.
+    left: Vec<Error>,
 }
 
 struct Reverting<'a> {
@@ -141,7 +142,7 @@ impl Reverting<'_> {
             let mut dependents: Vec<Turn> = conflicts
                 .iter()
                 .flat_map(|(_, prompts)| prompts.iter().cloned())
-                .filter(|turn| !known.contains(&turn.name()))
+                .filter(|turn| turn.is_known() && !known.contains(&turn.name()))
                 .collect();
             dependents.sort_by_key(Turn::name);
             dependents.dedup_by_key(|turn| turn.name());
@@ -176,11 +177,21 @@ impl Reverting<'_> {
             };
             let session_id = resolve_session(self.ctx, self.store, Some(word))?;
             let turns = self.turns.of_session(&session_id).into_iter();
-            (chosen.left, chosen.turns) =
-                turns.partition(|turn| matches!(turn.end, End::Elsewhere(_)));
-            return match chosen.left.first() {
-                Some(left) if chosen.turns.is_empty() => Err(not_known_here(left)),
-                _ => Ok(chosen),
+            let (known, unknown) = turns.partition(Turn::is_known);
+            chosen.turns = known;
+            let unknown: Vec<Turn> = unknown;
+            let mut left: Vec<(u64, Error)> = unknown
+                .iter()
+                .map(|one| (one.name().1, not_known(one)))
+                .collect();
+            let gone = self.turns.gone_of(&session_id);
+            left.extend(gone.map(|one| (one.checkpoint_id, no_snapshot(one))));
+            left.sort_by_key(|(n, _)| *n);
+            chosen.left = left.into_iter().map(|(_, why)| why).collect();
+            return if chosen.turns.is_empty() && !chosen.left.is_empty() {
+                Err(chosen.left.swap_remove(0))
+            } else {
+                Ok(chosen)
             };
         }
         for word in &request.what {
@@ -200,14 +211,15 @@ impl Reverting<'_> {
     fn turn(&self, word: &str) -> Result<Turn> {
         let session = self.request.session.as_deref();
         let named = checkpoints::find(self.ctx, self.store, word, session)?;
-        let turn = self.turns.of(self.ctx, &named.notes, &named.checkpoint);
+        let turn = (self.ctx, self.store);
+        let turn = self.turns.of(turn, &named.notes, &named.checkpoint);
         let Some(turn) = turn else {
             let snapshot = checkpoints::stored(self.store, &named.checkpoint)?;
             let message = format!("'{}' was not taken in the present", snapshot.id);
             return Err(Error::new(Code::CheckpointUnavailable, message));
         };
-        if matches!(turn.end, End::Elsewhere(_)) {
-            return Err(not_known_here(&turn));
+        if !turn.is_known() {
+            return Err(not_known(&turn));
         }
         Ok(turn)
     }
@@ -338,7 +350,7 @@ impl Reverting<'_> {
             chosen
                 .left
                 .iter()
-                .map(|turn| format!("{}: it stays", elsewhere(turn))),
+                .map(|why| format!("{}: it stays", why.message())),
         );
         if plan.leaves_latest {
             let said = "what came after the last snapshot may be another session's and stays; '--include-shared' takes it back, too";
@@ -381,7 +393,7 @@ impl Reverting<'_> {
     fn unnoted(&self, turns: &[Turn]) -> Vec<String> {
         let said = |turn: &Turn| {
             let until = match turn.end {
-                End::Noted(_) | End::Elsewhere(_) => return None,
+                End::Noted(_) | End::Elsewhere(_) | End::Forgotten(_) => return None,
                 End::Taken(at) => self.id_at((turn.chain, at))?,
                 End::Open => "now".to_owned(),
             };
@@ -394,18 +406,31 @@ impl Reverting<'_> {
     }
 }
 
-fn elsewhere(turn: &Turn) -> String {
-    format!(
-        "the turn of checkpoint {} began or ended in the past or in another worktree, and what it did here is not known",
-        turn.checkpoint.checkpoint_id
-    )
-}
-
-fn not_known_here(turn: &Turn) -> Error {
+/// Why it is not known what a turn did.
+fn not_known(turn: &Turn) -> Error {
+    let n = turn.checkpoint.checkpoint_id;
+    let message = if matches!(turn.end, End::Forgotten(_)) {
+        format!(
+            "the snapshot at the end of the turn of checkpoint {n} was forgotten, and what was done after it cannot be told apart"
+        )
+    } else {
+        format!(
+            "the turn of checkpoint {n} began or ended in the past or in another worktree, and what it did here is not known"
+        )
+    };
     let id = &turn.checkpoint.snapshot_id;
-    Error::new(Code::CheckpointUnavailable, elsewhere(turn)).hint(format!(
+    Error::new(Code::CheckpointUnavailable, message).hint(format!(
         "'tw diff {id} present' shows what differs since its prompt; 'tw restore {id} PATH' brings single paths back"
     ))
+}
+
+fn no_snapshot(checkpoint: &Checkpoint) -> Error {
+    let message = format!(
+        "the snapshot of checkpoint {} is not there any more, and what its turn did is not known",
+        checkpoint.checkpoint_id
+    );
+    let error = Error::new(Code::CheckpointUnavailable, message);
+    error.hint("'tw log' shows which snapshots are left")
 }
 
 /// The stretches that change something, with their changes.

@@ -1,13 +1,14 @@
 //! The turns of all sessions beside the states of the working trees: which of them lie between two states.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::env::Moment;
 use crate::error::Result;
 use crate::ops::Context;
-use crate::ops::versions::{Scope, States, Talks};
+use crate::ops::versions::{Beside, Forgotten, Scope, States, Talks};
 use crate::store::Store;
-use crate::store::checkpoint::{Checkpoint, Kind, SessionNotes};
+use crate::store::checkpoint::{Checkpoint, Kind, SessionNotes, TurnEnd};
+use crate::store::id::IdKind;
 use crate::store::session::Sessions;
 
 /// How a turn ended.
@@ -20,6 +21,8 @@ pub enum End {
     /// In another working tree, or from the past in the present or the other way round: up to this place the states here were taken by
     /// then. What it did here before and after is not known.
     Elsewhere(usize),
+    /// Its snapshot, or that of the next prompt, was forgotten: at this place or before.
+    Forgotten(usize),
     /// It goes on, as far as is known.
     Open,
 }
@@ -51,10 +54,15 @@ impl Turn {
         )
     }
 
-    /// The place of the state in which its work is whole; None: what is there now.
+    /// Whether it is known between which states its work lies.
+    pub fn is_known(&self) -> bool {
+        !matches!(self.end, End::Elsewhere(_) | End::Forgotten(_))
+    }
+
+    /// The place of the state in which its work is whole, or may be; None: what is there now.
     pub fn last(&self) -> Option<usize> {
         match self.end {
-            End::Noted(at) | End::Taken(at) | End::Elsewhere(at) => Some(at),
+            End::Noted(at) | End::Taken(at) | End::Elsewhere(at) | End::Forgotten(at) => Some(at),
             End::Open => None,
         }
     }
@@ -65,11 +73,27 @@ impl Turn {
     }
 }
 
+impl From<Forgotten> for Turn {
+    fn from(turn: Forgotten) -> Self {
+        Self {
+            checkpoint: Checkpoint::clone(&turn.prompt),
+            chain: turn.chain,
+            start: turn.start,
+            end: End::Forgotten(turn.end.unwrap_or(usize::MAX)),
+            is_abandoned: false,
+        }
+    }
+}
+
 /// All states and turns.
 pub struct Turns {
     /// The states.
     pub states: States,
     all: BTreeMap<Name, Turn>,
+    /// Those of which no snapshot says where they began, as far as it is known where they may have.
+    forgotten: Vec<Turn>,
+    /// Prompts whose snapshots are not among the states.
+    gone: Vec<Checkpoint>,
     /// What could not be read, in sentences.
     pub unreadable: Vec<String>,
 }
@@ -82,19 +106,26 @@ impl Turns {
     pub fn read(ctx: &Context<'_>, store: &Store) -> Result<Self> {
         let states = States::read(ctx, store, Scope::AllWorktrees)?;
         let talks = Talks::own(ctx, store)?;
-        let sessions = (ctx.sessions(), ctx.env.now());
-        let places = places(&states);
-        let mut turns = BTreeMap::new();
+        let reader = Reader::new(ctx, store, &states);
+        let (mut all, mut gone) = (BTreeMap::new(), Vec::new());
+        let mut forgotten = Vec::new();
         for notes in &talks.sessions {
             for checkpoint in notes.prompts() {
-                if let Some(turn) = turn(&states, &places, &sessions, (notes, checkpoint)) {
-                    turns.insert(turn.name(), turn);
+                match reader.turn(notes, checkpoint) {
+                    Some(turn) => drop(all.insert(turn.name(), turn)),
+                    None => gone.push(checkpoint.clone()),
                 }
             }
+            let beside = (&states, &reader.places);
+            let beside = Beside::new(&talks, beside, (notes, false), ctx.env.now());
+            forgotten.extend(beside.forgotten().into_iter().map(Turn::from));
         }
+        drop(reader);
         Ok(Self {
             states,
-            all: turns,
+            all,
+            forgotten,
+            gone,
             unreadable: talks.unreadable,
         })
     }
@@ -102,13 +133,17 @@ impl Turns {
     /// The turn that begins with a checkpoint, of whatever kind. None when its snapshot is not among the states.
     pub fn of(
         &self,
-        ctx: &Context<'_>,
+        (ctx, store): (&Context<'_>, &Store),
         notes: &SessionNotes,
         checkpoint: &Checkpoint,
     ) -> Option<Turn> {
-        let places = places(&self.states);
-        let sessions = (ctx.sessions(), ctx.env.now());
-        turn(&self.states, &places, &sessions, (notes, checkpoint))
+        Reader::new(ctx, store, &self.states).turn(notes, checkpoint)
+    }
+
+    /// The prompts of a session whose snapshots are not there any more.
+    pub fn gone_of(&self, session_id: &str) -> impl Iterator<Item = &Checkpoint> {
+        let gone = self.gone.iter();
+        gone.filter(move |one| one.session_id == session_id)
     }
 
     /// The turns of a session, oldest first.
@@ -123,7 +158,7 @@ impl Turns {
     /// Those who may have made a change between the state before a place and the one there. A turn that was abandoned gives way to a
     /// later one, and a mark made by hand to an agent's.
     pub fn at(&self, chain: usize, at: usize) -> Vec<&Turn> {
-        let turns = self.all.values();
+        let turns = self.all.values().chain(&self.forgotten);
         let mut there: Vec<&Turn> = turns.filter(|turn| turn.covers(chain, at)).collect();
         let latest = there.iter().map(|turn| turn.start).max();
         there.retain(|turn| !turn.is_abandoned || Some(turn.start) == latest);
@@ -142,89 +177,176 @@ impl Turns {
     }
 }
 
-/// The places of states, by their ids.
-type Places = BTreeMap<String, (usize, usize)>;
-
-fn places(states: &States) -> Places {
-    let all = states.all.iter();
-    all.map(|state| (state.id.to_string(), state.place))
-        .collect()
+/// Where a snapshot is that notes name, beside a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// At this place of the turn's chain.
+    Here(usize),
+    /// In another chain: up to this place the states of the turn's own were taken by then.
+    Away(usize),
+    /// It was forgotten, or cannot be read.
+    Gone,
 }
 
-fn turn(
-    states: &States,
-    places: &Places,
-    (sessions, now): &(Sessions, Moment),
-    (notes, checkpoint): (&SessionNotes, &Checkpoint),
-) -> Option<Turn> {
-    let (chain, start) = *places.get(&checkpoint.snapshot_id)?;
-    // The place, and whether it is in this chain.
-    let place = |id: &str| {
-        let (other, at) = *places.get(id)?;
-        if other == chain {
-            return Some((at, true)).filter(|_| at >= start);
+impl Where {
+    fn place(self) -> Option<usize> {
+        match self {
+            Self::Here(at) | Self::Away(at) => Some(at),
+            Self::Gone => None,
         }
+    }
+
+    fn end(self, end: fn(usize) -> End) -> Option<End> {
+        match self {
+            Self::Here(at) => Some(end(at)),
+            Self::Away(at) => Some(End::Elsewhere(at)),
+            Self::Gone => None,
+        }
+    }
+}
+
+/// Puts turns beside the states.
+struct Reader<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store,
+    states: &'a States,
+    /// Positions of states by their ids.
+    places: HashMap<String, usize>,
+    sessions: Sessions,
+    /// The numbers of all snapshots, backups and experiments.
+    numbers: OnceCell<BTreeSet<u64>>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(ctx: &'a Context<'a>, store: &'a Store, states: &'a States) -> Self {
+        Self {
+            ctx,
+            store,
+            states,
+            places: states.by_id(),
+            sessions: ctx.sessions(),
+            numbers: OnceCell::new(),
+        }
+    }
+
+    fn place(&self, id: &str) -> Option<(usize, usize)> {
+        Some(self.states.all[*self.places.get(id)?].place)
+    }
+
+    /// None: its snapshot is not among the states.
+    fn turn(&self, notes: &SessionNotes, checkpoint: &Checkpoint) -> Option<Turn> {
+        let (chain, start) = self.place(&checkpoint.snapshot_id)?;
+        let end = self.end(notes, checkpoint, (chain, start));
+        let record = self.sessions.get(&checkpoint.session_id).ok().flatten();
+        let is_live = record.is_some_and(|record| record.is_live(self.ctx.env.now()));
+        Some(Turn {
+            checkpoint: checkpoint.clone(),
+            chain,
+            start,
+            end,
+            is_abandoned: end == End::Open && !is_live,
+        })
+    }
+
+    fn end(&self, notes: &SessionNotes, checkpoint: &Checkpoint, from: (usize, usize)) -> End {
+        let id = checkpoint.checkpoint_id;
+        let is_prompt = checkpoint.kind == Kind::Prompt;
+        let mut later = notes
+            .checkpoints
+            .iter()
+            .filter(|one| one.checkpoint_id > id && (!is_prompt || one.kind == Kind::Prompt));
+        let next = later.find_map(|one| Some((one, self.find(from, &one.snapshot_id)?)));
+        let known = match (self.noted(notes, checkpoint, from), next) {
+            (None, None) => return self.end_of_session(checkpoint, from),
+            (None, Some((next, at))) => at.end(End::Taken).ok_or(&next.created_at),
+            (Some((end, at)), None) => at.end(End::Noted).ok_or(&end.created_at),
+            (Some((end, at)), Some((next, next_at))) => {
+                let first = match (at.place(), next_at.place()) {
+                    (Some(end), Some(next)) if is_prompt || end <= next => at,
+                    // The next step begins where this one ends.
+                    (Some(_), Some(_)) => next_at,
+                    (None, Some(_)) if next.kind == Kind::Step => next_at,
+                    (Some(_), None) if next.kind == Kind::Prompt => at,
+                    _ => Where::Gone,
+                };
+                let at = (&end.created_at).min(&next.created_at);
+                first.end(End::Noted).ok_or(at)
+            }
+        };
+        let (chain, start) = from;
+        known.unwrap_or_else(|at| End::Forgotten(self.states.first_after(chain, at).max(start)))
+    }
+
+    /// The end of the turn that a checkpoint belongs to, as it was noted.
+    fn noted<'n>(
+        &self,
+        notes: &'n SessionNotes,
+        checkpoint: &Checkpoint,
+        from: (usize, usize),
+    ) -> Option<(&'n TurnEnd, Where)> {
+        let id = checkpoint.checkpoint_id;
+        // A step belongs to the turn of the last prompt before it, and ends before that does.
+        let of = if checkpoint.kind == Kind::Prompt {
+            Some(id)
+        } else {
+            let earlier = notes.prompts().into_iter().map(|one| one.checkpoint_id);
+            earlier.filter(|one| *one <= id).max()
+        };
+        let ends = notes.turn_ends.iter();
+        let ends = ends.filter(|end| end.checkpoint_id.is_some() && end.checkpoint_id == of);
+        let ends = ends.filter_map(|end| Some((end, self.find(from, &end.snapshot_id)?)));
+        // Of several the last one counts, also where nobody knows any more what it was.
+        let order = |(_, at): &(&TurnEnd, Where)| (at.place(), matches!(at, Where::Here(_)));
+        ends.reduce(|one, other| match other.1 {
+            Where::Here(_) | Where::Away(_) if order(&other) < order(&one) => one,
+            _ => other,
+        })
+    }
+
+    /// None: it was taken before the turn.
+    fn find(&self, (chain, start): (usize, usize), id: &str) -> Option<Where> {
+        let Some((other, at)) = self.place(id) else {
+            return Some(Where::Gone);
+        };
+        if other == chain {
+            return Some(Where::Here(at)).filter(|_| at >= start);
+        }
+        let states = self.states;
         let number = |place| states.all[states.position(place)].seq;
         let until = number((other, at));
         let taken = start..states.chains[chain].states.len();
         let last = taken.rev().find(|at| number((chain, *at)) <= until);
-        Some((last.unwrap_or(start), false))
-    };
-    let id = checkpoint.checkpoint_id;
-    let is_prompt = checkpoint.kind == Kind::Prompt;
-    let ends = notes.turn_ends.iter();
-    // A step belongs to the turn of the last prompt before it, and ends before that does.
-    let of = if is_prompt {
-        Some(id)
-    } else {
-        let earlier = notes.prompts().into_iter().map(|one| one.checkpoint_id);
-        earlier.filter(|one| *one <= id).max()
-    };
-    let ended = ends
-        .filter(|end| end.checkpoint_id.is_some() && end.checkpoint_id == of)
-        .filter_map(|end| place(&end.snapshot_id))
-        .max();
-    let later = notes
-        .checkpoints
-        .iter()
-        .filter(|one| one.checkpoint_id > id);
-    let mut later = later.filter(|one| !is_prompt || one.kind == Kind::Prompt);
-    let next = later.find_map(|one| place(&one.snapshot_id));
-    let end_at =
-        |(at, is_here), end: fn(usize) -> End| if is_here { end(at) } else { End::Elsewhere(at) };
-    let end = match (ended, next) {
-        (Some(ended), None) => end_at(ended, End::Noted),
-        (Some(ended), Some(next)) if is_prompt || ended.0 <= next.0 => end_at(ended, End::Noted),
-        // The next step begins where this one ends.
-        (Some(_), Some(next)) => end_at(next, End::Noted),
-        (None, Some(next)) => end_at(next, End::Taken),
-        (None, None) => end_of_session(states, sessions, checkpoint, (chain, start))
-            .map_or(End::Open, End::Taken),
-    };
-    let record = sessions.get(&checkpoint.session_id).ok().flatten();
-    let is_live = record.is_some_and(|record| record.is_live(*now));
-    Some(Turn {
-        checkpoint: checkpoint.clone(),
-        chain,
-        start,
-        end,
-        is_abandoned: end == End::Open && !is_live,
-    })
-}
+        Some(Where::Away(last.unwrap_or(start)))
+    }
 
-/// The first state taken when the session had ended, in which its last work is.
-fn end_of_session(
-    states: &States,
-    sessions: &Sessions,
-    checkpoint: &Checkpoint,
-    (chain, start): (usize, usize),
-) -> Option<usize> {
-    let record = sessions.get(&checkpoint.session_id).ok().flatten()?;
-    let ended_at = record.ended_at?;
-    let taken = &states.chains.get(chain)?.states;
-    // Times are kept in seconds: the prompt's own was taken before the end, whatever they say.
-    let at = states.taken_since(chain, start + 1, &ended_at);
-    (at < taken.len()).then_some(at)
+    /// The first state taken when the session had ended, in which its last work is.
+    fn end_of_session(&self, checkpoint: &Checkpoint, (chain, start): (usize, usize)) -> End {
+        let record = self.sessions.get(&checkpoint.session_id).ok().flatten();
+        let Some(ended_at) = record.and_then(|record| record.ended_at) else {
+            return End::Open;
+        };
+        // Times are kept in seconds: the prompt's own was taken before the end, whatever they say.
+        let at = self.states.taken_since(chain, start + 1, &ended_at);
+        if at >= self.states.chains[chain].states.len() {
+            End::Open
+        } else if self.is_behind_a_gap((chain, at)) {
+            End::Forgotten(at)
+        } else {
+            End::Taken(at)
+        }
+    }
+
+    /// Whether a state that was taken between this one and the one before it is not there any more.
+    fn is_behind_a_gap(&self, (chain, at): (usize, usize)) -> bool {
+        let number = |at| self.states.all[self.states.position((chain, at))].seq;
+        let (before, this) = (number(at - 1), number(at));
+        let numbers = self.numbers.get_or_init(|| {
+            let all = self.store.summaries(&IdKind::ALL).unwrap_or_default();
+            all.found.into_iter().map(|summary| summary.seq).collect()
+        });
+        let there = numbers.range(before + 1..this.max(before + 1)).count();
+        (there as u64) < this.saturating_sub(before + 1)
+    }
 }
 
 /// The names of turns.

@@ -7,7 +7,7 @@ use super::Shape;
 use super::hit::{Change, Hit, Neighbour, Place, Removal};
 use super::runs::{Spot, What};
 use crate::git::path::RepoPath;
-use crate::ops::versions::{Prompt, States, Turns};
+use crate::ops::versions::{Owners, States, Turn, Turns};
 use crate::text;
 
 /// What a hit shows of a file, a prompt or an issue.
@@ -99,32 +99,40 @@ impl Found {
 
     /// As it is told.
     pub fn told(self, states: &States, turns: &Turns) -> Hit {
-        let turn = self.came.and_then(|place| turns.before(place));
+        let came = self.came.map(|place| turns.before(place));
+        let turn = came.and_then(Owners::turn);
         let last = &states.all[self.last];
         let removed = self.gone.map(|place| {
-            let turn = turns.before(place);
+            let owners = turns.before(place);
+            let turn = owners.turn();
             Removal {
                 snapshot_id: states.all[states.position(place)].id.to_string(),
-                session_id: turn.map(|turn| turn.session_id.clone()),
-                checkpoint: turn.map(|turn| turn.checkpoint_id),
+                session_id: turn.map(|turn| turn.prompt.session_id.clone()),
+                checkpoint: turn.map(|turn| turn.prompt.checkpoint_id),
                 prompt: turn.and_then(first_line),
+                or_between: turn.is_some() && owners.or_between,
             }
         });
         let neighbours = |lines: Vec<(u64, Vec<u8>)>| {
             let lines = lines.into_iter();
-            lines.map(|(line, text)| Neighbour { line, text }).collect()
+            let shown = lines.map(|(line, text)| Neighbour {
+                line,
+                text: without_return(text),
+            });
+            shown.collect()
         };
         Hit {
             place: self.place,
             path: self.path,
             line: self.said.text.as_ref().map(|_| self.said.spot.number),
-            text: self.said.text,
+            text: self.said.text.map(without_return),
             change: self.change,
             first_snapshot: states.all[self.first].id.to_string(),
             last_snapshot: last.id.to_string(),
-            checkpoint: turn.map(|turn| turn.checkpoint_id),
-            session_id: turn.map(|turn| turn.session_id.clone()),
+            checkpoint: turn.map(|turn| turn.prompt.checkpoint_id),
+            session_id: turn.map(|turn| turn.prompt.session_id.clone()),
             prompt: turn.and_then(first_line),
+            or_between: turn.is_some() && came.is_some_and(|came| came.or_between),
             removed,
             staged: self.staged,
             binary: self.said.binary,
@@ -138,9 +146,17 @@ impl Found {
     }
 }
 
+/// A line without the carriage return of what ends it: until now it told apart what was ended otherwise.
+fn without_return(mut text: Vec<u8>) -> Vec<u8> {
+    if text.last() == Some(&b'\r') {
+        text.pop();
+    }
+    text
+}
+
 /// The first line of a prompt that says anything.
-fn first_line(prompt: &Prompt) -> Option<String> {
-    let line = text::first_line(prompt.text.as_deref()?);
+fn first_line(turn: &Turn) -> Option<String> {
+    let line = text::first_line(turn.prompt.prompt.as_deref()?);
     (!line.is_empty()).then(|| line.to_owned())
 }
 

@@ -60,6 +60,9 @@ pub struct Removal {
     pub checkpoint: Option<u64>,
     /// What was asked in it, its first line.
     pub prompt: Option<String>,
+    /// True: somebody after that turn may have done it as well, as its end was not noted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub or_between: bool,
 }
 
 /// A line beside one that matches.
@@ -101,6 +104,9 @@ pub struct Hit {
     pub session_id: Option<String>,
     /// What was asked in that turn, its first line. Absent for prompts themselves.
     pub prompt: Option<String>,
+    /// True: somebody after that turn may have done it as well, as its end was not noted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub or_between: bool,
     /// The first snapshot without it again, when the newest has it no more; null for what is there still, and for a diff.
     pub removed: Option<Removal>,
     /// True: no snapshot's files have it, its index has.

@@ -252,7 +252,7 @@ impl Searching<'_> {
         let talks = talks?;
         self.add_texts(&talks, &mut waiting, teller)?;
         if let Some((seen, walk)) = begun {
-            let turns = Turns::new(&talks, states);
+            let turns = Turns::new(&talks, states, ctx.env.now());
             let chosen = self.chosen();
             let asked = Asked {
                 states,

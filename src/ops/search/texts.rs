@@ -74,6 +74,7 @@ impl Source<'_> {
                 checkpoint: self.checkpoint,
                 session_id: self.session.map(str::to_owned),
                 prompt: None,
+                or_between: false,
                 removed: None,
                 staged: false,
                 binary: false,

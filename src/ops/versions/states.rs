@@ -1,6 +1,6 @@
 //! The states that are looked at, in the order in which they were taken.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
@@ -11,6 +11,7 @@ use crate::ops::Context;
 use crate::ops::history::Here;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
+use crate::store::session::SessionRecord;
 use crate::store::snapshot::HeadRecord;
 use crate::store::summary::Summary;
 
@@ -116,6 +117,21 @@ pub struct Chain {
     pub is_present: bool,
     /// Whether that is this worktree, of this repository; one of this name where this repository has none.
     pub is_here: bool,
+    /// The worktree, where it is one of this repository: its name, and its id, empty where none is recorded.
+    worktree: Option<(String, String)>,
+    /// For each place the position of the state that was taken last by the clock, up to there: clocks are set back.
+    latest: Vec<usize>,
+}
+
+impl Chain {
+    /// Whether a session of this repository worked in this working tree, in the present.
+    pub fn is_of(&self, session: &SessionRecord) -> bool {
+        let (name, id) = (&session.worktree, session.worktree_id.as_deref());
+        let is_same = |(worktree, worktree_id): &(String, String)| {
+            worktree == name && (worktree_id.is_empty() || id.is_none_or(|id| id == worktree_id))
+        };
+        self.is_present && self.worktree.as_ref().is_some_and(is_same)
+    }
 }
 
 /// Which chain it is.
@@ -137,6 +153,8 @@ pub struct States {
     pub chains: Vec<Chain>,
     /// Records that cannot be read: id and reason.
     pub invalid: Vec<(String, String)>,
+    /// Snapshots that are there, and are not looked at.
+    left_out: HashSet<String>,
 }
 
 /// States in the order in which they were taken. Within a repository their numbers tell, whatever the clock said; between repositories
@@ -172,10 +190,16 @@ impl States {
         };
         let mut read = store.summaries(kinds)?;
         let here = Here::of(ctx, store)?;
-        if scope == Scope::Here {
-            read.found.retain(|summary| here.lists(summary));
-        }
         let mut states = Self::default();
+        if scope == Scope::Here {
+            read.found.retain(|summary| {
+                let is_listed = here.lists(summary);
+                if !is_listed {
+                    states.left_out.insert(summary.id.to_string());
+                }
+                is_listed
+            });
+        }
         let mut chains = HashMap::new();
         for summary in in_order(read.found) {
             states.add(summary, &here, &mut chains);
@@ -221,14 +245,23 @@ impl States {
                 known.entry(key.clone()).or_insert(at);
             }
         }
+        let is_own = here.is_repository(&key.repository);
+        let worktree = is_own.then(|| (key.worktree.clone(), key.worktree_id.clone()));
         let chain = *known.entry(key).or_insert_with(|| {
             self.chains.push(Chain {
                 states: Vec::new(),
                 is_present,
                 is_here,
+                worktree,
+                latest: Vec::new(),
             });
             self.chains.len() - 1
         });
+        let latest = self.chains[chain].latest.last().copied();
+        let latest = latest.filter(|at| self.all[*at].created_at > summary.created_at);
+        self.chains[chain]
+            .latest
+            .push(latest.unwrap_or(self.all.len()));
         let positions = &mut self.chains[chain].states;
         positions.push(self.all.len());
         self.all.push(State {
@@ -249,6 +282,27 @@ impl States {
         (from..taken.len())
             .find(is_later)
             .unwrap_or(taken.len().max(from))
+    }
+
+    /// As [`Self::taken_since`], of the whole chain.
+    pub fn first_since(&self, chain: usize, at: &str) -> usize {
+        self.first(chain, |taken| taken < at)
+    }
+
+    /// The first place in a chain whose state was taken later than this; behind the last where there is none.
+    pub fn first_after(&self, chain: usize, at: &str) -> usize {
+        self.first(chain, |taken| taken <= at)
+    }
+
+    fn first(&self, chain: usize, is_before: impl Fn(&str) -> bool) -> usize {
+        let latest = &self.chains[chain].latest;
+        latest.partition_point(|position| is_before(&self.all[*position].created_at))
+    }
+
+    /// Whether a snapshot that notes name was forgotten: it is neither at one of the places of [`Self::by_id`] nor left out of them.
+    pub fn is_forgotten(&self, places: &HashMap<String, usize>, id: &str) -> bool {
+        let is_snapshot = SnapshotId::parse(id).is_some_and(|id| id.kind() == IdKind::Snapshot);
+        is_snapshot && !places.contains_key(id) && !self.left_out.contains(id)
     }
 
     /// The position of a place in a chain.

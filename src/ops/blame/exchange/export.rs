@@ -21,10 +21,9 @@ use crate::git::textdiff::count_lines;
 use crate::json::{self, Text};
 use crate::ops::Context;
 use crate::ops::blame::origin::{Kind, Line};
-use crate::ops::blame::owners::TurnSpans;
 use crate::ops::blame::telling::Teller;
 use crate::ops::blame::{Blame, FileAsked, Inquiry, Known, Source, commit_named, content, not_in};
-use crate::ops::versions::{Scope, States, Talks};
+use crate::ops::versions::{Scope, States, Talks, Turns};
 use crate::store::Store;
 
 json::fields! {
@@ -131,7 +130,7 @@ pub fn export(ctx: &Context<'_>, request: &Export) -> Result<Exported> {
         store,
         states: &states,
         known: &known,
-        turns: &TurnSpans::new(&talks, &states, ctx.env.now()),
+        turns: &Turns::new(&talks, &states, ctx.env.now()),
         format: request.format,
     };
     let mut notices = talks.unreadable.clone();
@@ -182,7 +181,7 @@ struct Collector<'a> {
     store: &'a Store,
     states: &'a States,
     known: &'a Known,
-    turns: &'a TurnSpans,
+    turns: &'a Turns,
     format: Format,
 }
 
