@@ -114,7 +114,7 @@ fn patches_are_git_s() {
         String::from_utf8(patches.flatten().collect()).expect("text")
     };
     let range = [old.commit.to_string(), new.commit.to_string()];
-    let git = lab.git(&["diff", "--no-renames", &range[0], &range[1]]);
+    let git = lab.git(&["diff", "--no-renames", "--binary", &range[0], &range[1]]);
     assert_eq!(text(&stored), git);
     assert_eq!(text(&present), git);
     let stat = lab.git(&["diff", "--no-renames", "--shortstat", &range[0], &range[1]]);
