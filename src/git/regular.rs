@@ -218,10 +218,10 @@ mod tests {
             assert_eq!(read_rules(path).expect("as if absent"), None);
         }
         let error = append(&pipe, 0o600, Links::Follow).expect_err("a pipe without a reader");
-        assert_eq!(
-            error.raw_os_error(),
-            Some(rustix::io::Errno::NXIO.raw_os_error())
-        );
+        // A program that another test starts holds the end that was read from until it runs.
+        let is_read = error.to_string().ends_with("not a regular file");
+        let nobody = Some(rustix::io::Errno::NXIO.raw_os_error());
+        assert!(is_read || error.raw_os_error() == nobody, "{error}");
         let error = read(dir.path()).expect_err("a directory");
         assert_eq!(error.kind(), ErrorKind::IsADirectory);
         assert_eq!(read_optional(&file.join("x")).expect("no error"), None);
