@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A moment: nanoseconds since the Unix epoch, UTC.
@@ -206,58 +207,35 @@ pub fn fail_point(name: &str) {
     }
 }
 
-/// Whether every file system is to look as one that counts in whole seconds: when `TW_TEST_COARSE_TIMES` is set. Debug builds
-/// only: such a file system can seldom be had for a test.
-#[cfg(debug_assertions)]
+/// Whether a variable by which tests have what can seldom be had is set: in debug builds alone.
 #[allow(
     clippy::disallowed_methods,
     reason = "the one reader of the environment"
 )]
-pub fn has_coarse_times() -> bool {
-    static IS_SET: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *IS_SET.get_or_init(|| std::env::var_os("TW_TEST_COARSE_TIMES").is_some())
+#[inline]
+fn is_set_by_tests(is_set: &OnceLock<bool>, name: &str) -> bool {
+    cfg!(debug_assertions) && *is_set.get_or_init(|| std::env::var_os(name).is_some())
 }
 
-/// Never, in release builds.
-#[cfg(not(debug_assertions))]
+/// Whether every file system is to look as one that counts in whole seconds: `TW_TEST_COARSE_TIMES`.
 #[inline]
 pub fn has_coarse_times() -> bool {
-    false
+    static IS_SET: OnceLock<bool> = OnceLock::new();
+    is_set_by_tests(&IS_SET, "TW_TEST_COARSE_TIMES")
 }
 
-/// Whether no file system is to know the flags of a rename, as those over a network do not: `TW_TEST_PLAIN_RENAMES`, debug builds only.
-#[cfg(debug_assertions)]
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the one reader of the environment"
-)]
-pub fn has_plain_renames() -> bool {
-    static IS_SET: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *IS_SET.get_or_init(|| std::env::var_os("TW_TEST_PLAIN_RENAMES").is_some())
-}
-
-/// Never, in release builds.
-#[cfg(not(debug_assertions))]
+/// Whether no file system is to know the flags of a rename, as those over a network do not: `TW_TEST_PLAIN_RENAMES`.
 #[inline]
 pub fn has_plain_renames() -> bool {
-    false
+    static IS_SET: OnceLock<bool> = OnceLock::new();
+    is_set_by_tests(&IS_SET, "TW_TEST_PLAIN_RENAMES")
 }
 
-/// Whether no stamp of a directory tells of new names, as on a file system made of several: `TW_TEST_UNTOLD_NAMES`, debug builds only.
-#[cfg(debug_assertions)]
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the one reader of the environment"
-)]
-pub fn has_untold_names() -> bool {
-    std::env::var_os("TW_TEST_UNTOLD_NAMES").is_some()
-}
-
-/// Never, in release builds.
-#[cfg(not(debug_assertions))]
+/// Whether no stamp of a directory tells of new names, as on a file system made of several: `TW_TEST_UNTOLD_NAMES`.
 #[inline]
 pub fn has_untold_names() -> bool {
-    false
+    static IS_SET: OnceLock<bool> = OnceLock::new();
+    is_set_by_tests(&IS_SET, "TW_TEST_UNTOLD_NAMES")
 }
 
 /// How long the watcher is waited for, where a test says so: `TW_TEST_WATCH_PATIENCE`, in milliseconds, debug builds only. Many

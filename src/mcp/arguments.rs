@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
 use crate::error::{Error, Result};
+use crate::ops::pathspec::literally;
 
 /// Every tool has these.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -57,6 +58,11 @@ impl JsonSchema for Address {
 /// Paths of a call, as `ops` takes them.
 pub fn paths(texts: Vec<String>) -> Vec<OsString> {
     texts.into_iter().map(OsString::from).collect()
+}
+
+/// Paths of a call that are names and no patterns: an agent names files, also where the names have brackets in them.
+pub fn literal_paths(texts: Vec<String>) -> Vec<OsString> {
+    paths(texts).iter().map(|path| literally(path)).collect()
 }
 
 /// The schema of what a struct takes in, its title and its description beside the arguments.

@@ -379,13 +379,10 @@ impl Apply<'_> {
         dir: BorrowedFd<'_>,
         name: &[u8],
     ) -> Result<bool> {
-        let Some(seen) = stamp_at(dir, name)? else {
-            return Ok(false);
-        };
-        let expected = (self.expected)(&entry.path);
-        if !seen.is_file() || has_other_names(dir, name)? {
+        if !is_file_of_one_name(dir, name)? {
             return Ok(false);
         }
+        let expected = (self.expected)(&entry.path);
         let known = is_as_backed_up(expected, (dir, name), &mut Vec::new())?;
         if known && let Some(access) = self.access.of(&entry.path) {
             let now = Access::at(dir, name)?.map(|(access, _)| access);
@@ -397,10 +394,13 @@ impl Apply<'_> {
     }
 }
 
-/// Whether a file has more than one name.
-fn has_other_names(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<bool> {
-    let found = rustix::fs::statat(dir, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(found.st_nlink > 1)
+/// Whether a regular file is there that has no other name.
+fn is_file_of_one_name(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<bool> {
+    match rustix::fs::statat(dir, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => Ok(Stamp::of(&found).is_file() && found.st_nlink == 1),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Whether what stands at a name is what the backup has there: by its bytes, whatever its stamp says. `buffer` is room to read in.

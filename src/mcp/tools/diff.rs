@@ -2,7 +2,6 @@
 
 use crate::mcp::tools::prelude::*;
 use crate::ops::compare::Patches;
-use crate::ops::pathspec::literally;
 use crate::ops::request::DiffSides;
 
 /// # Compare two states of the working tree
@@ -39,11 +38,7 @@ impl Request for Diff {
         let request = DiffSides {
             from: self.from.map(String::from),
             to: self.to.map(String::from),
-            // An agent names files, also where the names have brackets in them.
-            paths: paths(self.paths)
-                .iter()
-                .map(|path| literally(path))
-                .collect(),
+            paths: literal_paths(self.paths),
             patches: if self.patch {
                 Patches::Texts
             } else {

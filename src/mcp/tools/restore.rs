@@ -1,7 +1,6 @@
 //! `tw restore` as a tool.
 
 use crate::mcp::tools::prelude::*;
-use crate::ops::pathspec::literally;
 
 /// # Restore files of a snapshot
 ///
@@ -34,17 +33,15 @@ impl Request for Restore {
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
         ctx.widen_addresses(self.all_worktrees);
-        let paths = paths(self.paths);
-        let mut is_whole = paths.is_empty();
-        for path in &paths {
+        let mut is_whole = self.paths.is_empty();
+        for path in paths(self.paths.clone()) {
             // The root by any other name is the whole tree.
-            is_whole |= ctx.repo_path(path)?.is_empty();
+            is_whole |= ctx.repo_path(&path)?.is_empty();
         }
         let unconfirmed = is_whole && !self.confirm;
         let request = request::Restore {
             address: self.snapshot.into(),
-            // An agent names files, also where the names have brackets in them.
-            paths: paths.iter().map(|path| literally(path)).collect(),
+            paths: literal_paths(self.paths),
             dry_run: (self.dry_run || unconfirmed).into(),
             ..request::Restore::default()
         };

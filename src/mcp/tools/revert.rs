@@ -1,7 +1,6 @@
 //! `tw revert` as a tool.
 
 use crate::mcp::tools::prelude::*;
-use crate::ops::pathspec::literally;
 use crate::ops::revert::{self, Conflicts, Shared};
 
 /// # Take back what a prompt changed
@@ -42,11 +41,7 @@ impl Request for Revert {
         let request = revert::Revert {
             what: self.checkpoints.into_iter().map(String::from).collect(),
             session: self.session,
-            // An agent names files, also where the names have brackets in them.
-            paths: paths(self.paths)
-                .iter()
-                .map(|path| literally(path))
-                .collect(),
+            paths: literal_paths(self.paths),
             conflicts: if self.with_dependents {
                 Conflicts::WithDependents
             } else {
