@@ -247,10 +247,20 @@ impl Error {
 
     /// The next step after what the system refused, for whichever command it was; `None` where it refused nothing of that kind.
     pub fn hint_of_system(&self) -> Option<&'static str> {
+        of_system(self.errno()?)
+    }
+
+    /// Whether the system let us not do it.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self.errno(), Some(Errno::ACCESS | Errno::PERM))
+    }
+
+    /// What the system answered, where that is the cause.
+    fn errno(&self) -> Option<Errno> {
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
             if let Some(io) = error.downcast_ref::<std::io::Error>() {
-                return Errno::from_io_error(io).and_then(of_system);
+                return Errno::from_io_error(io);
             }
             cause = error.source();
         }

@@ -252,7 +252,10 @@ impl Reader<'_> {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => {
                 return Ok(without(rec, Kind::Gone));
             }
-            Err(Errno::ACCESS | Errno::PERM) => return Ok(without(rec, Kind::Unreadable)),
+            // `AGAIN`: another program has a lease on it, and keeps it.
+            Err(Errno::ACCESS | Errno::PERM | Errno::AGAIN) => {
+                return Ok(without(rec, Kind::Unreadable));
+            }
             Err(errno) => return Err(errno.into()),
         };
         let mut file = File::from(fd);

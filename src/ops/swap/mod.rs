@@ -8,6 +8,7 @@
 mod blobs;
 pub mod copied;
 pub mod extras;
+mod flagged;
 pub mod goal;
 pub mod head;
 mod index_file;

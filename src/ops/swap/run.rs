@@ -16,7 +16,7 @@ use super::prove::prove;
 use super::secure::LateChanges;
 use super::unchanged::drop_needless;
 use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last, wait_for_all};
-use super::{index_file, journal, pathindex, taken_back, undo_log};
+use super::{flagged, index_file, journal, pathindex, taken_back, undo_log};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
@@ -163,7 +163,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             .and_then(|done| wait_for_all(self.ctx, Stage::Applied).map(|()| done));
         let (applied, changed_since) = match result {
             Ok(done) => done,
-            Err(error) => return Err(self.failed(error, journal, kept)?),
+            Err(error) => return Err(self.failed(error, &plan, journal, kept)?),
         };
         // The commit point: who dies after this is cleaned up after, not rolled back.
         self.store.dir.write_state(&journal.state_after)?;
@@ -189,7 +189,13 @@ impl<'s> SwapRun<'_, '_, 's> {
     }
 
     /// What is said of a swap that failed, after it was rolled back. One whose proof failed is left for the user to decide.
-    fn failed(&self, error: Error, mut journal: Journal, kept: Vec<KeptPack>) -> Result<Error> {
+    fn failed(
+        &self,
+        error: Error,
+        plan: &Plan,
+        mut journal: Journal,
+        kept: Vec<KeptPack>,
+    ) -> Result<Error> {
         if error.code() == Code::VerifyFailed {
             journal.extra.insert(VERIFY_FAILED.into(), true.into());
             self.store.dir.write_journal(&journal)?;
@@ -200,6 +206,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             Ok(recovered) => {
                 release(kept)?;
                 let root = Root::open(self.ctx.repo.worktree_root())?;
+                let error = flagged::name_the_way(error, &root, &plan.paths());
                 Ok(undone(error, &root, &journal, &recovered))
             }
             Err(second) => Ok(Error::new(

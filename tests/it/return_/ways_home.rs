@@ -559,3 +559,46 @@ fn what_is_git_s_own_cannot_be_kept() {
     let (error, code) = sandbox.json_error(["return", "--keep", ".git/config"]);
     assert_eq!((error["code"].as_str(), code), (Some("PATH_NOT_FOUND"), 3));
 }
+
+#[test]
+fn what_the_file_system_lets_nobody_change_is_named_with_the_command() {
+    if !is_root() {
+        skipped("root", "only root can make a file immutable");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/log", "one\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("dir/log", "one\ntwo\n");
+    let home = sandbox.state();
+    sandbox.json(["travel", &id]);
+    let flags = |path: &str, flags: rustix::fs::IFlags| {
+        let file = std::fs::File::open(sandbox.path(path)).unwrap();
+        rustix::fs::ioctl_setflags(file, flags)
+    };
+    let cases = [
+        ("dir/log", rustix::fs::IFlags::APPEND),
+        ("dir/log", rustix::fs::IFlags::IMMUTABLE),
+        ("dir", rustix::fs::IFlags::IMMUTABLE),
+    ];
+    for (path, flag) in cases {
+        if flags(path, flag).is_err() {
+            skipped(
+                "a file system with flags",
+                "here no file can be made immutable",
+            );
+            return;
+        }
+        let (error, code) = sandbox.json_error(["return"]);
+        flags(path, rustix::fs::IFlags::empty()).unwrap();
+        assert_eq!((error["code"].as_str(), code), (Some("IO"), 1), "{path}");
+        let hints = list(&error["hints"]);
+        assert_eq!(
+            hints[0],
+            format!("the file system lets nobody change them; as root: chattr -i -a -- {path}")
+        );
+        assert_eq!(hints[1], "everything is as it was");
+    }
+    sandbox.json(["return"]);
+    home.assert_same(&sandbox.state());
+}

@@ -1,0 +1,44 @@
+//! What the file system lets nobody change, not even root: bits and owners do not explain why it refuses.
+
+use std::collections::BTreeSet;
+
+use crate::error::Error;
+use crate::git::fs::Root;
+use crate::git::path;
+use crate::text::typed_bytes;
+
+/// Adds to the error of a swap that was refused something the command that lets these paths be changed: of those that are immutable or
+/// append-only (`chattr(1)`), or in a directory that is.
+pub(super) fn name_the_way(error: Error, root: &Root, paths: &[Vec<u8>]) -> Error {
+    if !error.is_refusal() {
+        return error;
+    }
+    let dirs = paths.iter().map(|full| path::split(full).0);
+    let all: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).chain(dirs).collect();
+    let words: Vec<String> = all
+        .into_iter()
+        .filter(|full| is_flagged(root, full))
+        .map(|full| typed_bytes(if full.is_empty() { b"." } else { full }))
+        .collect();
+    if words.is_empty() {
+        return error;
+    }
+    error.hint(format!(
+        "the file system lets nobody change them; as root: chattr -i -a -- {}",
+        words.join(" ")
+    ))
+}
+
+#[cfg(target_os = "linux")]
+fn is_flagged(root: &Root, full: &[u8]) -> bool {
+    use rustix::fs::IFlags;
+
+    let fixed = IFlags::IMMUTABLE | IFlags::APPEND;
+    let flags = root.open_file(full).and_then(rustix::fs::ioctl_getflags);
+    flags.is_ok_and(|flags| flags.intersects(fixed))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_flagged(_: &Root, _: &[u8]) -> bool {
+    false
+}
