@@ -8,7 +8,7 @@ use super::Context;
 use super::address;
 use super::outcome::Restored;
 use super::put_back::{Purpose, put_back};
-use super::request::{DryRun, Restore};
+use super::request::Restore;
 use super::swap::recover;
 use crate::error::Result;
 use crate::store::Store;
@@ -21,25 +21,16 @@ use crate::store::stored::Stored;
 pub fn restore(ctx: &Context<'_>, request: &Restore) -> Result<Restored> {
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
-    if request.dry_run == DryRun::Yes {
-        recover::refuse_interrupted(store)?;
-        let stored = address::resolve(ctx, store, &request.address)?;
-        return put(ctx, store, &stored, request);
-    }
-    let lock = ctx.lock(&store.dir, "restore")?;
-    let recovered = recover::recover_locked(ctx, store, &lock)?;
-    let stored = address::resolve(ctx, store, &request.address)?;
-    let mut restored = put(ctx, store, &stored, request)?;
-    restored.notices.splice(0..0, recovered);
-    drop(lock);
-    Ok(restored)
+    let begun = recover::begin(ctx, store, "restore", request.dry_run)?;
+    begun.answer(put(ctx, store, request), |restored| &mut restored.notices)
 }
 
-fn put(ctx: &Context<'_>, store: &Store, stored: &Stored, request: &Restore) -> Result<Restored> {
+fn put(ctx: &Context<'_>, store: &Store, request: &Restore) -> Result<Restored> {
+    let stored = address::resolve(ctx, store, &request.address)?;
     if request.staged {
-        return staged::put_back(ctx, store, stored, request);
+        return staged::put_back(ctx, store, &stored, request);
     }
-    put_back(ctx, store, stored, request, &purpose(stored))
+    put_back(ctx, store, &stored, request, &purpose(&stored))
 }
 
 fn purpose(stored: &Stored) -> Purpose {

@@ -8,8 +8,8 @@ use super::Context;
 use super::issues::run::{Closing, close_run};
 use super::outcome::{MemberSwap, Returned};
 use super::request::{DryRun, Guard, Return};
+use super::stay::ReturnOperation;
 use super::stay::guard::{self, Stay};
-use super::stay::{ReturnOperation, not_in_past};
 use super::swap::recover;
 use super::workspaces::{self, Partner, WentAlong};
 use crate::error::Result;
@@ -30,28 +30,23 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
         return return_together(ctx, request, partners);
     }
     let store = ctx.store()?;
+    let begun = recover::begin(ctx, store, "return", request.dry_run)?;
+    // It may have become one of a workspace while the lock was waited for.
+    if !workspaces::partners(ctx)?.is_empty() {
+        return begun.again(|| return_(ctx, request), |returned| &mut returned.notices);
+    }
+    let done = workspaces::refuse_member_of_stay(ctx, "return")
+        .and_then(|()| go_home(ctx, store, request));
+    begun.answer(done, |returned| &mut returned.notices)
+}
+
+fn go_home(ctx: &Context<'_>, store: &Store, request: &Return) -> Result<Returned> {
+    let state = store.dir.state()?;
     if request.dry_run == DryRun::Yes {
-        recover::refuse_interrupted(store)?;
-        let state = store.dir.state()?;
         guard::check(&state, &request.guard)?;
         return ReturnOperation::new(ctx, store, state)?.dry_run(request);
     }
-    let lock = ctx.lock(&store.dir, "return")?;
-    let recovered = recover::recover_locked(ctx, store, &lock)?;
-    // It may have become one of a workspace while the lock was waited for.
-    workspaces::refuse_member_of_stay(ctx, "return")?;
-    if !workspaces::partners(ctx)?.is_empty() {
-        drop(lock);
-        return return_(ctx, request);
-    }
-    let state = store.dir.state()?;
-    if state.mode == Mode::Present && !recovered.is_empty() {
-        return Err(not_in_past(ctx).hint("an interrupted return was finished just now"));
-    }
-    let mut returned = run(ctx, store, state, request)?;
-    returned.notices.splice(0..0, recovered);
-    drop(lock);
-    Ok(returned)
+    run(ctx, store, state, request)
 }
 
 /// Returns with all members of the workspace. Only the head's stay has an issue and a guard.

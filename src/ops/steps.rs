@@ -83,25 +83,21 @@ pub fn step(ctx: &Context<'_>, request: &StepRequest) -> Result<Undone> {
     if !along.partners.is_empty() {
         return together::step(ctx, store, request, along);
     }
-    if request.dry_run == DryRun::Yes {
-        recover::refuse_interrupted(store)?;
-        return Step::find(ctx, store, request)?.run();
-    }
-    let lock = ctx.lock(&store.dir, request.log.name())?;
-    let recovered = recover::recover_locked(ctx, store, &lock)?;
+    let begun = recover::begin(ctx, store, request.log.name(), request.dry_run)?;
     let now = self::along(ctx, store, request)?;
     if !now.partners.is_empty() {
-        drop(lock);
-        return step(ctx, request);
+        return begun.again(|| step(ctx, request), |undone| &mut undone.notices);
     }
-    let mut undone = Step::find(ctx, store, request)?.run()?;
-    undone.notices.extend(now.left_out());
-    undone.notices.splice(0..0, recovered);
-    undone
-        .notices
-        .extend(forgotten_since(ctx, &undone.level.at));
-    drop(lock);
-    Ok(undone)
+    let done = Step::find(ctx, store, request).and_then(|step| step.run());
+    let done = done.map(|mut undone| {
+        undone.notices.extend(now.left_out());
+        if request.dry_run == DryRun::No {
+            let forgotten = forgotten_since(ctx, &undone.level.at);
+            undone.notices.extend(forgotten);
+        }
+        undone
+    });
+    begun.answer(done, |undone| &mut undone.notices)
 }
 
 /// Who takes part in a step beside this repository.

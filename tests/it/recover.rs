@@ -441,3 +441,21 @@ fn a_journal_whose_backup_is_gone_changes_nothing() {
     assert!(!error["message"].as_str().unwrap().is_empty());
     before.assert_same(&sandbox.state());
 }
+
+#[test]
+fn a_command_that_is_refused_says_what_it_recovered_before() {
+    for (refused, code) in [
+        (&["travel", "nosuch"][..], "SNAPSHOT_NOT_FOUND"),
+        (&["return"], "NOT_IN_PAST"),
+        (&["restore", "nosuch"], "SNAPSHOT_NOT_FOUND"),
+        (&["revert", "nosuch"], "SNAPSHOT_NOT_FOUND"),
+    ] {
+        let stage = died("apply-written:3");
+        let (error, _) = stage.sandbox.json_error(refused);
+        assert_eq!(error["code"], code, "{refused:?} {error}");
+        let hints = error["hints"].as_array().unwrap();
+        let said = |hint: &Value| hint == "an interrupted travel was undone";
+        assert!(hints.iter().any(said), "{refused:?} {error}");
+        assert_ne!(hints.first().unwrap(), "an interrupted travel was undone");
+    }
+}

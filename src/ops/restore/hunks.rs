@@ -192,11 +192,19 @@ pub fn offer(ctx: &Context<'_>, request: &Restore) -> Result<Offer> {
 /// `BUSY` when a file changed since it was offered; else as restore.
 pub fn put(ctx: &Context<'_>, offer: &Offer, chosen: &[Vec<Part>]) -> Result<Restored> {
     let store = ctx.store()?;
-    let lock = ctx.lock(&store.dir, "restore")?;
-    let recovered = recover::recover_locked(ctx, store, &lock)?;
+    let begun = recover::begin(ctx, store, "restore", DryRun::No)?;
+    let done = put_parts(ctx, store, offer, chosen);
+    begun.answer(done, |restored| &mut restored.notices)
+}
+
+fn put_parts(
+    ctx: &Context<'_>,
+    store: &Store,
+    offer: &Offer,
+    chosen: &[Vec<Part>],
+) -> Result<Restored> {
     let becoming = becoming(offer, chosen);
     let mut restored = answer(store, offer, DryRun::No)?;
-    restored.notices = recovered;
     if becoming.is_empty() {
         return Ok(restored);
     }
@@ -208,7 +216,6 @@ pub fn put(ctx: &Context<'_>, offer: &Offer, chosen: &[Vec<Part>]) -> Result<Res
     restored.notices.extend(swapped.notices);
     restored.changes = swapped.changes;
     restored.backup_id = Some(swapped.backup_id);
-    drop(lock);
     Ok(restored)
 }
 

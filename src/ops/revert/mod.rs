@@ -74,15 +74,12 @@ pub struct Revert {
 pub fn revert(ctx: &Context<'_>, request: &Revert) -> Result<Reverted> {
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
-    let mut notices = Vec::new();
-    let lock = if request.dry_run == DryRun::Yes {
-        recover::refuse_interrupted(store)?;
-        None
-    } else {
-        let lock = ctx.lock(&store.dir, "revert")?;
-        notices.extend(recover::recover_locked(ctx, store, &lock)?);
-        Some(lock)
-    };
+    let begun = recover::begin(ctx, store, "revert", request.dry_run)?;
+    let done = take_back(ctx, store, request);
+    begun.answer(done, |reverted| &mut reverted.notices)
+}
+
+fn take_back(ctx: &Context<'_>, store: &Store, request: &Revert) -> Result<Reverted> {
     if store.dir.state()?.mode == Mode::Past {
         let message = "a prompt is taken back in the present, and this is the past";
         return Err(Error::new(Code::AlreadyInPast, message).hint("run 'tw return' first"));
@@ -94,11 +91,7 @@ pub fn revert(ctx: &Context<'_>, request: &Revert) -> Result<Reverted> {
         only: Pathspec::parse(ctx, &request.paths)?,
         turns: Turns::read(ctx, store)?,
     };
-    let mut reverted = reverting.run()?;
-    drop(lock);
-    notices.append(&mut reverted.notices);
-    reverted.notices = notices;
-    Ok(reverted)
+    reverting.run()
 }
 
 /// What is taken back.

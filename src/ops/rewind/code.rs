@@ -112,17 +112,14 @@ pub fn go(
     workspaces::refuse_member(ctx, "rewind")?;
     let partners = workspaces::partners(ctx)?;
     if partners.is_empty() {
-        let lock = ctx.lock(&store.dir, "rewind")?;
-        let mut notices = recover::recover_locked(ctx, store, &lock)?;
+        let begun = recover::begin(ctx, store, "rewind", DryRun::No)?;
         // It may have become one of a workspace while the lock was waited for.
-        workspaces::refuse_member(ctx, "rewind")?;
         if !workspaces::partners(ctx)?.is_empty() {
-            drop(lock);
-            return go(ctx, store, checkpoint);
+            return begun.again(|| go(ctx, store, checkpoint), |(_, notices)| notices);
         }
-        let (part, said) = put_back(ctx, store, checkpoint)?;
-        notices.extend(said);
-        return Ok((part, notices));
+        let done = workspaces::refuse_member(ctx, "rewind")
+            .and_then(|()| put_back(ctx, store, checkpoint));
+        return begun.answer(done, |(_, notices)| notices);
     }
     let stored = snapshot(store, checkpoint)?;
     let targets = workspaces::targets(store, &stored, &partners)?;

@@ -35,23 +35,13 @@ pub fn enter(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
         return enter_together(ctx, request, partners);
     }
     let store = ctx.store()?;
-    let dry = request.dry_run == DryRun::Yes;
-    if dry {
-        recover::refuse_interrupted(store)?;
-        return go(ctx, store, request);
-    }
-    let lock = ctx.lock(&store.dir, "travel")?;
-    let recovered = recover::recover_locked(ctx, store, &lock)?;
+    let begun = recover::begin(ctx, store, "travel", request.dry_run)?;
     // It may have become one of a workspace while the lock was waited for.
-    workspaces::refuse_member(ctx, "travel")?;
     if !workspaces::partners(ctx)?.is_empty() {
-        drop(lock);
-        return enter(ctx, request);
+        return begun.again(|| enter(ctx, request), |travelled| &mut travelled.notices);
     }
-    let mut travelled = go(ctx, store, request)?;
-    travelled.notices.splice(0..0, recovered);
-    drop(lock);
-    Ok(travelled)
+    let done = workspaces::refuse_member(ctx, "travel").and_then(|()| go(ctx, store, request));
+    begun.answer(done, |travelled| &mut travelled.notices)
 }
 
 /// Goes there with all members of the workspace, each to the snapshot that belongs to the head's.

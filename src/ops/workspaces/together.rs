@@ -18,7 +18,7 @@ use crate::interrupt::{self, Deferred};
 use crate::ops::Context;
 use crate::ops::outcome::MemberSwap;
 use crate::ops::stages::{Stage, Together};
-use crate::ops::swap::recover;
+use crate::ops::swap::recover::{self, Recovery};
 use crate::store::id::Tail;
 use crate::store::lock::WorktreeLock;
 use crate::store::state::StateDir;
@@ -73,7 +73,22 @@ pub fn together<H, M: Send + 'static>(
     head: impl FnOnce() -> Result<H>,
     member: impl Fn(&Context<'_>, &Partner) -> Result<M> + Sync,
 ) -> Result<Done<H, M>> {
-    let (locks, recovered) = lock_all(ctx, operation, &partners)?;
+    let mut recovered = Recovery::default();
+    let done = in_all(ctx, operation, partners, (head, member), &mut recovered);
+    recovered.tell(done, |done| &mut done.recovered)
+}
+
+fn in_all<H, M: Send + 'static>(
+    ctx: &Context<'_>,
+    operation: &str,
+    partners: Vec<Partner>,
+    (head, member): (
+        impl FnOnce() -> Result<H>,
+        impl Fn(&Context<'_>, &Partner) -> Result<M> + Sync,
+    ),
+    recovered: &mut Recovery,
+) -> Result<Done<H, M>> {
+    let locks = lock_all(ctx, operation, &partners, recovered)?;
     let tie = new_tie(ctx, &partners)?;
     let (env, progress, member) = (ctx.env, ctx.progress, &member);
     let result = std::thread::scope(|scope| {
@@ -131,7 +146,7 @@ pub fn together<H, M: Send + 'static>(
     Ok(Done {
         head,
         members,
-        recovered,
+        recovered: Vec::new(),
     })
 }
 
@@ -140,10 +155,13 @@ fn lock_all(
     ctx: &Context<'_>,
     operation: &str,
     partners: &[Partner],
-) -> Result<(Vec<WorktreeLock>, Vec<String>)> {
+    recovered: &mut Recovery,
+) -> Result<Vec<WorktreeLock>> {
     let store = ctx.store()?;
     let lock = ctx.lock(&store.dir, operation)?;
-    let mut recovered = recover::recover_locked(ctx, store, &lock)?;
+    recovered
+        .0
+        .extend(recover::recover_locked(ctx, store, &lock)?);
     let mut locks = vec![lock];
     let mut opened = Vec::new();
     for partner in partners {
@@ -159,13 +177,14 @@ fn lock_all(
             });
         let (lock, said) = locked.map_err(|error| unmoved(partner.named(error)))?;
         let said = said.into_iter();
-        recovered.extend(said.map(|said| format!("member '{}': {said}", partner.path)));
+        let said = said.map(|said| format!("member '{}': {said}", partner.path));
+        recovered.0.extend(said);
         locks.push(lock);
     }
     if store.dir.has_together() {
         return Err(recover::unfinished_in_all());
     }
-    Ok((locks, recovered))
+    Ok(locks)
 }
 
 fn new_tie(ctx: &Context<'_>, partners: &[Partner]) -> Result<Tie> {

@@ -6,6 +6,7 @@
 //! the rescue backup. After a power cut a path may also be torn: what is left of a side, which counts as that side; and of the
 //! last swap that had ended the paths are looked at, too.
 
+mod begun;
 pub mod damaged;
 mod git_side;
 mod leftovers;
@@ -16,6 +17,7 @@ mod survey;
 mod together;
 mod unwaited;
 
+pub use begun::{Begun, Recovery, begin};
 pub use leftovers::clear_after_death;
 pub(super) use put_back::Unfinished;
 pub use remade::leads_nowhere;
