@@ -189,7 +189,12 @@ fn convinces(text: &str, field: &Field, class: NameClass, value: &str) -> bool {
         }
         NameClass::Strong => {
             let sure = !matches!(field.tie, Tie::Blank | Tie::Is) || flag || stands_out(value);
-            sure && is_secret(value, Trust::Named)
+            let trust = if is_trusted_place(text, field) && bare {
+                Trust::Assigned
+            } else {
+                Trust::Named
+            };
+            sure && is_secret(value, trust)
         }
         NameClass::Weak => {
             let sure =

@@ -17,6 +17,8 @@ pub(super) enum Trust {
     BarePassword,
     /// A field called token, secret, api key.
     Named,
+    /// Such a one in an environment file, where nothing is code.
+    Assigned,
     /// A vendor's name or a weak word stands before it.
     Hinted,
 }
@@ -35,6 +37,7 @@ pub(super) fn is_secret(value: &str, trust: Trust) -> bool {
         Trust::Password => is_password(value),
         Trust::BarePassword => is_bare_password(value),
         Trust::Named => is_named_secret(value),
+        Trust::Assigned => is_named_secret(value) || is_chosen_secret(value),
         Trust::Hinted => is_hinted_secret(value),
     };
     likely && !is_placeholder(value)
@@ -165,6 +168,22 @@ fn is_named_secret(value: &str) -> bool {
             || (shape.letters() >= 16 && words < 0.3);
     }
     words < 0.55 || (shape.len >= 16 && shape.digit >= 3 && shape.symbol == 0 && words < 0.7)
+}
+
+/// Made up by a person: a word or two with a number.
+fn is_chosen_secret(value: &str) -> bool {
+    let shape = Shape::of(value);
+    shape.len >= 8
+        && shape.digit >= 2
+        && shape.letters() >= 4
+        && value
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-!@#$%^&*+.".contains(&byte))
+        && !value.starts_with(['$', '@', '%', '.', '-'])
+        && !is_reference(value)
+        && !is_sequence(value)
+        && !is_number(value)
+        && !is_identifier_with_number(value, &shape)
 }
 
 /// The longest part between `_`, `-`, `.` and `:`, when it is long enough to be the random one: `acme_live_…`.
@@ -345,6 +364,26 @@ mod tests {
             "std::env::var",
         ] {
             assert!(!is_secret(value, Trust::Named), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_a_person_made_up_counts_where_it_is_assigned() {
+        for value in ["hunter2hunter2", "mysecretvalue123", "my-api-key-42"] {
+            assert!(is_secret(value, Trust::Assigned), "{value}");
+            assert!(!is_secret(value, Trust::Named), "{value}");
+        }
+        for value in [
+            "change-me-in-production",
+            "your-256-bit-secret",
+            "2024-01-31T10:00:00Z",
+            "/var/run/secrets/token42",
+            "config.secret42",
+            "varchar255",
+            "$TOKEN_2024",
+            "<token-2024>",
+        ] {
+            assert!(!is_secret(value, Trust::Assigned), "{value}");
         }
     }
 
