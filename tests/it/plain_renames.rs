@@ -115,3 +115,48 @@ fn a_kill_while_a_place_is_empty_is_recovered_by_the_next_command() {
         assert_fsck_clean(&sandbox, "plain renames");
     }
 }
+
+/// Whoever finds no settings begins anew.
+#[test]
+fn files_of_others_are_never_missing() {
+    let sandbox = Sandbox::new();
+    let settings = sandbox.home().join(".claude/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::fs::write(&settings, "{\"model\": \"x\"}\n").unwrap();
+    sandbox.write(".git/info/exclude", "secret\n");
+    let init = ["init", "-y", "--agent", "claude", "--user"];
+    // The point is never come to.
+    for args in [&["init"][..], &init] {
+        let mut command = sandbox.tw_command();
+        command
+            .env(PLAIN.0, PLAIN.1)
+            .env("TW_FAIL_POINT", "exchange-aside");
+        let output = command.args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    let written = std::fs::read_to_string(&settings).unwrap();
+    assert!(
+        written.contains("\"model\"") && written.contains("tw hook"),
+        "{written}"
+    );
+    let exclude = sandbox.text(".git/info/exclude");
+    assert!(
+        exclude.contains("secret") && exclude.contains(".timewarp"),
+        "{exclude}"
+    );
+    // What is saved since the settings were read stays.
+    let saved = || std::fs::write(&settings, "{\"model\": \"y\"}\n").unwrap();
+    sandbox.ok(["init", "-y", "--remove", "--agent", "claude", "--user"]);
+    with_stops_under(&sandbox, &[PLAIN], &init, &[("replace-known", &saved)]);
+    assert_eq!(
+        std::fs::read_to_string(&settings).unwrap(),
+        "{\"model\": \"y\"}\n"
+    );
+    let beside = std::fs::read_dir(settings.parent().unwrap()).unwrap();
+    let names = beside.map(|entry| entry.unwrap().file_name());
+    assert!(
+        names
+            .into_iter()
+            .all(|name| name == "settings.json" || name == "skills")
+    );
+}

@@ -35,16 +35,28 @@ pub const ASIDE: &[u8] = b"~";
 /// Who watches the directory is told of two moves in the order of the names: `name` goes first and comes back then, which is a change. The
 /// other way round it came and went.
 pub fn exchange(dir: BorrowedFd<'_>, temp: &[u8], name: &[u8]) -> rustix::io::Result<Exchanged> {
+    match exchange_at_once(dir, temp, name)? {
+        Some(exchanged) => Ok(exchanged),
+        None => exchange_in_steps(dir, temp, name),
+    }
+}
+
+/// As [`exchange`]; None where that cannot be done at once.
+fn exchange_at_once(
+    dir: BorrowedFd<'_>,
+    temp: &[u8],
+    name: &[u8],
+) -> rustix::io::Result<Option<Exchanged>> {
     loop {
         match rename_with((dir, name), (dir, temp), RenameFlags::EXCHANGE) {
-            Ok(()) => return Ok(Exchanged::Swapped),
+            Ok(()) => return Ok(Some(Exchanged::Swapped)),
             Err(Errno::NOENT) => match place_to_free(dir, temp, name) {
-                Ok(()) => return Ok(Exchanged::Placed),
+                Ok(()) => return Ok(Some(Exchanged::Placed)),
                 // Something appeared in between: exchange with it.
                 Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno),
             },
-            Err(errno) if is_unknown(dir, errno) => return exchange_in_steps(dir, temp, name),
+            Err(errno) if is_unknown(dir, errno) => return Ok(None),
             Err(errno) => return Err(errno),
         }
     }
@@ -172,8 +184,50 @@ pub fn replace_known(
 ) -> io::Result<bool> {
     fail_point("replace-known");
     let own = bytes_at(dir, temp)?;
-    let forget = || rustix::fs::unlinkat(dir, OsStr::from_bytes(temp), AtFlags::empty());
     let exchanged = exchange(dir, temp, name);
+    judge(dir, temp, name, may_go, (own, exchanged))
+}
+
+/// As [`replace_known`], of a file that is never to be missing, as settings are: whoever finds none begins anew. Where no exchange is, what
+/// is saved between the last look and the rename is replaced.
+///
+/// # Errors
+/// As [`replace_known`].
+pub fn replace_known_in_one(
+    dir: BorrowedFd<'_>,
+    temp: &[u8],
+    name: &[u8],
+    may_go: &dyn Fn(&[u8]) -> bool,
+) -> io::Result<bool> {
+    fail_point("replace-known");
+    let own = bytes_at(dir, temp)?;
+    match exchange_at_once(dir, temp, name).transpose() {
+        Some(exchanged) => judge(dir, temp, name, may_go, (own, exchanged)),
+        None if bytes_at(dir, name)?.is_some_and(|found| may_go(&found)) => {
+            let (temp, name) = (OsStr::from_bytes(temp), OsStr::from_bytes(name));
+            rustix::fs::renameat(dir, temp, dir, name)?;
+            Ok(true)
+        }
+        None if stamp_at(dir, name)?.is_none() => {
+            place_to_free(dir, temp, name)?;
+            Ok(true)
+        }
+        None => {
+            rustix::fs::unlinkat(dir, OsStr::from_bytes(temp), AtFlags::empty())?;
+            Ok(false)
+        }
+    }
+}
+
+/// Whether what changed places with `temp`, which had these bytes, may go; else it goes back.
+fn judge(
+    dir: BorrowedFd<'_>,
+    temp: &[u8],
+    name: &[u8],
+    may_go: &dyn Fn(&[u8]) -> bool,
+    (own, exchanged): (Option<Vec<u8>>, rustix::io::Result<Exchanged>),
+) -> io::Result<bool> {
+    let forget = || rustix::fs::unlinkat(dir, OsStr::from_bytes(temp), AtFlags::empty());
     if matches!(exchanged, Ok(Exchanged::Placed)) {
         return Ok(true);
     }
