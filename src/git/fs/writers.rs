@@ -25,11 +25,15 @@ const OVERLAY: i64 = 0x794c_7630;
 /// asked before it is read: who opens it later moves the stamp.
 pub fn may_change_unseen(file: &File, time: i64) -> bool {
     let kind = rustix::fs::fstatfs(file.as_fd()).map_or(0, |found| found.f_type);
-    let is_young = || time.saturating_add(until_written_back()) >= clock_nanos();
+    let is_young = time.saturating_add(until_written_back()) >= clock_nanos();
+    // Not asked without need: who opens it to write and not to wait is refused at that moment.
+    if !is_young && !IN_MEMORY.contains(&kind) {
+        return false;
+    }
     match is_open_for_writing(file) {
-        Some(true) => is_young() || IN_MEMORY.contains(&kind),
+        Some(true) => true,
         Some(false) if kind != OVERLAY => false,
-        _ => is_young(),
+        _ => is_young,
     }
 }
 
@@ -65,7 +69,8 @@ fn is_open_for_writing(file: &File) -> Option<bool> {
     const F_SETSIG: libc::c_int = 10;
 
     let fd = file.as_raw_fd();
-    // Who opens it for writing meanwhile waits until the lease is given back, and we are sent a signal: not `SIGIO`, which would end us.
+    // Who opens it for writing meanwhile waits until the lease is given back, or is told `EAGAIN` where it does not wait, and we are sent
+    // a signal: not `SIGIO`, which would end us.
     let set = |command, value: libc::c_int| {
         #[expect(unsafe_code, reason = "no library has leases")]
         // SAFETY: these commands take an integer, and the descriptor is open.

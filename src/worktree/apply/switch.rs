@@ -174,17 +174,17 @@ fn renewed(dir: BorrowedFd<'_>, temp: &[u8], replaced: Option<Stamp>) -> rustix:
     look()
 }
 
-/// The time of a file that takes the place of one of its size, where both would be of one second: the next. Python, `rsync` and others
-/// tell by size and second what has changed, and two trips may lie in one.
+/// The time of a file that takes the place of one of its size, where both would be of one second: the beginning of the next. Python,
+/// `rsync` and others tell by size and second what has changed, and two trips may lie in one. Never further ahead of the clock: what
+/// replaces such a one is of now again, and so of another second.
 fn later_second(ours: &Stamp, replaced: &Stamp) -> Option<Timespec> {
     const SECOND: i64 = 1_000_000_000;
-    /// No more trips than this are counted ahead of the clock: who gave a file a time of the future did that by himself.
-    const MOST: i64 = 60;
     let [now, then] = [ours, replaced].map(|stamp| stamp.mtime.div_euclid(SECOND));
     let is_alike = ours.is_file() && replaced.is_file() && ours.size == replaced.size;
-    (is_alike && (now..now + MOST).contains(&then)).then_some(Timespec {
-        tv_sec: then + 1,
-        tv_nsec: ours.mtime.rem_euclid(SECOND),
+    (is_alike && now == then).then_some(Timespec {
+        tv_sec: now + 1,
+        // A time without a fraction is what a file system gives that has none.
+        tv_nsec: 1,
     })
 }
 
@@ -205,9 +205,8 @@ mod tests {
         let now = file(7 * second + 5, 3);
         assert_eq!(then(now, file(6 * second + 999_999_999, 3)), None);
         assert_eq!(then(now, file(7 * second, 3)), Some(8));
-        assert_eq!(then(now, file(9 * second, 3)), Some(10));
+        assert_eq!(then(now, file(8 * second + 1, 3)), None, "it is of another");
         assert_eq!(then(now, file(7 * second, 4)), None, "the size tells");
-        assert_eq!(then(now, file(7 * second + 60 * second, 3)), None);
         let link = Stamp {
             mode: 0o120_777,
             ..now

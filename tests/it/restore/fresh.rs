@@ -102,6 +102,37 @@ fn a_file_that_is_clean_by_its_stat_data_alone_is_clean_after_a_trip() {
 }
 
 #[test]
+fn what_another_file_s_time_is_makes_a_clean_one_not_modified() {
+    let sandbox = Sandbox::new();
+    sandbox.write("c", "one\r\n");
+    sandbox.write("g", "1\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("c", "two\r\n");
+    sandbox.write("g", "2\n");
+    age(&sandbox, "c");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-qm", "two"]);
+    sandbox.write(".gitattributes", "c text\n");
+    sandbox.git(["add", ".gitattributes"]);
+    sandbox.git(["commit", "-qm", "text"]);
+    for _ in 0..4 {
+        sandbox.ok(["restore", &id, "g"]);
+        sandbox.ok(["undo"]);
+    }
+    // Two sides of a file of one size are never of one second, and none is further ahead of the clock than the next.
+    let meta = std::fs::metadata(sandbox.path("g")).unwrap();
+    let ahead = meta
+        .modified()
+        .unwrap()
+        .duration_since(std::time::SystemTime::now());
+    let ahead = ahead.unwrap_or_default();
+    assert!(ahead < std::time::Duration::from_secs(1), "{ahead:?}");
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    sandbox.assert_round_trip(&id, |_| {});
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+}
+
+#[test]
 fn a_restore_of_what_the_index_has_not_leaves_the_index_file_alone() {
     let sandbox = Sandbox::new();
     sandbox.write("a.txt", "then\n");

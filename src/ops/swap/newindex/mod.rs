@@ -152,7 +152,7 @@ pub(super) fn new_index(
             .map(|entry| entry.path.as_slice())
             .collect(),
         converted: converted.iter().map(Vec::as_slice).collect(),
-        by_stat_alone: Cell::new(false),
+        by_stat_alone: Cell::new(None),
         stamps: applied
             .stamps
             .iter()
@@ -165,9 +165,8 @@ pub(super) fn new_index(
     };
     builder.fold(&mut index, source)?;
     index.splits = ctx.repo.needs_split_index()?;
-    if builder.by_stat_alone.get() {
-        let stamps = applied.stamps.iter();
-        wait_until_older(stamps.map(|(_, stamp)| stamp.mtime).max());
+    if let Some(second) = builder.by_stat_alone.get() {
+        wait_until_over(second);
     }
     Ok(index)
 }
@@ -211,12 +210,11 @@ fn still_converted(
     }
 }
 
-/// Waits until the second of a time, in nanoseconds since the epoch, is over: git looks at the bytes of a file that is as new as its index,
-/// by whole seconds, and would find one modified that is clean for its stat data alone.
-fn wait_until_older(time: Option<i64>) {
+/// Waits until a second, counted from the epoch, is over: git looks at the bytes of a file that is as new as its index, by whole seconds,
+/// and would find one modified that is clean for its stat data alone.
+fn wait_until_over(second: i64) {
     const SECOND: i64 = 1_000_000_000;
-    let over = time.map_or(0, |time| (time.div_euclid(SECOND) + 1) * SECOND);
-    let left = over - clock_nanos();
+    let left = (second + 1) * SECOND - clock_nanos();
     // What came into place may be of the next second; a clock that was set back is not waited for.
     if (0..=2 * SECOND).contains(&left) {
         // The clock of the files is some milliseconds behind.
@@ -261,8 +259,8 @@ struct IndexBuilder<'a> {
     written: BTreeMap<&'a [u8], Node>,
     removed: BTreeSet<&'a [u8]>,
     converted: BTreeSet<&'a [u8]>,
-    /// Whether any entry is clean to git for its stat data alone.
-    by_stat_alone: Cell<bool>,
+    /// Of the entries that are clean to git for their stat data alone: the latest second in which one was changed.
+    by_stat_alone: Cell<Option<i64>>,
     /// What the swap wrote, as it was right afterwards.
     stamps: BTreeMap<&'a [u8], &'a Stamp>,
 }

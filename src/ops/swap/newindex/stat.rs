@@ -84,21 +84,31 @@ impl IndexBuilder<'_> {
             }),
         };
         let is_converted = self.converted.contains(path);
-        let clean = match on_disk {
+        match on_disk {
             Some(found) if found == node => {
                 let is_kept = is_kept_by_git(&self.attributes, self.store, path, node);
-                if !is_kept && is_converted {
-                    self.by_stat_alone.set(true);
+                if is_kept {
+                    return self.stat_on_disk(path);
                 }
-                is_kept || is_converted
+                if is_converted {
+                    let stat = self.stat_on_disk(path);
+                    let second = Some(i64::from(stat.mtime.0));
+                    self.by_stat_alone.set(second.max(self.by_stat_alone.get()));
+                    return stat;
+                }
             }
-            Some(found) => is_converted && found.mode == node.mode,
-            None => node.mode == tree::GITLINK_MODE,
-        };
-        // Zeros match no file: git reads it, and decides for itself.
-        if !clean {
-            return Stat::default();
+            Some(found) if is_converted && found.mode == node.mode => {
+                return self.stat_on_disk(path);
+            }
+            None if node.mode == tree::GITLINK_MODE => return self.stat_on_disk(path),
+            _ => {}
         }
+        // Zeros match no file: git reads it, and decides for itself.
+        Stat::default()
+    }
+
+    /// Stat data of the file whose bytes are known; none when it is another one by now.
+    fn stat_on_disk(&self, path: &[u8]) -> Stat {
         // As it was right after the swap put it there: of one that changed since git sees that, and looks for itself.
         if let Some(stamp) = self.stamps.get(path) {
             return Stat::of(stamp, self.device);
