@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::checkpoints;
 use super::sessions::{self, NoSnapshot, Started};
 use super::swap::recover::taken_by_power;
-use super::{Context, redaction, watcher};
+use super::{Context, redaction, watcher, workspaces};
 use super::{event_log, sessions::Ended};
 use crate::agents::hook::{HookEvent, parse};
 use crate::agents::{Agent, additional_context, by_name};
@@ -110,7 +110,13 @@ impl Hooked {
             return self;
         }
         self.done = Done::Failed;
-        // What somebody else owns is not written to.
+        // Nothing is written to what is no working tree, or of a kind that is not known.
+        if error.code() == Code::UnsupportedRepository {
+            self.is_unlogged = true;
+            self.error = Some(error);
+            return self;
+        }
+        // What somebody else owns is not written to, either.
         let logged = Repo::own_git_dir(dir, env).map(|git_dir| {
             let line = self.line(env, "error", Some(error.code()), error.message());
             event_log::append(&StateDir::new(&git_dir), &[line])
@@ -193,7 +199,28 @@ pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hoo
     for fault in ctx.settings.faults.clone() {
         fail(&ctx, &mut hooked, fault.into());
     }
+    for error in faults_of_members(&ctx, &hooked) {
+        fail(&ctx, &mut hooked, error);
+    }
     hooked
+}
+
+/// What keeps members of the workspace, which are captured with this repository, from being captured as they should.
+fn faults_of_members(ctx: &Context<'_>, hooked: &Hooked) -> Vec<Error> {
+    if !matches!(hooked.done, Done::Snapshot | Done::Checkpoint) {
+        return Vec::new();
+    }
+    let mut errors = Vec::new();
+    for partner in workspaces::partners(ctx).unwrap_or_default() {
+        match partner.open_despite_faults(ctx) {
+            Ok(member) => {
+                let faults = member.settings.faults.iter();
+                errors.extend(faults.map(|fault| partner.has_fault(fault)));
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    errors
 }
 
 /// Logs an error, and answers with the first.

@@ -734,6 +734,30 @@ fn an_event_of_a_directory_that_is_there_counts_although_the_hook_s_own_is_gone(
     );
 }
 
+#[test]
+fn what_is_no_working_tree_is_not_written_to() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["init", "-q", "--bare", "bare"]);
+    sandbox.git(["init", "-q", "later"]);
+    for (key, value) in [
+        ("core.repositoryformatversion", "1"),
+        ("extensions.later", "x"),
+    ] {
+        sandbox.git(["-C", "later", "config", key, value]);
+    }
+    for (dir, inside) in [("bare", "bare/timewarp"), ("later", "later/.git/timewarp")] {
+        let payload = json!({"session_id": "q", "prompt": "x", "cwd": sandbox.path(dir)});
+        let ran = hook(
+            &sandbox,
+            &["claude", "UserPromptSubmit"],
+            &payload.to_string(),
+        );
+        assert_eq!((ran.code, ran.out()), (0, String::new()), "{dir}");
+        assert!(sandbox.show(&ran).contains("repository"), "{dir}");
+        assert!(!sandbox.path(inside).exists(), "{dir}");
+    }
+}
+
 /// A value that somebody mistyped once costs no checkpoint, and is said.
 #[test]
 fn a_wrong_setting_is_logged_and_its_default_holds_but_nothing_is_forgotten() {

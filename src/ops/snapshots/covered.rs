@@ -69,13 +69,13 @@ fn told(error: &Error) -> String {
 }
 
 fn take_one(ctx: &Context<'_>, request: &Take, partner: &Partner) -> Result<(String, Vec<String>)> {
-    let member = partner.open(ctx)?;
-    let store = member.store()?;
-    let wait = if request.trigger == "manual" {
-        ctx.settings.lock_timeout
+    // An event does not come again, and nobody waits for it.
+    let (member, wait) = if request.trigger == "manual" {
+        (partner.open(ctx)?, ctx.settings.lock_timeout)
     } else {
-        EVENT_WAIT
+        (partner.open_despite_faults(ctx)?, EVENT_WAIT)
     };
+    let store = member.store()?;
     let lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, "snapshot", wait)?;
     // Half of one state and half of another is nothing to go back to.
     if store.dir.needs_recovery()? {

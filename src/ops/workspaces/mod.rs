@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use super::Context;
 use super::outcome::MemberSwap;
+use super::settings::Fault;
 use super::swap::recover;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::resolved;
@@ -99,10 +100,22 @@ impl Partner {
     /// # Errors
     /// `WORKSPACE_MEMBER`, which names it and what can be done.
     pub fn open<'a>(&self, head: &Context<'a>) -> Result<Context<'a>> {
+        let ctx = self.open_despite_faults(head)?;
+        match ctx.settings.faults.first() {
+            Some(fault) => Err(self.has_fault(fault)),
+            None => Ok(ctx),
+        }
+    }
+
+    /// As [`Self::open`], also where a setting there has a value that it cannot have, in whose place its default holds.
+    ///
+    /// # Errors
+    /// As [`Self::open`], but for that.
+    pub fn open_despite_faults<'a>(&self, head: &Context<'a>) -> Result<Context<'a>> {
         if !self.root.is_dir() {
             return Err(self.unavailable("is not where it was"));
         }
-        let ctx = Context::open(&self.root, head.env, head.progress)
+        let ctx = Context::open_despite_faults(&self.root, head.env, head.progress)
             .map_err(|error| self.unavailable(&format!("cannot be opened: {error}")))?;
         if ctx.repo.worktree_root() != self.root {
             return Err(self.unavailable("is not a repository any more"));
@@ -136,6 +149,12 @@ impl Partner {
         self.refusal(format!("member '{}' {what}", self.path))
             .hint(format!("put it back to '{}'", self.root.display()))
             .hint(format!("or go on without it: '{}'", self.removal()))
+    }
+
+    /// A setting of this member has a value that it cannot have.
+    pub fn has_fault(&self, fault: &Fault) -> Error {
+        self.refusal(format!("member '{}': {}", self.path, fault.message))
+            .hint(format!("in '{}': {}", self.root.display(), fault.fix))
     }
 
     /// Why it keeps the others from going.

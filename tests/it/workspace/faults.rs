@@ -207,3 +207,35 @@ fn power_that_goes_leaves_all_on_one_side_although_files_are_torn() {
         }
     }
 }
+
+/// As in the head: a value that somebody mistyped costs no checkpoint, and is logged.
+#[test]
+fn a_wrong_setting_in_a_member_costs_no_checkpoint_of_it() {
+    let trio = Trio::of(Kind::ref_files());
+    let lib = trio.sandbox.path("../lib");
+    trio.sandbox
+        .git_in(&lib, ["config", "timewarp.keepDays", "abc"]);
+    std::fs::write(lib.join("new.txt"), "new\n").unwrap();
+    let mut command = trio.sandbox.tw_command();
+    let command = command
+        .args(["--json", "hook", "claude", "UserPromptSubmit"])
+        .write_stdin("{\"session_id\": \"q\", \"prompt\": \"x\"}");
+    let said: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    assert_eq!(said["done"], "checkpoint", "{said}");
+    assert_eq!(said["error"]["code"], "WORKSPACE_MEMBER", "{said}");
+    let shown = trio.json_in("", &["show", "latest"]);
+    let members = shown["snapshot"]["members"].as_array().unwrap();
+    assert!(
+        members.iter().all(|one| one["snapshot_id"].is_string()),
+        "{shown}"
+    );
+    let log = trio.sandbox.text(".git/timewarp/log.jsonl");
+    assert!(log.contains("timewarp.keepDays"), "{log}");
+    // By hand it is said and done without, as long as it is so.
+    let taken = trio.json_in("", &["snapshot"]);
+    let notices = taken["notices"].to_string();
+    assert!(
+        notices.contains("git config --unset-all timewarp.keepDays"),
+        "{notices}"
+    );
+}
