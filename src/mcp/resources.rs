@@ -36,7 +36,7 @@ pub const TEMPLATES: [[&str; 4]; 2] = [
 
 /// The issues from number `from` on, newest first, and their conversations; `next` where the list goes on.
 pub fn list(ctx: &Context<'_>, from: usize) -> Result<Value> {
-    let issues = issues::all(ctx.store()?)?.issues;
+    let issues = issues::all_as_edited(ctx)?.issues;
     let mut resources = Vec::new();
     for issue in issues.iter().skip(from).take(PAGE) {
         let line: String = issue

@@ -1,4 +1,4 @@
-//! List, rank and search issues. None of these looks at a desk: they read records only.
+//! List, rank and search issues, as their desks have them by now.
 
 use std::cmp::Reverse;
 
@@ -6,7 +6,7 @@ use super::{Entry, Filter, Filtered, InvalidIssue, IssueListing, Next, Ranked};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::issues::{All, all, has_snapshot, way_to_snapshot};
+use crate::ops::issues::{All, all_as_edited, has_snapshot, way_to_snapshot};
 use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::issue::{Issue, Made, Severity, Status};
@@ -53,7 +53,7 @@ fn answer(all: All, filter: &Filter, text: Option<&str>) -> IssueListing {
 /// # Errors
 /// Only when refs cannot be read at all.
 pub fn list(ctx: &Context<'_>, filter: &Filter) -> Result<IssueListing> {
-    let mut all = all(ctx.store()?)?;
+    let mut all = all_as_edited(ctx)?;
     all.issues.retain(|issue| filter.takes(issue));
     Ok(answer(all, filter, None))
 }
@@ -67,7 +67,7 @@ pub fn search(ctx: &Context<'_>, text: &str, filter: &Filter) -> Result<IssueLis
         return Err(Error::new(Code::Usage, "there is nothing to search for"));
     }
     let store = ctx.store()?;
-    let mut all = all(store)?;
+    let mut all = all_as_edited(ctx)?;
     let wanted = text.to_lowercase();
     all.issues.retain(|issue| {
         filter.takes(issue) && (in_issue(issue, &wanted) || in_chat(store, issue, &wanted))
@@ -130,7 +130,7 @@ fn in_chat(store: &Store, issue: &Issue, wanted: &str) -> bool {
 /// Only when refs cannot be read at all.
 pub fn next(ctx: &Context<'_>) -> Result<Next> {
     let store = ctx.store()?;
-    let all = all(store)?;
+    let all = all_as_edited(ctx)?;
     let now = ctx.env.now();
     // The oldest first, which so are the first of equal ones.
     let waiting = all.issues.iter().rev().filter(|issue| waits(issue));

@@ -275,6 +275,18 @@ pub fn all(store: &Store) -> Result<All> {
     Ok(found)
 }
 
+/// Reads every issue, after what was edited on their desks is taken in.
+///
+/// # Errors
+/// As [`all`].
+pub fn all_as_edited(ctx: &Context<'_>) -> Result<All> {
+    let store = ctx.store()?;
+    let said = desk::take_in_all(ctx, store);
+    let mut found = all(store)?;
+    found.notices.splice(0..0, said);
+    Ok(found)
+}
+
 /// Changes one issue: reads it, lets `change` work on it, and writes it if nobody was faster, else begins again. The time
 /// of the change is set when there was one.
 ///

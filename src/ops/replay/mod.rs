@@ -80,7 +80,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Repl
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let shown = shown(ctx, request)?;
-    let all = issues::all(store)?;
+    let all = issues::all_as_edited(ctx)?;
     let mut notices = all.notices;
     for (id, error) in &all.invalid {
         notices.push(format!("{id} cannot be read: {}", error.message()));

@@ -25,6 +25,7 @@ use serde::Serialize;
 
 use super::Context;
 use super::checkpoints::resolve_named_session;
+use super::issues::desk::take_in_all;
 use super::pathspec::Pathspec;
 use super::timeline::{time, time_since};
 use super::versions::{Files, Scope, States, Talks, Turns, Unreadable, Walked, staged, walk};
@@ -250,6 +251,10 @@ impl Searching<'_> {
             (beginning.map(Beside::wait), talks)
         });
         let talks = talks?;
+        if self.wants(Place::Issue) {
+            let said = take_in_all(ctx, self.store);
+            teller.ended.notices.extend(said);
+        }
         self.add_texts(&talks, &mut waiting, teller)?;
         if let Some((seen, walk)) = begun {
             let turns = Turns::new(&talks, states, ctx.env.now());

@@ -158,3 +158,30 @@ fn what_somebody_else_excludes_while_the_desk_is_excluded_stays() {
     let text = sandbox.text(file);
     assert!(text.starts_with("*.theirs\n# >>> timewarp"), "{text}");
 }
+
+#[test]
+fn those_who_read_all_issues_take_edits_in_as_well() {
+    for (args, at) in [
+        (&["issue", "list"][..], "/issues/0/symptom"),
+        (&["issue", "next"], "/issues/0/symptom"),
+        (&["issue", "search", "needle"], "/issues/0/symptom"),
+        (&["search", "needle", "--in", "issue"], "/hits/0/text"),
+    ] {
+        let sandbox = ready();
+        let id = id(&report(&sandbox, &[]));
+        edited(&sandbox, &id, |json| json["symptom"] = json!("the needle"));
+        let said = sandbox.json(args);
+        assert_eq!(
+            said.pointer(at),
+            Some(&json!("the needle")),
+            "{args:?} {said}"
+        );
+        // Nobody edits it: nobody writes.
+        let records = sandbox.git(["for-each-ref", "refs/timewarp/records"]);
+        sandbox.json(args);
+        assert_eq!(
+            sandbox.git(["for-each-ref", "refs/timewarp/records"]),
+            records
+        );
+    }
+}

@@ -65,6 +65,15 @@ pub fn lock(store: &Store) -> Result<Lock> {
     Ok(Lock { file, mark })
 }
 
+/// The issues whose desks were written here.
+pub fn ids(store: &Store) -> Vec<IssueId> {
+    let files = fs::entries(&directory(store)).unwrap_or_default();
+    let names = files.iter().filter_map(|path| path.file_name()?.to_str());
+    names
+        .filter_map(|name| IssueId::parse(name.strip_suffix(".json")?))
+        .collect()
+}
+
 /// The sha256 of a file's bytes, in hex.
 fn hash(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))

@@ -19,7 +19,7 @@ pub use markdown::render;
 use place::{DeskEntry, Place};
 
 use super::{DeskPaths, load, update};
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::ops::Context;
 use crate::ops::gitview::read_index;
 use crate::ops::redaction::Redacting;
@@ -202,6 +202,31 @@ pub fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<Stri
     notices.extend(merge(ctx, store, id, &written, &edited)?);
     settle(ctx, store, id, &edited)?;
     Ok(notices)
+}
+
+/// Takes in what was edited on any desk, for those who read all issues. Gives sentences about what that did.
+pub fn take_in_all(ctx: &Context<'_>, store: &Store) -> Vec<String> {
+    let mut said = Vec::new();
+    for id in base::ids(store) {
+        let base = Base::read(store, id).unwrap_or_default();
+        // What cannot be taken in is told by whoever reads that one issue.
+        let is_edited = edits(ctx, store, id, &base).is_ok_and(|edited| {
+            edited.experiment.is_some() || edited.issue.is_some() && !edited.is_seen
+        });
+        if !is_edited {
+            continue;
+        }
+        match take_in(ctx, store, id) {
+            Ok(notices) => said.extend(notices),
+            // What is left of the desk of one that is gone.
+            Err(error) if error.code() == Code::IssueNotFound => {}
+            Err(error) => said.push(format!(
+                "issue {id}: the edits on its desk were not taken in: {}",
+                error.message()
+            )),
+        }
+    }
+    said
 }
 
 /// The issue as each file was written from it.
