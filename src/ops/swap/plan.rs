@@ -6,9 +6,9 @@ use super::super::Context;
 use super::super::capture::Capture;
 use super::extras::captured_extras;
 use super::goal::{Aim, Goal, PathChanges, SnapshotAim};
+use super::left_out::LeftOut;
 use super::present_own::PresentOwn;
 use super::read_tree;
-use super::treerules::TreeRules;
 use crate::error::Result;
 use crate::git::access::may_change;
 use crate::git::access_list::AccessList;
@@ -17,7 +17,6 @@ use crate::git::path;
 use crate::git::tree::{self, Change, Node};
 use crate::store::Store;
 use crate::store::stored::Stored;
-use crate::worktree::globs::{Check, Source};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::{
     DirChange, EmptyDirs, Extras, Plan, PlanEntry, Planning, Side, closed_parents, plan,
@@ -67,19 +66,8 @@ struct Others<'a> {
     forced: &'a BTreeSet<Vec<u8>>,
     hiding: &'a BTreeSet<Vec<u8>>,
     own: Option<&'a PresentOwn<'a>>,
-    /// Where a stay ends, the present noted what it left out, and all else that is there was made in the past.
+    /// See [`LeftOut::of_backup`].
     ends_stay: bool,
-}
-
-/// The globs that left things out of a snapshot when it was taken, and would not now: what it lacks for one of them was never looked at.
-/// Of a file over the limit then nothing like that holds: in a past in which nobody can capture it, it would be in the way of the return.
-pub(super) fn globs_then(ctx: &Context<'_>, stored: &Stored) -> Vec<String> {
-    let now: BTreeSet<String> = ctx.settings.exclude_globs().into_iter().collect();
-    // A record may come from anywhere: what cannot be read hides nothing.
-    let mut check = Check::new(Source::Team);
-    let then = stored.record.exclude_globs.iter();
-    let then = then.filter(|glob| !now.contains(*glob) && check.problem(glob).is_none());
-    then.cloned().collect()
 }
 
 /// The plan that leads to a snapshot.
@@ -103,15 +91,14 @@ fn towards(
     let mut changes = tree::diff(&read, Some(capture.tree), Some(target))?;
     // Before planning, so that no directory is made or removed for them.
     changes.retain(|change| !is_kept(&change.path));
-    let then = if *ends_stay {
-        Vec::new()
+    let there = if *ends_stay {
+        LeftOut::of_backup(ctx, store, aim.stored)?
     } else {
-        globs_then(ctx, aim.stored)
+        LeftOut::of(ctx, store, aim.stored)?
     };
-    let rules = TreeRules::of(ctx, &store.objects, target, &then)?;
     let hides =
-        |path: &[u8]| rules.leaves_out(path) || hiding.iter().any(|dir| path::is_within(path, dir));
-    // What the target's rules leave out was never looked at there: that it lacks such a path says nothing.
+        |path: &[u8]| there.hides(path) || hiding.iter().any(|dir| path::is_within(path, dir));
+    // What was left out there was never looked at: that the target lacks such a path says nothing.
     let left_out = |path: &[u8]| {
         if own.map_or(Ok(false), |own| own.has(path))? {
             return Ok(true);
@@ -119,12 +106,12 @@ fn towards(
         if aim.made_before.contains(path) || forced.contains(path) {
             return Ok(false);
         }
-        Ok(hides(path) && !tracks(store, aim.stored, path)?)
+        Ok(hides(path) && (there.lists(path) || !tracks(store, aim.stored, path)?))
     };
     let after_node = |path: &[u8]| tree::find(&read, target, path);
     let leaves_dir_out = |dir: &[u8]| {
         let is_present_s = own.is_some_and(|own| own.has_dir(dir));
-        is_present_s || !aim.made_before.contains(dir) && rules.leaves_dir_out(dir)
+        is_present_s || !aim.made_before.contains(dir) && there.hides_dir(dir)
     };
     let stays = |dir: &[u8]| own.is_some_and(|own| own.is_dir(dir));
     let leaves = |oid| {

@@ -7,8 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::goal::PastStart;
-use super::plan::globs_then;
-use super::treerules::TreeRules;
+use super::left_out::LeftOut;
 use crate::env::fail_point;
 use crate::error::Result;
 use crate::git::tree::{self, Node};
@@ -73,11 +72,11 @@ fn has_same_files(
         return Ok(true);
     }
     let read = |oid| store.objects.read_tree(oid);
-    let rules = TreeRules::of(ctx, &store.objects, files.tree, &globs_then(ctx, files))?;
+    let there = LeftOut::of(ctx, store, files)?;
     for change in tree::diff(&read, Some(files.tree), Some(saved.tree))? {
         let path = &change.path;
         let was_there = tree::find(&read, start.backup.tree, path)? == change.new;
-        if change.old.is_some() || !was_there || !rules.leaves_out(path) {
+        if change.old.is_some() || !was_there || !there.hides(path) {
             return Ok(false);
         }
     }

@@ -340,9 +340,9 @@ fn an_unreadable_submodule_or_tracked_file_hides_nothing_else() {
     );
 }
 
-/// Takes a lease on a file, as file servers do: who opens it waits until it is given back.
+/// Takes a lease on a file, as file servers do (`F_WRLCK`): who opens it waits until it is given back (`F_UNLCK`).
 #[cfg(target_os = "linux")]
-fn lease(file: &std::fs::File) -> bool {
+fn lease(file: &std::fs::File, kind: libc::c_int) -> bool {
     use std::os::fd::AsRawFd;
 
     /// Which signal says that somebody wants the file; the crate does not name it.
@@ -352,7 +352,7 @@ fn lease(file: &std::fs::File) -> bool {
     // SAFETY: these commands take an integer, and the descriptor is open.
     unsafe {
         libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG) == 0
-            && libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) == 0
+            && libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) == 0
     }
 }
 
@@ -363,7 +363,7 @@ fn a_file_that_a_file_server_keeps_is_not_waited_for_without_end() {
     sandbox.write("held", "held\n");
     let options = std::fs::OpenOptions::new().read(true).write(true).clone();
     let held = options.open(sandbox.path("held")).unwrap();
-    if !lease(&held) {
+    if !lease(&held, libc::F_WRLCK) {
         skipped("a file system with leases", "here there are none");
         return;
     }
@@ -373,13 +373,11 @@ fn a_file_that_a_file_server_keeps_is_not_waited_for_without_end() {
         uncaptured(&snapshot),
         [("held".to_owned(), "unreadable".to_owned())]
     );
-    // Given back when it is wanted, it is taken.
-    drop(held);
-    let held = options.open(sandbox.path("held")).unwrap();
-    assert!(lease(&held));
+    // Given back when it is wanted, it is taken. Closing it would not do: a program that another test starts may have it open for a moment.
+    assert!(lease(&held, libc::F_UNLCK) && lease(&held, libc::F_WRLCK));
     let giving_back = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(200));
-        drop(held);
+        assert!(lease(&held, libc::F_UNLCK));
     });
     let snapshot = sandbox.snap();
     giving_back.join().unwrap();
@@ -550,5 +548,63 @@ fn what_the_present_left_out_is_nothing_that_was_made() {
         sandbox.json(["travel", id.as_str().unwrap()]);
         let returned = sandbox.json(["return"]);
         assert_eq!(returned["experiment_id"], json!(null), "{name}: {returned}");
+    }
+}
+
+/// Tracked or not: it was there, and was not looked at.
+#[test]
+fn what_the_user_s_own_globs_left_out_then_stays_on_the_way() {
+    for by_config in [false, true] {
+        let sandbox = Sandbox::new();
+        for path in ["secret.yml", "secrets/a"] {
+            sandbox.write(path, "old\n");
+        }
+        sandbox.git(["add", "."]);
+        sandbox.git(["commit", "-qm", "secrets"]);
+        for path in ["secret.yml", "secrets/a", "secrets/untracked"] {
+            sandbox.write(path, "mine\n");
+        }
+        sandbox.write("gone", "1\n");
+        sandbox.git(["add", "gone"]);
+        sandbox.git(["commit", "-qm", "gone"]);
+        sandbox.remove("gone");
+        let taken = if by_config {
+            sandbox.git(["config", "--add", "timewarp.exclude", "secret.yml"]);
+            sandbox.git(["config", "--add", "timewarp.exclude", "secrets/"]);
+            let taken = sandbox.snap();
+            sandbox.git(["config", "--unset-all", "timewarp.exclude"]);
+            taken
+        } else {
+            let args = [
+                "snapshot",
+                "--exclude",
+                "secret.yml",
+                "--exclude",
+                "secrets/",
+            ];
+            sandbox.json(args)["snapshot"].clone()
+        };
+        let id = taken["snapshot_id"].as_str().unwrap();
+        // Deleted then: it goes.
+        sandbox.git(["checkout", "-q", "gone"]);
+        let present = sandbox.state();
+        let travelled = sandbox.json(["travel", id]);
+        assert_eq!(
+            travelled["changes"]["removed"],
+            json!(["gone"]),
+            "{by_config}"
+        );
+        assert_eq!(sandbox.text("secrets/a"), "mine\n");
+        let status = sandbox.git(["status", "--short"]);
+        assert!(status.contains(" M secret.yml"), "{status}");
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["experiment_id"], json!(null), "{returned}");
+        present.assert_same(&sandbox.state());
+        let restored = sandbox.json(["restore", id]);
+        assert_eq!(
+            restored["changes"]["removed"],
+            json!(["gone"]),
+            "{by_config}"
+        );
     }
 }

@@ -1,0 +1,70 @@
+//! What a snapshot lacks without telling that it was not there: what its rules left out, and what its record lists as not captured.
+
+use std::collections::BTreeSet;
+
+use super::treerules::TreeRules;
+use crate::error::Result;
+use crate::git::path;
+use crate::ops::Context;
+use crate::store::Store;
+use crate::store::stored::Stored;
+use crate::worktree::globs::{Check, Source};
+
+/// What was never looked at when a snapshot was taken.
+pub(super) struct LeftOut<'a> {
+    rules: TreeRules<'a>,
+    /// Paths of the record's list, of which some are directories.
+    listed: BTreeSet<Vec<u8>>,
+}
+
+impl<'a> LeftOut<'a> {
+    /// Of a snapshot that is gone to.
+    ///
+    /// # Errors
+    /// The rules that hold now, or the snapshot's lists, cannot be read.
+    pub(super) fn of(ctx: &Context<'_>, store: &'a Store, stored: &Stored) -> Result<Self> {
+        let listed = store.lists(stored)?.uncaptured;
+        Ok(Self {
+            rules: TreeRules::of(ctx, &store.objects, stored.tree, &globs_then(ctx, stored))?,
+            listed: listed.into_iter().map(|(path, _)| path).collect(),
+        })
+    }
+
+    /// Of the backup that a stay in the past ends with: what the present left out was noted when the stay began, and all else that is
+    /// there was made in the past.
+    ///
+    /// # Errors
+    /// The rules that hold now cannot be read.
+    pub(super) fn of_backup(ctx: &Context<'_>, store: &'a Store, backup: &Stored) -> Result<Self> {
+        Ok(Self {
+            rules: TreeRules::of(ctx, &store.objects, backup.tree, &[])?,
+            listed: BTreeSet::new(),
+        })
+    }
+
+    /// Whether the rules would leave out an untracked file at this path.
+    pub(super) fn hides(&self, full: &[u8]) -> bool {
+        self.rules.leaves_out(full)
+    }
+
+    /// Whether a file that is hidden there was there, though git tracked it: the user's own globs hide such a one as well, and then the
+    /// record lists it. Another one was deleted.
+    pub(super) fn lists(&self, full: &[u8]) -> bool {
+        !self.listed.is_empty() && path::with_parents(full).any(|at| self.listed.contains(at))
+    }
+
+    /// Whether an untracked directory at this path would be left out, with all that is in it.
+    pub(super) fn hides_dir(&self, full: &[u8]) -> bool {
+        self.rules.leaves_dir_out(full)
+    }
+}
+
+/// The globs that left things out of a snapshot when it was taken, and would not now.
+fn globs_then(ctx: &Context<'_>, stored: &Stored) -> Vec<String> {
+    let now: BTreeSet<String> = ctx.settings.exclude_globs().into_iter().collect();
+    // A record may come from anywhere: what cannot be read hides nothing.
+    let mut check = Check::new(Source::Team);
+    let then = stored.record.exclude_globs.iter();
+    let then = then.filter(|glob| !now.contains(*glob) && check.problem(glob).is_none());
+    then.cloned().collect()
+}
