@@ -167,6 +167,8 @@ impl Comparer<'_> {
             (_, Err(_)) => false,
             (kind, Ok(None)) => kind == Kind::Absent,
             (Kind::Absent, _) => false,
+            // Who looks, and who else holds it, decides that, and no stamp tells.
+            (Kind::Unreadable, _) => false,
             (Kind::Gitlink, Ok(Some(stamp))) => stamp.is_dir(),
             (Kind::Nested | Kind::StrayGit, Ok(Some(stamp))) => {
                 let Self { root, own, .. } = *self;
