@@ -37,7 +37,9 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::access::{Access, Lost};
 use crate::git::access_list::AccessList;
-use crate::git::fs::{Root, Stamp, exchange, read_link_at, rename_to_free, stamp_at, stamp_of};
+use crate::git::fs::{
+    Root, Stamp, exchange, has_writer, read_link_at, rename_to_free, stamp_at, stamp_of,
+};
 use crate::git::objects::{ObjectKind, PutError, hash, is_blob, reads_blob};
 use crate::git::path;
 use crate::git::{ObjectFormat, Oid};
@@ -138,6 +140,8 @@ pub struct Applied {
     pub dir_modes: BTreeMap<Vec<u8>, u32>,
     /// Paths that had changed after the backup; their bytes are in it now.
     pub late: Vec<Vec<u8>>,
+    /// Paths at which another program had open for writing what was replaced or removed: it goes on writing to what has no name.
+    pub with_writer: BTreeSet<Vec<u8>>,
     /// Paths whose owner, group or attributes could not all be kept.
     pub lost: BTreeMap<Vec<u8>, Lost>,
 }
@@ -299,7 +303,13 @@ impl Apply<'_> {
         moved_out: &BTreeSet<usize>,
         applied: &mut Applied,
     ) -> Result<()> {
-        for nth in self.switching().discard_all_replaced(plan, moved_out)? {
+        let let_go = self.switching().discard_all_replaced(plan, moved_out)?;
+        let held = let_go.with_writer.iter();
+        let held = held.filter_map(|nth| plan.entries.get(*nth));
+        applied
+            .with_writer
+            .extend(held.map(|entry| entry.path.clone()));
+        for nth in let_go.others {
             let Some(entry) = plan.entries.get(nth) else {
                 continue;
             };
@@ -335,7 +345,8 @@ impl Apply<'_> {
                 ),
             ));
         }
-        if !is_as_backed_up((self.expected)(&entry.path), (dir, temp), &mut Vec::new())? {
+        let expected = (self.expected)(&entry.path);
+        if look_at(expected, (dir, temp), &mut Vec::new())? == Look::Other {
             self.securing.secure(&entry.path, dir, temp, &moved)?;
             applied.late.push(entry.path.clone());
         }
@@ -383,7 +394,7 @@ impl Apply<'_> {
             return Ok(false);
         }
         let expected = (self.expected)(&entry.path);
-        let known = is_as_backed_up(expected, (dir, name), &mut Vec::new())?;
+        let known = look_at(expected, (dir, name), &mut Vec::new())? != Look::Other;
         if known && let Some(access) = self.access.of(&entry.path) {
             let now = Access::at(dir, name)?.map(|(access, _)| access);
             if now.as_ref() != Some(&*access) {
@@ -403,28 +414,48 @@ fn is_file_of_one_name(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<b
     }
 }
 
+/// What a look at a name found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// What the backup has there.
+    AsBackedUp,
+    /// The same, which another program has open for writing.
+    WithWriter,
+    /// Nothing, or something else.
+    Other,
+}
+
 /// Whether what stands at a name is what the backup has there: by its bytes, whatever its stamp says. `buffer` is room to read in.
-fn is_as_backed_up(
+fn look_at(
     expected: Expected,
     (dir, name): (BorrowedFd<'_>, &[u8]),
     buffer: &mut Vec<u8>,
-) -> Result<bool> {
+) -> Result<Look> {
     let Expected::Known { mode, size, oid } = expected else {
-        return Ok(false);
+        return Ok(Look::Other);
     };
     let is_as_seen = |found: &Stamp| (found.mode, found.size) == (mode, size);
     if mode & 0o170_000 == 0o120_000 {
         let found = stamp_at(dir, name)?;
-        return Ok(found.is_some_and(|found| is_as_seen(&found))
-            && is_blob(oid, &read_link_at(dir, name)?));
+        let is_it = found.is_some_and(|found| is_as_seen(&found))
+            && is_blob(oid, &read_link_at(dir, name)?);
+        return Ok(if is_it { Look::AsBackedUp } else { Look::Other });
     }
     // Opened before it is looked at, which spares a call for each of thousands. What cannot be opened is another thing than the
     // file that the backup saw, and whoever is to secure it meets the same error.
     let Ok(fd) = open_for_reading(dir, name) else {
-        return Ok(false);
+        return Ok(Look::Other);
     };
     let mut file = File::from(fd);
-    Ok(is_as_seen(&stamp_of(file.as_fd())?) && reads_blob(oid, size, &mut file, buffer)?)
+    Ok(
+        if !is_as_seen(&stamp_of(file.as_fd())?) || !reads_blob(oid, size, &mut file, buffer)? {
+            Look::Other
+        } else if has_writer(&file) {
+            Look::WithWriter
+        } else {
+            Look::AsBackedUp
+        },
+    )
 }
 
 /// Opens what is expected to be a file. Not blocking: a pipe that took its place would be waited for without end.

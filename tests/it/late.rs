@@ -228,3 +228,33 @@ fn what_goes_before_it_is_removed_is_gone() {
     sandbox.json(["return"]);
     assert_eq!(sandbox.text("goes.too"), "second\n");
 }
+
+/// A database that is served, a log that is kept open: what is written there from now on is in no file.
+#[test]
+fn what_others_have_open_for_writing_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.db", "then\n");
+    sandbox.write("read", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("app.db", "now, and more\n");
+    sandbox.write("read", "now\n");
+    sandbox.write("made", "now\n");
+    let open = |path: &str| {
+        let mut options = std::fs::OpenOptions::new();
+        options.append(true).open(sandbox.path(path)).unwrap()
+    };
+    let held = [open("app.db"), open("made")];
+    let reader = std::fs::File::open(sandbox.path("read")).unwrap();
+    let travelled = sandbox.json(["travel", &id]);
+    let said = list(&travelled["notices"]);
+    let named =
+        |text: &String| text.contains("open for writing") && text.ends_with("'app.db', 'made'");
+    assert_eq!(
+        said.iter().filter(|text| named(text)).count(),
+        1,
+        "{said:?}"
+    );
+    drop((held, reader));
+    let returned = sandbox.json(["return"]);
+    assert_eq!(list(&returned["notices"]), [""; 0], "{returned}");
+}

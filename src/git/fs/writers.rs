@@ -37,6 +37,11 @@ pub fn may_change_unseen(file: &File, time: i64) -> bool {
     }
 }
 
+/// Whether another program is known to have an open file open for writing, or mapped to write in it.
+pub fn has_writer(file: &File) -> bool {
+    is_open_for_writing(file) == Some(true)
+}
+
 /// How long this system lets a page be dirty, with room: `vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`, which laptops set
 /// to minutes, and whose zero switches writing back off.
 fn until_written_back() -> i64 {

@@ -14,6 +14,12 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
             path::display(first)
         ));
     }
+    if !applied.with_writer.is_empty() {
+        notices.push(format!(
+            "open for writing in another program, which goes on with a file that has no name any more until it opens it anew: {}",
+            path::listed(applied.with_writer.iter(), WRITERS_SHOWN)
+        ));
+    }
     notices.extend(lost_notices(applied));
     notices
 }
@@ -42,6 +48,9 @@ pub fn lost_notices(applied: &Applied) -> Vec<String> {
 pub fn renamed_notice(from: &str, to: &str) -> String {
     format!("'{from}' was in the way of the return and is now '{to}'")
 }
+
+/// So many files are named that others have open.
+const WRITERS_SHOWN: usize = 5;
 
 /// So many paths are named one by one.
 const LOST_SHOWN: usize = 100;

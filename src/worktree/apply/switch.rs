@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Timespec};
 use rustix::io::Errno;
 
-use super::{ExpectedAt, InDir, by_dir, cannot_write, hollow, is_as_backed_up, temp_name};
+use super::{ExpectedAt, InDir, Look, by_dir, cannot_write, hollow, look_at, temp_name};
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{
@@ -38,9 +38,11 @@ struct Done {
 
 /// What one thread let go.
 #[derive(Default)]
-struct Discarded {
+pub(super) struct Discarded {
     /// Where something else was moved out than the backup has.
-    others: Vec<usize>,
+    pub(super) others: BTreeSet<usize>,
+    /// Where another program had open for writing what was let go.
+    pub(super) with_writer: BTreeSet<usize>,
     /// What files are read into.
     buffer: Vec<u8>,
 }
@@ -121,20 +123,25 @@ impl Switch<'_> {
         Ok(exchange(dir, temp, name)?)
     }
 
-    /// Removes what was moved out, where the backup has it. Answers the others.
+    /// Removes what was moved out, where the backup has it.
     pub(super) fn discard_all_replaced(
         &self,
         plan: &Plan,
         moved_out: &BTreeSet<usize>,
-    ) -> Result<BTreeSet<usize>> {
+    ) -> Result<Discarded> {
         let (dirs, amount) = by_dir(plan, moved_out.iter().copied());
         let (parts, failed) = threads::gather(&dirs, amount, |dir, done: &mut Discarded| {
             self.discard_replaced_in(dir, done)
         });
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(parts.into_iter().flat_map(|part| part.others).collect()),
+        if let Some(error) = failed {
+            return Err(error);
         }
+        let mut all = Discarded::default();
+        for part in parts {
+            all.others.extend(part.others);
+            all.with_writer.extend(part.with_writer);
+        }
+        Ok(all)
     }
 
     fn discard_replaced_in(&self, (dir, entries): &InDir<'_>, done: &mut Discarded) -> Result<()> {
@@ -146,13 +153,18 @@ impl Switch<'_> {
             let temp = temp_name(self.tag, *nth);
             let place = (fd.as_fd(), temp.as_slice());
             let expected = (self.expected)(&entry.path);
-            if is_as_backed_up(expected, place, &mut done.buffer).context(|| cannot_write(entry))? {
-                fail_point("apply-letting-go");
-                rustix::fs::unlinkat(&fd, OsStr::from_bytes(&temp), AtFlags::empty())
-                    .context(|| cannot_write(entry))?;
-            } else {
-                done.others.push(*nth);
+            let found =
+                look_at(expected, place, &mut done.buffer).context(|| cannot_write(entry))?;
+            if found == Look::Other {
+                done.others.insert(*nth);
+                continue;
             }
+            if found == Look::WithWriter {
+                done.with_writer.insert(*nth);
+            }
+            fail_point("apply-letting-go");
+            rustix::fs::unlinkat(&fd, OsStr::from_bytes(&temp), AtFlags::empty())
+                .context(|| cannot_write(entry))?;
         }
         Ok(())
     }
