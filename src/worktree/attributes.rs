@@ -37,16 +37,20 @@ pub struct Conversion {
     pub filter: Option<Arc<[u8]>>,
     /// `working-tree-encoding` is mentioned.
     pub encoding: bool,
-    /// Line ends or `$Id$` may be converted, which only adds or removes bytes.
-    pub eol_or_ident: bool,
+    /// Line ends may be converted, which only adds or removes bytes.
+    pub eol: bool,
+    /// `$Id$` is expanded, which only adds or removes bytes.
+    pub ident: bool,
     /// CR LF becomes LF when the file is added, even where the blob has it: the file is text whatever it looks like.
     pub normalizes: bool,
+    /// The same for a file that git takes for text, unless the blob has it: `text=auto`.
+    pub normalizes_text: bool,
 }
 
 impl Conversion {
     /// Whether the blob surely has the file's own bytes.
     pub fn is_none(&self) -> bool {
-        self.filter.is_none() && !self.encoding && !self.eol_or_ident
+        self.filter.is_none() && !self.encoding && !self.eol && !self.ident
     }
 }
 
@@ -173,8 +177,10 @@ impl DirAttributes {
             filter,
             // git refuses to work with a state that names no encoding: doubt enough.
             encoding: !matches!(values[ENCODING], None | Some(State::Unspecified)),
-            eol_or_ident: is_on(values[IDENT]) || self.may_convert_eol(&values),
+            eol: self.may_convert_eol(&values),
+            ident: is_on(values[IDENT]),
             normalizes: normalizes(&values),
+            normalizes_text: matches!(values[TEXT], Some(State::Value(value)) if **value == *b"auto"),
         }
     }
 

@@ -255,7 +255,7 @@ impl<'s> SwapRun<'_, '_, 's> {
 
     /// Saves what is there now, as a backup or an experiment.
     fn save(&self, capture: Capture<'s>, plan: &Plan) -> Result<Option<Made<'s>>> {
-        let mut converted = converted_paths(self.store, &capture)?;
+        let mut converted = converted_paths(self.ctx, self.store, &capture)?;
         converted.extend(clean_by_stat(self.ctx, self.store, &capture, plan)?);
         converted.sort();
         let about = About {

@@ -41,7 +41,7 @@ fn a_conversion_names_its_cause() {
     let lfs = root("*.bin filter=lfs diff=lfs merge=lfs -text", false);
     let conversion = lfs.conversion(b"a.bin");
     assert_eq!(conversion.filter.as_deref(), Some(&b"lfs"[..]));
-    assert!(!conversion.eol_or_ident && !conversion.encoding);
+    assert!(!conversion.eol && !conversion.ident && !conversion.encoding);
     assert!(lfs.conversion(b"a.txt").is_none());
     let utf16 = root("*.rc working-tree-encoding=UTF-16", false);
     assert!(utf16.conversion(b"a.rc").encoding);
@@ -62,7 +62,8 @@ fn line_ends_are_in_doubt_unless_a_file_is_binary() {
         ("", true, true),
         ("", false, false),
     ] {
-        let found = root(file, config).conversion(b"a").eol_or_ident;
+        let found = root(file, config).conversion(b"a");
+        let found = found.eol || found.ident;
         assert_eq!(found, expected, "{file:?}, config {config}");
     }
 }
@@ -76,8 +77,8 @@ fn deeper_files_win_and_cannot_define_macros() {
         })
     });
     let mut judge = |path: &str| attributes.conversion(path.as_bytes()).expect("loads");
-    assert!(judge("other/a.txt").eol_or_ident);
+    assert!(judge("other/a.txt").eol);
     assert!(judge("sub/deep/a.txt").is_none());
     assert_eq!(judge("sub/a.y").filter, None);
-    assert!(judge("sub/a.y").eol_or_ident);
+    assert!(judge("sub/a.y").eol);
 }

@@ -101,6 +101,61 @@ fn a_file_that_is_clean_by_its_stat_data_alone_is_clean_after_a_trip() {
     assert_eq!(sandbox.git(["status", "--porcelain"]), " M c\n");
 }
 
+/// What a merge or a checkout writes is as new as the index that it writes: git looks at the bytes, as it would add them.
+#[test]
+fn a_converted_file_that_is_as_new_as_the_index_is_clean_after_a_trip() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        ".gitattributes",
+        "*.txt text eol=crlf\n*.auto text=auto eol=crlf\n",
+    );
+    let lines = |changed: usize, to: &str| -> String {
+        let line = |nth| {
+            if nth == changed {
+                format!("{to}\r\n")
+            } else {
+                format!("{nth}\r\n")
+            }
+        };
+        (0..20).map(line).collect()
+    };
+    let write = |changed: usize, to: &str, conflict: &str| {
+        for path in ["m.txt", "m.auto"] {
+            sandbox.write(path, lines(changed, to));
+        }
+        sandbox.write("c", conflict);
+        sandbox.git(["add", "."]);
+        sandbox.git(["commit", "-qm", conflict]);
+    };
+    write(99, "", "base");
+    let id = snapshot(&sandbox);
+    sandbox.git(["checkout", "-qb", "other"]);
+    write(3, "theirs", "theirs");
+    sandbox.git(["checkout", "-q", "main"]);
+    write(17, "ours", "ours");
+    assert_eq!(sandbox.try_git(["merge", "-q", "other"]).code, 1);
+    assert_eq!(sandbox.text("m.auto"), sandbox.text("m.txt"));
+    sandbox.json(["travel", &id]);
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(sandbox.git(["diff-files", "--name-only"]), "c\nc\n");
+    sandbox.git(["merge", "--abort"]);
+    assert_eq!(sandbox.text("c"), "ours");
+}
+
+/// No attribute says that git converts it.
+#[test]
+fn a_file_with_the_word_of_ident_is_clean_where_line_ends_may_be_converted() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "core.eol", "lf"]);
+    sandbox.write("f.c", "/* $Id$ */\n");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-qm", "f"]);
+    let id = snapshot(&sandbox);
+    sandbox.write("f.c", "/* $Id$ */\nmore\n");
+    sandbox.ok(["restore", &id]);
+    assert_eq!(sandbox.git(["diff-files", "--name-only"]), "");
+}
+
 #[test]
 fn what_another_file_s_time_is_makes_a_clean_one_not_modified() {
     let sandbox = Sandbox::new();

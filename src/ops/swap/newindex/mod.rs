@@ -11,6 +11,8 @@ pub use snapshot::stages;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::Read;
 use std::time::Duration;
 
 use super::pathindex::PathEntries;
@@ -48,7 +50,11 @@ pub(super) enum IndexSource<'a> {
 
 /// Paths that git holds for clean although their raw bytes are not the entry's: filters and line ends, also such as do not hold
 /// any more.
-pub(super) fn converted_paths(store: &Store, capture: &Capture<'_>) -> Result<Vec<Vec<u8>>> {
+pub(super) fn converted_paths(
+    ctx: &Context<'_>,
+    store: &Store,
+    capture: &Capture<'_>,
+) -> Result<Vec<Vec<u8>>> {
     let Some(index) = &capture.parsed_index else {
         return Ok(Vec::new());
     };
@@ -61,19 +67,68 @@ pub(super) fn converted_paths(store: &Store, capture: &Capture<'_>) -> Result<Ve
         Some(bytes) => Ok((*bytes).clone()),
         None => read_tree(store, capture, oid),
     };
-    let changes = tree::diff(&read, Some(capture.index.tree_oid()?), Some(capture.tree))?;
+    let mut changes = tree::diff(&read, Some(capture.index.tree_oid()?), Some(capture.tree))?;
+    changes.retain(|change| change.old.is_some() && change.new.is_some());
+    if changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let attributes = attributes(ctx, store, &root)?;
     let is_converted = |path: &[u8]| {
         let file = capture.manifest.file(path)?;
         let entry = index.get(path, 0)?;
-        Some(file.kind == Kind::File && is_stat_clean(entry, index, &file.stamp))
+        let is_clean = || {
+            is_stat_clean(entry, index, &file.stamp)
+                || has_other_line_ends(&attributes, store, (&root, path), entry)
+        };
+        Some(file.kind == Kind::File && is_clean())
     };
-    let other_bytes = changes
-        .into_iter()
-        .filter(|change| change.old.is_some() && change.new.is_some())
-        .map(|change| change.path);
-    Ok(other_bytes
+    let paths = changes.into_iter().map(|change| change.path);
+    Ok(paths
         .filter(|path| is_converted(path) == Some(true))
         .collect())
+}
+
+/// The attributes of the files as they are now.
+fn attributes<'a>(ctx: &'a Context<'_>, store: &'a Store, root: &'a Root) -> Result<GitView<'a>> {
+    let known = gitview::Known::default();
+    GitView::new(&ctx.repo, &store.objects, root, None, known)
+}
+
+/// Whether a file differs from its entry in the line ends alone that git makes of them: at a racy entry, as each of a merge and many of a
+/// checkout, git looks at the bytes. What a filter makes of them is not found out.
+fn has_other_line_ends(
+    attributes: &GitView<'_>,
+    store: &Store,
+    (root, path): (&Root, &[u8]),
+    entry: &Entry,
+) -> bool {
+    let Some(conversion) = attributes.conversion(path) else {
+        return false;
+    };
+    let is_sure = conversion.normalizes || conversion.normalizes_text;
+    if !is_sure || conversion.filter.is_some() || conversion.encoding {
+        return false;
+    }
+    let mut bytes = Vec::new();
+    let file = root.open_file(path).map(File::from);
+    let read = file.map(|mut file| file.read_to_end(&mut bytes).is_ok());
+    let Ok((_, staged)) = store.objects.read(entry.oid) else {
+        return false;
+    };
+    // Of what git may take for binary only git knows; with such line ends in the entry it leaves a file alone.
+    let may_be_binary =
+        |byte: &u8| *byte < b' ' && !b"\t\n\r\x08\x0c\x1b".contains(byte) || *byte == 0x7f;
+    let has_other_ends = || {
+        let next = bytes.iter().skip(1).map(Some).chain([None]);
+        let kept = bytes.iter().zip(next);
+        let kept = kept.filter(|pair| *pair != (&b'\r', Some(&b'\n')));
+        kept.map(|(byte, _)| byte).eq(&staged)
+    };
+    read == Ok(true)
+        && !bytes.iter().any(may_be_binary)
+        && !staged.contains(&b'\r')
+        && has_other_ends()
 }
 
 /// Of the paths that a plan touches, those that git holds for clean by their stat data alone: their bytes are the entry's, and git would add
@@ -88,13 +143,7 @@ pub(super) fn clean_by_stat(
         return Ok(Vec::new());
     };
     let root = Root::open(ctx.repo.worktree_root())?;
-    let attributes = GitView::new(
-        &ctx.repo,
-        &store.objects,
-        &root,
-        None,
-        gitview::Known::default(),
-    )?;
+    let attributes = attributes(ctx, store, &root)?;
     let is_one = |path: &[u8], node: Node| {
         let file = capture.manifest.file(path)?;
         let entry = index.get(path, 0).filter(|entry| entry.node() == node)?;
@@ -127,14 +176,13 @@ pub(super) fn new_index(
         IndexSource::Snapshot { lists, .. } => lists,
         IndexSource::Entries(_) => &no_lists,
     };
-    let converted = still_converted(store, capture, source, plan)?;
+    let converted = still_converted(ctx, store, capture, source, plan)?;
     let root = Root::open(ctx.repo.worktree_root())?;
     let device = rustix::fs::fstat(root.fd())?.st_dev;
-    let known = gitview::Known::default();
     let builder = IndexBuilder {
         ctx,
         device,
-        attributes: GitView::new(&ctx.repo, &store.objects, &root, None, known)?,
+        attributes: attributes(ctx, store, &root)?,
         store,
         capture,
         finder: Finder::new(&capture.manifest),
@@ -174,6 +222,7 @@ pub(super) fn new_index(
 /// Of the paths that git held for clean under other bytes than their entries have, those that it may hold for clean again: entry and file
 /// will be those that it looked at.
 fn still_converted(
+    ctx: &Context<'_>,
     store: &Store,
     capture: &Capture<'_>,
     source: IndexSource<'_>,
@@ -203,7 +252,7 @@ fn still_converted(
                     Some(_) => false,
                 }
             };
-            let mut converted = converted_paths(store, capture)?;
+            let mut converted = converted_paths(ctx, store, capture)?;
             converted.retain(|path| plan.entry(path).is_none() && is_the_same(path));
             Ok(converted)
         }

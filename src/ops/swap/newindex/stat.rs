@@ -156,12 +156,12 @@ pub(super) fn is_kept_by_git(
     if conversion.filter.is_some() || conversion.encoding {
         return false;
     }
-    if !conversion.eol_or_ident {
+    if !conversion.ident && !conversion.normalizes {
         return true;
     }
     let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
     store.objects.read(node.oid).is_ok_and(|(_, bytes)| {
         // `ident` shortens `$Id: …$` when a file is added, and a normalized file loses its carriage returns.
-        !(has(&bytes, b"$Id") || conversion.normalizes && has(&bytes, b"\r\n"))
+        !(conversion.ident && has(&bytes, b"$Id") || conversion.normalizes && has(&bytes, b"\r\n"))
     })
 }
