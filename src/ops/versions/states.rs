@@ -117,8 +117,10 @@ pub struct Chain {
     pub is_present: bool,
     /// Whether that is this worktree, of this repository; one of this name where this repository has none.
     pub is_here: bool,
-    /// The worktree, where it is one of this repository: its name, and its id, empty where none is recorded.
-    worktree: Option<(String, String)>,
+    /// The worktree's name, where it is one of this repository.
+    worktree: Option<String>,
+    /// The worktree's id; empty where none of the states has one.
+    worktree_id: String,
     /// For each place the position of the state that was taken last by the clock, up to there: clocks are set back.
     latest: Vec<usize>,
 }
@@ -126,11 +128,13 @@ pub struct Chain {
 impl Chain {
     /// Whether a session of this repository worked in this working tree, in the present.
     pub fn is_of(&self, session: &SessionRecord) -> bool {
-        let (name, id) = (&session.worktree, session.worktree_id.as_deref());
-        let is_same = |(worktree, worktree_id): &(String, String)| {
-            worktree == name && (worktree_id.is_empty() || id.is_none_or(|id| id == worktree_id))
+        let is_named = self.worktree.as_ref() == Some(&session.worktree);
+        let ids = (self.worktree_id.as_str(), session.worktree_id.as_deref());
+        let is_same = match ids {
+            ("", _) | (_, None) => true,
+            (own, Some(id)) => own == id,
         };
-        self.is_present && self.worktree.as_ref().is_some_and(is_same)
+        self.is_present && is_named && is_same
     }
 }
 
@@ -226,37 +230,63 @@ impl States {
         }
     }
 
+    /// The chain that a state goes on, by the names of its worktree. Programs of several versions may take turns there, and an earlier
+    /// one records no id: its state goes on the last chain of that name, and a chain without an id gets the first that comes. That of
+    /// a worktree which was removed, and had this name, is no one's to go on who has none.
+    fn goes_on(
+        &self,
+        (by_name, by_id): (&ChainKey, &ChainKey),
+        is_here: bool,
+        known: &HashMap<ChainKey, usize>,
+    ) -> Option<usize> {
+        let last = known.get(by_name).copied();
+        if by_id == by_name {
+            return last.filter(|at| self.chains[*at].is_here == is_here);
+        }
+        let nameless = last.filter(|at| self.chains[*at].worktree_id.is_empty());
+        known.get(by_id).copied().or(nameless)
+    }
+
     fn add(&mut self, summary: Summary, here: &Here, known: &mut HashMap<ChainKey, usize>) {
         let is_present = summary.id.kind() != IdKind::Experiment && summary.taken_in != "past";
         let is_here = here.is(&summary);
-        let mut key = ChainKey {
+        let by_name = ChainKey {
             repository: summary.repository_id,
             worktree: summary.worktree,
             worktree_id: String::new(),
             is_present,
         };
-        let worktree_id = summary.worktree_id;
-        if !worktree_id.is_empty() {
-            // What an earlier version recorded of a worktree of this name goes on.
-            let without = known.remove(&key);
-            key.worktree_id = worktree_id;
-            if let Some(at) = without {
-                self.chains[at].is_here = is_here;
-                known.entry(key.clone()).or_insert(at);
-            }
-        }
-        let is_own = here.is_repository(&key.repository);
-        let worktree = is_own.then(|| (key.worktree.clone(), key.worktree_id.clone()));
-        let chain = *known.entry(key).or_insert_with(|| {
+        let by_id = ChainKey {
+            worktree_id: summary.worktree_id,
+            ..by_name.clone()
+        };
+        let goes_on = self.goes_on((&by_name, &by_id), is_here, known);
+        let chain = goes_on.unwrap_or_else(|| {
+            let is_own = here.is_repository(&by_name.repository);
             self.chains.push(Chain {
                 states: Vec::new(),
                 is_present,
                 is_here,
-                worktree,
+                worktree: is_own.then(|| by_name.worktree.clone()),
+                worktree_id: String::new(),
                 latest: Vec::new(),
             });
             self.chains.len() - 1
         });
+        if !by_id.worktree_id.is_empty() {
+            self.chains[chain].is_here = is_here;
+            self.chains[chain]
+                .worktree_id
+                .clone_from(&by_id.worktree_id);
+            known.insert(by_id, chain);
+        }
+        let stays = |at: &usize| {
+            let last = &self.chains[*at];
+            last.worktree_id.is_empty() || (last.is_here && !is_here)
+        };
+        if !known.get(&by_name).is_some_and(stays) {
+            known.insert(by_name, chain);
+        }
         let latest = self.chains[chain].latest.last().copied();
         let latest = latest.filter(|at| self.all[*at].created_at > summary.created_at);
         self.chains[chain]
@@ -325,5 +355,67 @@ impl States {
     pub fn by_id(&self) -> HashMap<String, usize> {
         let ids = self.all.iter().enumerate();
         ids.map(|(at, state)| (state.id.to_string(), at)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::tests::Lab;
+
+    /// A snapshot of the worktree `other`, the nth of all.
+    fn taken(here: &Store, nth: usize, worktree_id: &str) -> Summary {
+        let oid = here.objects.format().null();
+        Summary {
+            id: SnapshotId::parse(&format!("s_20260101_0000{nth:02}_aaaaaa")).expect("an id"),
+            commit: oid,
+            tree: oid,
+            seq: nth as u64,
+            title: String::new(),
+            worktree: "other".to_owned(),
+            worktree_id: worktree_id.to_owned(),
+            taken_in: "present".to_owned(),
+            created_at: format!("2026-01-01T00:00:{nth:02}Z"),
+            repository_id: here.ensure_repository_id().expect("an id"),
+            document: "{}".to_owned(),
+        }
+    }
+
+    /// The chains of snapshots with these ids of their worktree, in the order of taking; `1` is here.
+    fn chains(ids: &[&str]) -> Vec<(Vec<usize>, bool)> {
+        let lab = Lab::with_commit();
+        let other = lab.dir().with_file_name("other");
+        let dir = other.to_str().expect("plain");
+        lab.git(&["worktree", "add", "-q", "--detach", dir]);
+        let ctx = lab.ctx_in(&other);
+        let store = ctx.store().expect("store");
+        let own = store.ensure_worktree_id().expect("an id").expect("one");
+        store.ensure_repository_id().expect("an id");
+        let here = Here::of(&ctx, store).expect("here");
+        let (mut states, mut known) = (States::default(), HashMap::new());
+        for (nth, id) in ids.iter().enumerate() {
+            let id = if *id == "1" { own.as_str() } else { id };
+            states.add(taken(store, nth, id), &here, &mut known);
+        }
+        let chains = states.chains.into_iter();
+        chains.map(|chain| (chain.states, chain.is_here)).collect()
+    }
+
+    /// A program of an earlier version, which records no id, may be at work beside one that does.
+    #[test]
+    fn states_of_a_worktree_are_one_chain_whichever_have_its_id() {
+        for ids in [
+            &["", "", "1", "1"][..],
+            &["1", "", "1", "", "", "1", ""],
+            &["", "1", "", "1"],
+        ] {
+            let all: Vec<usize> = (0..ids.len()).collect();
+            assert_eq!(chains(ids), [(all, true)], "{ids:?}");
+        }
+        // One that was removed had the same name: what has no id may be of the one that is here.
+        let parted = [(vec![0, 3], false), (vec![1, 2, 4], true)];
+        assert_eq!(chains(&["removed", "", "1", "removed", ""]), parted);
+        let parted = [(vec![0], false), (vec![1, 2], true)];
+        assert_eq!(chains(&["removed", "1", ""]), parted);
     }
 }
