@@ -15,12 +15,15 @@
 //!
 //! Leaves out what the records mean (`issue`, `chat`), and deleting: only a caller that prunes does that.
 
+mod decode;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use self::decode::{corrupt, decode, left_alone};
 use super::Store;
 use super::names::{Record, RecordKind};
 use crate::env::{self, Moment};
@@ -32,7 +35,6 @@ use crate::git::objects::NewObjects;
 use crate::git::refs::{Reason, Transaction, TransactionError};
 use crate::git::threads;
 use crate::json;
-use crate::text::without_mark;
 
 /// The version of every record that this `tw` writes.
 pub const VERSION: u64 = 1;
@@ -561,33 +563,6 @@ pub fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>
     deserializer: D,
 ) -> std::result::Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
-}
-
-fn decode(name: &Record, body: &[u8]) -> Result<Json> {
-    let json: Json = serde_json::from_slice(without_mark(body))
-        .map_err(|error| corrupt(name, &format!("it is not a JSON object: {error}")))?;
-    match json.get("version").and_then(Value::as_u64) {
-        None => Err(corrupt(name, "it has no version")),
-        Some(version) if version > VERSION => {
-            let message = format!("{name} was written by a newer tw (version {version})");
-            Err(Error::new(Code::NewerRecord, message).hint("upgrade tw"))
-        }
-        Some(_) => Ok(json),
-    }
-}
-
-/// The error of a note that is not to be changed. The usual hint for the code says what to do.
-fn left_alone((code, message): &(Code, String)) -> Error {
-    Error::new(*code, format!("{message}; it is left alone"))
-}
-
-fn corrupt(name: &Record, what: &str) -> Error {
-    let history = name.note_ref().unwrap_or_else(|| name.record_ref());
-    Error::new(
-        Code::CorruptRecord,
-        format!("{name} cannot be read: {what}"),
-    )
-    .hint(format!("'git log -p {history}' shows its history"))
 }
 
 #[cfg(test)]

@@ -251,6 +251,39 @@ fn what_cannot_be_read_is_said_and_hides_nothing() {
     assert_eq!(codes, expected);
 }
 
+/// JSON that is no issue has a code of its own; other records have none.
+#[test]
+fn json_that_is_no_record_is_told_from_what_is_no_json() {
+    let lab = Lab::new();
+    let store = lab.store();
+    let id = "i_20260228_153012_aaaaaa";
+    let of = |kind: &str, name: &Record, body: &str| {
+        let face = format!("refs/notes/timewarp/{kind}");
+        lab.git(&["notes", "--ref", &face, "add", "-f", "-m", body, "HEAD"]);
+        let held = store.record(name).expect("read").expect("there");
+        held.into_only(name).expect_err(body).code()
+    };
+    let issue = Record::Issue(IssueId::parse(id).expect("an id"));
+    let issue = |body: &str| of(&format!("issues/{id}"), &issue, body);
+    let session = |body: &str| of("sessions/one", &Record::session("one"), body);
+    for body in [
+        "{\"hello\": 1}",
+        "{}",
+        "[]",
+        "42",
+        "\"x\"",
+        "null",
+        "{\"version\": \"x\"}",
+    ] {
+        assert_eq!(issue(body), Code::IssueInvalid, "{body}");
+        assert_eq!(session(body), Code::CorruptRecord, "{body}");
+    }
+    for body in ["garbage{", "{\"version\": 1", "{} {}"] {
+        assert_eq!(issue(body), Code::CorruptRecord, "{body}");
+        assert_eq!(session(body), Code::CorruptRecord, "{body}");
+    }
+}
+
 #[test]
 fn a_lock_of_a_dead_process_does_not_stand_for_ever() {
     let lab = Lab::new();
