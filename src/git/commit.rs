@@ -127,6 +127,19 @@ impl ObjectStore {
         self.is_kind(oid, ObjectKind::Commit)
     }
 
+    /// Whether an id leads to no commit: there is nothing of that id, or only what is damaged, or it is something else.
+    ///
+    /// # Errors
+    /// It cannot be looked at: then there may be one.
+    pub fn is_no_commit(&self, oid: Oid) -> Result<bool> {
+        match self.header(oid) {
+            Ok(Some((kind, _))) => Ok(kind != ObjectKind::Commit),
+            Ok(None) => self.is_there(oid).map(|is_there| !is_there),
+            Err(error) if error.code() == Code::CorruptRecord => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether there is a tree of that id.
     pub fn is_tree(&self, oid: Oid) -> bool {
         self.is_kind(oid, ObjectKind::Tree)

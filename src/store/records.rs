@@ -473,7 +473,7 @@ impl Store {
 
     /// What becomes of two commits that differ: where both refs go, and what is said. For a second version, the notes ref.
     fn judge(&self, backing_ref: Oid, notes_ref: Oid) -> Result<(Oid, Option<&'static str>)> {
-        Ok(if !self.objects.is_commit(notes_ref) {
+        Ok(if self.objects.is_no_commit(notes_ref)? {
             (
                 backing_ref,
                 Some("its notes ref led nowhere and is put back"),

@@ -249,6 +249,42 @@ fn a_prune_that_died_over_packed_refs_leaves_git_free_to_pack() {
     }
 }
 
+/// Runs `tw` with every look into a loose object failing, as on a bad disk.
+fn with_unreadable(sandbox: &Sandbox, id: &str, args: &[&str]) -> Option<Output> {
+    let (dir, name) = id.trim().split_at(2);
+    let file = sandbox.path(format!(".git/objects/{dir}/{name}"));
+    assert!(file.exists(), "{}", file.display());
+    // Below the directory of all objects, or by its whole name.
+    let (below, whole) = (format!("{dir}/{name}"), file.display().to_string());
+    let inject = "inject=openat:error=EIO";
+    let which = ["-P", &below, "-P", &whole, "-e", inject];
+    with_fault(sandbox, "openat", &which, args)
+}
+
+/// What plain git put there would be lost.
+#[test]
+fn a_notes_ref_that_cannot_be_read_for_a_moment_is_not_put_back() {
+    let sandbox = Sandbox::of(Kind::ref_files());
+    let report = ["issue", "report", "--task-context", "t", "--symptom", "s"];
+    let issue = sandbox.json([&report[..], &["--success-criteria", "c"]].concat());
+    let issue = issue["issue_id"].as_str().unwrap();
+    let notes = format!("refs/notes/timewarp/issues/{issue}");
+    let listed = sandbox.git(["notes", "--ref", &notes, "list"]);
+    let on = listed.split_whitespace().nth(1).unwrap();
+    let text = sandbox.git(["notes", "--ref", &notes, "show", on]);
+    let edited = text.replace("\"s\"", "\"seen\"");
+    sandbox.git(["notes", "--ref", &notes, "add", "-f", "-m", &edited, on]);
+    let tip = sandbox.git(["rev-parse", &notes]);
+    let Some(output) = with_unreadable(&sandbox, &tip, &["issue", "get", issue]) else {
+        return;
+    };
+    let said = document(&output.into());
+    assert_eq!(said["ok"], false, "{said}");
+    assert_eq!(sandbox.git(["rev-parse", &notes]), tip);
+    let read = sandbox.json(["issue", "get", issue]);
+    assert_eq!(read["issue"]["symptom"], "seen", "{read}");
+}
+
 #[test]
 fn a_ref_lock_that_is_not_ours_is_waited_for_and_named() {
     let (sandbox, id) = eventful_as(Kind::ref_files());
