@@ -68,6 +68,20 @@ pub struct Output {
     pub stderr: Vec<u8>,
 }
 
+impl Output {
+    /// What git wrote to stdout; `name` is the subcommand.
+    ///
+    /// # Errors
+    /// `IO` when git ended with another status than 0; the message has the end of its stderr.
+    pub fn into_stdout(self, name: &str) -> Result<Vec<u8>> {
+        if self.status.success() {
+            Ok(self.stdout)
+        } else {
+            Err(failed(name, &self))
+        }
+    }
+}
+
 impl<'a> Git<'a> {
     /// A run in `repo`, at the top of its working tree. Arguments follow: the subcommand first.
     pub fn new(repo: &'a Repo) -> Self {
@@ -112,12 +126,7 @@ impl<'a> Git<'a> {
     /// `IO` when git cannot be started or ends with another status than 0; the message has the end of its stderr.
     pub fn run(self) -> Result<Vec<u8>> {
         let name = self.name();
-        let output = self.output()?;
-        if output.status.success() {
-            Ok(output.stdout)
-        } else {
-            Err(failed(&name, &output))
-        }
+        self.output()?.into_stdout(&name)
     }
 
     /// Runs git and gives all that it left, whatever its status.

@@ -30,14 +30,16 @@ use crate::worktree::manifest::{Kind, Manifest};
 /// paths, when it holds what cannot be captured: nothing is removed then; `HELD` when it is in the past or locked, or is another
 /// directory than was made.
 pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
-    opening::clear_dead(ctx)?;
+    let mut notices = opening::clear_dead(ctx)?;
     let (dir, worktree, opened) = find(ctx, dir)?;
     let there = Context::open(&dir, ctx.env, ctx.progress)?;
     let store = there.store()?;
     crate::ops::swap::copied::check(&there, store)?;
     let pinned = pinned(&dir, &opened)?;
     let lock = ctx.lock(&worktree.dir, "close")?;
-    let mut notices = crate::ops::swap::recover::recover_locked(&there, store, &lock)?;
+    notices.extend(crate::ops::swap::recover::recover_locked(
+        &there, store, &lock,
+    )?);
     check_state(store, &worktree, &dir)?;
     let root = pinned.root()?;
     let found = survey(&there, store, &root)?;

@@ -42,16 +42,17 @@ fn find_place(ctx: &Context<'_>, request: &Open, stored: &Stored) -> Result<Plac
 /// # Errors
 /// As [`address::resolve`] and [`scratches::make`]. Nothing is left then.
 pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
-    scratches::opening::clear_dead(ctx)?;
+    let mut notices = scratches::opening::clear_dead(ctx)?;
     let store = ctx.store()?;
     let stored = address::resolve(ctx, store, &request.address)?;
     let place = find_place(ctx, request, &stored)?;
     let made = scratches::make(ctx, &stored, &place, Purpose::Open)?;
+    notices.extend(made.notices);
     Ok(Opened {
         snapshot_id: stored.id.to_string(),
         snapshot: view(store, &stored)?,
         dir: place.dir,
         files: made.files,
-        notices: made.notices,
+        notices,
     })
 }

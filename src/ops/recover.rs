@@ -20,14 +20,16 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
         other => other?,
     }
     // No journal tells of a directory that was being opened.
-    super::scratches::opening::clear_dead(ctx)?;
+    let notices = super::scratches::opening::clear_dead(ctx)?;
     if !is_there(store.dir.path())? {
-        return Ok(swap::nothing());
+        let nothing = swap::nothing();
+        return Ok(Recovered { notices, ..nothing });
     }
     swap::damaged::set_locks_aside(&store.dir)?;
     let lock = ctx.lock(&store.dir, "recover")?;
-    let recovered = swap::recover_asked(ctx, store, request)?;
+    let mut recovered = swap::recover_asked(ctx, store, request)?;
     drop(lock);
+    recovered.notices.splice(0..0, notices);
     Ok(recovered)
 }
 

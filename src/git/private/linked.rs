@@ -10,11 +10,12 @@ use crate::git::create;
 use crate::git::fs::{Durable, write_atomic, write_atomic_with_mode};
 use crate::git::repo::Repo;
 
-/// Makes the directory `dir`, which is empty, a worktree with its HEAD at `commit`.
+/// Makes the directory `dir`, which is empty, a worktree with its HEAD at `commit`, and with a file of that name and text in its git
+/// directory, before there is anything else.
 ///
 /// # Errors
 /// The disk refuses; then what was made is named by its `gitdir` file.
-pub fn add(repo: &Repo, dir: &Path, commit: Oid) -> Result<()> {
+pub fn add(repo: &Repo, dir: &Path, commit: Oid, (name, text): (&str, &str)) -> Result<()> {
     let worktrees = repo.common_dir().join("worktrees");
     create::private_dir(&worktrees)?;
     let git_dir = free(&worktrees, dir)?;
@@ -25,7 +26,8 @@ pub fn add(repo: &Repo, dir: &Path, commit: Oid) -> Result<()> {
         text.push(b'\n');
         text
     };
-    // First: by it whoever comes after a death knows what to take back.
+    // First: by these whoever comes after a death knows what to take back.
+    write_atomic(&git_dir.join(name), text.as_bytes(), Durable::No)?;
     write_atomic(&git_dir.join("gitdir"), &line(&link, ""), Durable::No)?;
     write_atomic(&git_dir.join("commondir"), b"../..\n", Durable::No)?;
     let head = format!("{commit}\n");

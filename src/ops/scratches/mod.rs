@@ -33,6 +33,7 @@ use std::time::Duration;
 use super::Context;
 use super::swap::notices::swap_notices;
 use super::worktrees::{OPENED, OpenedDir};
+use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::command::Git;
 use crate::git::create;
@@ -48,7 +49,7 @@ use crate::store::state::stored_path;
 use crate::store::stored::{Stored, not_found};
 
 use self::layout::LaidOut;
-use self::opening::{Opening, clear_dead};
+use self::opening::{LOCKED, Opening, clear_dead};
 use self::place::Place;
 use self::present::Present;
 
@@ -57,6 +58,8 @@ pub const MAKER: &str = "maker";
 /// The field of `opened.json` that says what such a scratch is for.
 pub const PURPOSE: &str = "purpose";
 
+/// The exit code of a git that does not know an option.
+const USAGE: i32 = 129;
 /// How many paths a sentence names.
 const NAMED: usize = 5;
 
@@ -93,22 +96,23 @@ pub fn make<'a>(
     place: &Place,
     purpose: Purpose,
 ) -> Result<Made<'a>> {
-    clear_dead(ctx)?;
+    let mut notices = clear_dead(ctx)?;
     let store = ctx.store()?;
     layout::check_room(stored, &place.existing)?;
     let present = Present::look(ctx)?;
-    let opening = Opening::begin(ctx, &place.dir, &place.parents)?;
+    let mut opening = Opening::begin(ctx, &place.dir, &place.parents)?;
+    fail_point("open-named");
     let dirs = place.make_dirs(ctx)?;
     let pinned =
         PinnedDir::open(&place.dir).context(|| format!("cannot open '{}'", place.dir.display()))?;
-    if let Err(error) = add_worktree(ctx, &place.dir, stored) {
-        opening::take_back(&ctx.repo, &place.dir)?;
+    if let Err(error) = add_worktree(ctx, &place.dir, stored, &mut opening) {
+        opening::take_back(&ctx.repo, &place.dir, Some(opening.mark()))?;
         return Err(error);
     }
     let there = Context::open(&place.dir, ctx.env, ctx.progress).and_then(|there| {
         check_made(&there, &pinned)?;
         let maker = say_opened(&there, stored, (place, pinned.id()), purpose)?;
-        drop(opening);
+        opening.end(there.repo.git_dir())?;
         let laid_out = lay_out(&there, store, stored, (&pinned.root()?, &present))?;
         Ok((there, maker, laid_out))
     });
@@ -123,7 +127,7 @@ pub fn make<'a>(
         maker.write_all(known::LAID)?;
     }
     dirs.keep();
-    let mut notices = there.settings.warnings.clone();
+    notices.extend(there.settings.warnings.iter().cloned());
     notices.extend(swap_notices(&laid_out.applied));
     notices.extend(incomplete(store, &laid_out)?);
     notices.extend(super::capture::seeds::warning(store, stored, None)?);
@@ -178,22 +182,35 @@ fn some_of(paths: &[&[u8]]) -> String {
 }
 
 /// Makes the linked worktree, without a file in it.
-fn add_worktree(ctx: &Context<'_>, dir: &Path, stored: &Stored) -> Result<()> {
+fn add_worktree(
+    ctx: &Context<'_>,
+    dir: &Path,
+    stored: &Stored,
+    opening: &mut Opening,
+) -> Result<()> {
     // Of a snapshot without a HEAD the snapshot itself stands in, until HEAD is written below.
     let commit = stored.head.unwrap_or(stored.commit);
     if ctx.repo.is_private() {
         // Its user need not have git.
-        return linked::add(&ctx.repo, dir, commit);
+        return linked::add(&ctx.repo, dir, commit, (LOCKED, opening.mark()));
     }
-    Git::new(&ctx.repo)
-        .args(["worktree", "add", "--quiet", "--no-checkout", "--detach"])
-        .arg(dir)
-        .arg(commit.to_string())
-        .run()
-        .map(drop)
-        .map_err(|error| {
-            error.hint("'git worktree prune' forgets worktrees whose directories are gone")
-        })?;
+    let add = |reason: &[&str]| {
+        Git::new(&ctx.repo)
+            .args(["worktree", "add", "--quiet", "--no-checkout", "--detach"])
+            .arg("--lock")
+            .args(reason)
+            .arg(dir)
+            .arg(commit.to_string())
+    };
+    let mut added = add(&["--reason", opening.mark()]).output()?;
+    if added.status.code() == Some(USAGE) {
+        // git takes reasons from 2.33 on.
+        opening.without_reason()?;
+        added = add(&[]).output()?;
+    }
+    added.into_stdout("worktree").map_err(|error| {
+        error.hint("'git worktree prune' forgets worktrees whose directories are gone")
+    })?;
     // git makes them as whoever runs it.
     for made in [ctx.repo.common_dir().join("worktrees"), dir.join(".git")] {
         let what = || format!("cannot give away '{}'", made.display());

@@ -40,6 +40,16 @@ fn open_and_close_take_the_global_directory_beside_their_own() {
     assert!(!above.join("repo.tw").exists());
 }
 
+/// Finds the reason of `worktree add --lock`, which a git of before 2.33 does not take.
+const REASON: &str = r#"
+reason='added with --lock'
+for word; do
+    [ "$last" = --reason ] && reason=$word
+    last=$word
+done
+[ -n "$OLD_GIT" ] && [ "$reason" != 'added with --lock' ] && exit 129
+"#;
+
 /// A `git` that does so much of `worktree add` and is killed, with `tw` or alone.
 fn killed_git(sandbox: &Sandbox, steps: usize, with_tw: bool) -> std::path::PathBuf {
     let dir = sandbox.root().join("bin");
@@ -47,7 +57,9 @@ fn killed_git(sandbox: &Sandbox, steps: usize, with_tw: bool) -> std::path::Path
     let (git_dir, top) = (".git/worktrees/opened", "../opened");
     let absolute = sandbox.root().join("opened");
     let all = [
-        format!("mkdir -p {git_dir}; echo initializing >{git_dir}/locked"),
+        format!("mkdir -p {git_dir}"),
+        // As git has it: the reason that it is given, or the words of one that takes none.
+        format!("echo \"$reason\" >{git_dir}/locked"),
         format!("echo {}/.git >{git_dir}/gitdir", absolute.display()),
         format!("mkdir -p {top}"),
         format!("echo gitdir: $PWD/{git_dir} >{top}/.git"),
@@ -59,7 +71,7 @@ fn killed_git(sandbox: &Sandbox, steps: usize, with_tw: bool) -> std::path::Path
     let done = all[..steps].join("\n");
     let kill = if with_tw { "kill -9 $PPID\n" } else { "" };
     let text = format!(
-        "#!/bin/sh\ncase \"$*\" in *worktree*add*)\n{done}\n{kill}kill -9 $$;; esac\nexec \"$REAL_GIT\" \"$@\"\n"
+        "#!/bin/sh\ncase \"$*\" in *worktree*add*)\n{REASON}{done}\n{kill}kill -9 $$;; esac\nexec \"$REAL_GIT\" \"$@\"\n"
     );
     std::fs::write(dir.join("git"), text).unwrap();
     let mode = std::fs::Permissions::from_mode(0o755);
@@ -72,21 +84,21 @@ fn a_killed_open_leaves_no_half_made_worktree() {
     let path = std::env::var("PATH").unwrap();
     let real = std::env::split_paths(&path).map(|dir| dir.join("git"));
     let real = real.into_iter().find(|git| git.is_file()).unwrap();
-    for steps in 1..=5 {
-        for with_tw in [false, true] {
+    for steps in 1..=6 {
+        for (with_tw, old_git) in [(false, ""), (true, ""), (true, "yes")] {
             let sandbox = Sandbox::new();
             let id = snapshot(&sandbox);
             let bin = killed_git(&sandbox, steps, with_tw);
             let mut tw = sandbox.tw_command();
             tw.env("PATH", format!("{}:{path}", bin.display()));
-            tw.env("REAL_GIT", &real);
+            tw.env("REAL_GIT", &real).env("OLD_GIT", old_git);
             let output = tw.args(["open", &id, "../opened"]).output().unwrap();
             assert!(!output.status.success());
             if with_tw {
                 assert!(sandbox.exists(".git/worktrees/opened"), "{steps}");
                 sandbox.ok(["recover"]);
             }
-            let case = format!("{steps} {with_tw}");
+            let case = format!("{steps} {with_tw} {old_git}");
             assert!(!sandbox.exists(".git/worktrees"), "{case}");
             assert!(!sandbox.root().join("opened").exists(), "{case}");
             let fsck = sandbox.try_git(["fsck", "--strict"]);
@@ -94,6 +106,70 @@ fn a_killed_open_leaves_no_half_made_worktree() {
             sandbox.ok(["open", &id, "../opened"]);
             sandbox.ok(["close", "../opened"]);
         }
+    }
+}
+
+/// A git of before 2.33 takes no reason for the lock of a worktree under way.
+#[test]
+fn a_git_that_takes_no_reason_makes_worktrees_all_the_same() {
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|dir| dir.join("git"));
+    let real = real.into_iter().find(|git| git.is_file()).unwrap();
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    let dir = sandbox.root().join("bin");
+    std::fs::create_dir_all(&dir).unwrap();
+    let text = "#!/bin/sh\ncase \"$*\" in *--reason*) exit 129;; esac\nexec \"$REAL_GIT\" \"$@\"\n";
+    std::fs::write(dir.join("git"), text).unwrap();
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(dir.join("git"), mode).unwrap();
+    let mut tw = sandbox.tw_command();
+    tw.env("PATH", format!("{}:{path}", dir.display()));
+    let output = tw.env("REAL_GIT", &real).args(["open", &id, "../opened"]);
+    assert!(output.output().unwrap().status.success());
+    assert!(!sandbox.exists(".git/worktrees/opened/locked"));
+    sandbox.ok(["close", "../opened"]);
+}
+
+#[test]
+fn what_somebody_made_where_an_open_died_is_left_alone() {
+    for next in [&["open", "latest", "../other"][..], &["recover"]] {
+        let sandbox = Sandbox::new();
+        let id = snapshot(&sandbox);
+        // Killed before git has made anything.
+        let killed = sandbox
+            .tw_command()
+            .env("TW_FAIL_POINT", "open-named")
+            .args(["open", &id, "../mine"])
+            .output();
+        assert_eq!(killed.unwrap().status.code(), None);
+        let mine = sandbox.root().join("mine");
+        let dir = mine.to_str().unwrap();
+        sandbox.git(["worktree", "add", "-q", "--detach", "--no-checkout", dir]);
+        let commit = sandbox.git_in(
+            &mine,
+            ["commit-tree", "-m", "mine", "-p", "HEAD", "HEAD^{tree}"],
+        );
+        sandbox.git_in(&mine, ["update-ref", "--no-deref", "HEAD", commit.trim()]);
+        let said = sandbox.json(next)["notices"].to_string();
+        assert!(said.contains(dir) && said.contains("left alone"), "{said}");
+        assert_eq!(sandbox.git_in(&mine, ["rev-parse", "HEAD"]), commit);
+        // Said once.
+        let said = sandbox.json(["recover"])["notices"].to_string();
+        assert_eq!(said, "[]");
+        // Of another repository.
+        sandbox.git(["worktree", "remove", "--force", dir]);
+        let killed = sandbox
+            .tw_command()
+            .env("TW_FAIL_POINT", "open-named")
+            .args(["open", &id, "../mine"])
+            .output();
+        assert_eq!(killed.unwrap().status.code(), None);
+        let apart = sandbox.root().join("apart.git");
+        let separate = format!("--separate-git-dir={}", apart.display());
+        sandbox.git(["init", "-q", &separate, dir]);
+        sandbox.json(["recover"]);
+        sandbox.git_in(&mine, ["status"]);
     }
 }
 
