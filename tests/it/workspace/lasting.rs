@@ -247,6 +247,33 @@ fn a_member_that_is_lost_in_the_middle_keeps_nobody_in_the_past() {
     }
 }
 
+/// It has no part in what died; the one that has is to be asked when it is back.
+#[test]
+fn another_repository_in_a_members_place_is_not_recovered_for_it() {
+    let trio = Trio::new();
+    let home = trio.states();
+    kill(&trio, &["travel", &trio.snapshot], "together-decided");
+    let (lib, away) = (trio.sandbox.path("../lib"), trio.sandbox.path("../away"));
+    let other = trio.sandbox.path("../fresh");
+    std::fs::rename(&lib, &away).unwrap();
+    trio.sandbox.write("../lib/a.txt", "fresh\n");
+    trio.sandbox.git_in(&lib, ["init", "-q"]);
+    let error = refused(&trio, "", &["recover"], "INTERRUPTED");
+    let message = error["message"].to_string();
+    assert!(message.contains("not where it was"), "{error}");
+    let hints = error["hints"].to_string();
+    assert!(hints.contains("workspace remove"), "{error}");
+    assert!(trio.sandbox.exists(".git/timewarp/together.json"));
+    assert!(!lib.join(".git/timewarp").exists());
+    std::fs::rename(&lib, other).unwrap();
+    std::fs::rename(&away, &lib).unwrap();
+    trio.json_in("", &["recover"]);
+    assert_eq!(trio.modes(), ["past"; 3]);
+    assert!(!trio.sandbox.exists(".git/timewarp/together.json"));
+    trio.json_in("", &["return"]);
+    assert_same(&home, &trio.states());
+}
+
 #[test]
 fn recovery_reaches_no_repository_but_the_members() {
     let trio = Trio::new();

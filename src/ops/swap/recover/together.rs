@@ -113,7 +113,7 @@ pub(super) fn others(ctx: &Context<'_>, store: &Store, asked: Option<&Recover>) 
     let is_left = is_part(&store.dir, &all.id)?;
     let mut head_lock = None;
     for (name, place) in places(ctx, store, is_head, &all.members)? {
-        match recover_other(ctx, &place, &all.id, asked) {
+        match recover_other(ctx, &head, &place, &all.id, asked) {
             Ok(None) => {}
             Ok(Some(other)) => {
                 if other.is_done {
@@ -157,7 +157,7 @@ impl Left {
     /// The next command.
     fn hint(&self) -> String {
         let place = typed_path(&self.place);
-        if self.name != HEAD && !self.place.is_dir() {
+        if self.name != HEAD && self.error.code() == Code::WorkspaceMember {
             return format!("put it back, or go on without it: 'tw workspace remove {place}'");
         }
         format!("run 'tw -C {place} recover'")
@@ -244,6 +244,23 @@ fn open<'a>(ctx: &Context<'a>, place: &Path) -> Result<Context<'a>> {
     Ok(other)
 }
 
+/// Refuses another repository in the place of one who took part: its journal names the swap over all, or it is of this head still. Who
+/// was put out of the way is to be asked when it is back.
+fn check_took_part(other: &StateDir, head: &StateDir, id: &str) -> Result<()> {
+    let head = resolved(head.path());
+    if resolved(other.path()) == head || is_part(other, id)? {
+        return Ok(());
+    }
+    if other
+        .head()?
+        .is_some_and(|own| resolved(own.path()) == head)
+    {
+        return Ok(());
+    }
+    let message = "it is not where it was: another repository is there";
+    Err(Error::new(Code::WorkspaceMember, message))
+}
+
 fn clear_other(ctx: &Context<'_>, place: &Path) -> Result<()> {
     let other = open(ctx, place)?;
     if other.repo.git_dir() == ctx.repo.git_dir() {
@@ -296,6 +313,7 @@ struct Other {
 /// Recovers another one; `None` when it is this one.
 fn recover_other(
     ctx: &Context<'_>,
+    head: &StateDir,
     place: &Path,
     id: &str,
     asked: Option<&Recover>,
@@ -305,6 +323,7 @@ fn recover_other(
         return Ok(None);
     }
     let store = other.store()?;
+    check_took_part(&store.dir, head, id)?;
     let lock = WorktreeLock::acquire(store.dir.path(), Hold::Exclusive, "recover", WAIT)?;
     let is_done = is_part(&store.dir, id)?;
     let notices = match asked {
