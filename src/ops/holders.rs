@@ -24,10 +24,13 @@ use crate::git::objects::ObjectStore;
 use crate::git::repo::Repo;
 use crate::store::Store;
 use crate::store::id::{IdKind, IssueId, SnapshotId};
+use crate::store::issue::Status;
 use crate::store::names::{self, Record, RecordKind, session_component};
+use crate::store::records::Json;
 use crate::store::snapshot::SnapshotRecord;
 use crate::store::state::State;
 use crate::store::workspace::Covered;
+use crate::text::{typed_path, without_mark};
 
 /// A session is live so long after its last sign of life.
 pub const LIVE_SECONDS: i64 = 24 * 3600;
@@ -116,14 +119,19 @@ pub fn find(
             .map_err(|error| error.hint("nothing was forgotten"))?;
     }
     of_runs(ctx, &mut holders).map_err(|error| error.hint("nothing was forgotten"))?;
-    for (name, commit) in store.refs.list(names::LABELS)? {
-        let text = format!("label '{}'", names::label_of(&name));
-        holders.commit(commit, HoldStrength::Loose, text);
-    }
-    of_sessions(ctx, reach, &mut holders)
+    of_labels(store, &mut holders)
+        .and_then(|()| of_sessions(ctx, reach, &mut holders))
         .and_then(|()| of_records(ctx, store, reach, &mut holders))
         .map_err(|error| error.hint("nothing was forgotten; run 'tw doctor'"))?;
     Ok(holders)
+}
+
+fn of_labels(store: &Store, holders: &mut Holders) -> Result<()> {
+    for (name, commit) in store.refs.read_all(names::LABELS)? {
+        let text = format!("label '{}'", names::label_of(&name));
+        holders.commit(commit?, HoldStrength::Loose, text);
+    }
+    Ok(())
 }
 
 /// Tries and replays hold what their runs left, and what they began with.
@@ -154,7 +162,7 @@ fn of_worktree(
 ) -> Result<()> {
     let name = &worktree.name;
     let state = worktree.dir.state()?;
-    of_state(holders, &state, name);
+    of_state(holders, &state, name)?;
     if let Some(journal) = worktree.dir.journal_head()? {
         let text = format!("the unfinished {} of worktree '{name}'", journal.operation);
         let session = [&journal.state_before, &journal.state_after]
@@ -204,13 +212,31 @@ fn of_head(
             .hint("to leave the workspace: 'tw workspace off'")
     })?;
     let head = Store::open(&Rc::new(head), ctx.settings.file_wait())?;
+    // The way there may lead into another repository by now, which knows nothing of what the head names.
+    if head.repository_id()?.as_ref() != Some(&pointer.repository_id) {
+        let message = format!("the head of the workspace is not at '{}'", root.display());
+        return Err(Error::new(Code::WorkspaceMember, message)
+            .hint("to leave the workspace: 'tw workspace off'"));
+    }
+    let drop = format!("'tw -C {} drop", typed_path(&root));
     for kind in [IdKind::Snapshot, IdKind::Backup] {
         for id in head.ids(kind)? {
-            // Such a one leads nowhere.
-            let Ok(stored) = head.read_id(&id) else {
-                continue;
+            let stored = match head.read_id(&id) {
+                // Forgotten meanwhile.
+                Err(error) if error.code() == Code::SnapshotNotFound => continue,
+                read => read.map_err(|error| {
+                    let named = error.while_doing("the head of the workspace");
+                    named.hint(format!(
+                        "{drop} {id}' forgets it, when it is damaged for good"
+                    ))
+                })?,
             };
-            for one in Covered::of(&stored.record.extra) {
+            let covered = match Covered::read(&stored.record.extra) {
+                // What another repository's record says is nothing to go by.
+                Err(_) if head.is_foreign(&stored)? => continue,
+                read => read.map_err(|error| error.while_doing(format!("cannot read '{id}'")))?,
+            };
+            for one in covered {
                 if let (true, Some(member)) = (one.repository_id == own, one.snapshot_id) {
                     let text = format!("'{id}' of the workspace's head");
                     holders.id(&member, HoldStrength::Loose, text);
@@ -221,7 +247,7 @@ fn of_head(
     Ok(())
 }
 
-fn of_state(holders: &mut Holders, state: &State, name: &str) {
+fn of_state(holders: &mut Holders, state: &State, name: &str) -> Result<()> {
     let uses = [
         (
             &state.current_snapshot_id,
@@ -241,35 +267,48 @@ fn of_state(holders: &mut Holders, state: &State, name: &str) {
             holders.id(id, grip, format!("{use_of} worktree '{name}'"));
         }
     }
-    let backup = state.backup_commit.as_deref();
-    if let Some(commit) = backup.and_then(|text| Oid::from_hex(text).ok()) {
+    if let Some(commit) = &state.backup_commit {
         let text = format!("the way back of worktree '{name}'");
-        holders.commit(commit, HoldStrength::Firm, text);
+        holders.commit(Oid::from_hex(commit)?, HoldStrength::Firm, text);
     }
+    Ok(())
 }
 
 /// The tips of a record's notes ref and backing ref: the same commit, unless somebody moved one.
 type Tips = BTreeMap<Record, BTreeSet<Oid>>;
 
-/// Every record with its tips.
+/// Every record with its tips. Broken refs are left out.
 pub fn record_tips(store: &Store) -> Result<Tips> {
+    Ok(tips_and_broken(store)?.0)
+}
+
+/// Every record with its tips, and why those without any have none: all that is there of them is broken refs.
+fn tips_and_broken(store: &Store) -> Result<(Tips, BTreeMap<Record, Error>)> {
     let mut tips = Tips::new();
+    let mut broken = BTreeMap::new();
     for kind in RecordKind::ALL {
         let Some(notes_ref) = kind.note_prefix() else {
             continue;
         };
-        for (name, tip) in store.refs.list(notes_ref)? {
-            if let Some(record) = Record::parse_note_ref(&name) {
-                tips.entry(record).or_default().insert(tip);
-            }
-        }
-        for (name, tip) in store.refs.list(&kind.record_prefix())? {
-            if let Some(record) = Record::parse_record_ref(&name) {
-                tips.entry(record).or_default().insert(tip);
+        let of_notes = store.refs.read_all(notes_ref)?.into_iter();
+        let of_notes = of_notes.map(|(name, tip)| (Record::parse_note_ref(&name), tip));
+        let backing = store.refs.read_all(&kind.record_prefix())?.into_iter();
+        let backing = backing.map(|(name, tip)| (Record::parse_record_ref(&name), tip));
+        for (record, tip) in of_notes.chain(backing) {
+            match (record, tip) {
+                (None, _) => {}
+                (Some(record), Ok(tip)) => {
+                    tips.entry(record).or_default().insert(tip);
+                }
+                (Some(record), Err(error)) if error.code() == Code::CorruptRecord => {
+                    broken.insert(record, error);
+                }
+                (Some(_), Err(error)) => return Err(error),
             }
         }
     }
-    Ok(tips)
+    broken.retain(|record, _| !tips.contains_key(record));
+    Ok((tips, broken))
 }
 
 fn of_records(
@@ -278,7 +317,10 @@ fn of_records(
     reach: RetentionScope,
     holders: &mut Holders,
 ) -> Result<()> {
-    let tips = record_tips(store)?;
+    let (tips, broken) = tips_and_broken(store)?;
+    if let Some((record, error)) = broken.into_iter().next() {
+        return Err(error.while_doing(format!("{record} cannot be read")));
+    }
     let has_issue = |id: &IssueId| tips.contains_key(&Record::Issue(*id));
     for (record, tips) in &tips {
         match record {
@@ -321,43 +363,60 @@ fn orphan_refs(store: &Store, record: &Record) -> Result<Vec<(String, Oid)>> {
     Ok(refs)
 }
 
-/// The notes of a record, of both its refs. One of them may be unreadable when the other is not.
-fn notes(
-    objects: &ObjectStore,
-    record: &Record,
-    tips: &BTreeSet<Oid>,
-) -> Result<Vec<(Oid, Vec<u8>)>> {
+/// A note: what it annotates, and its text.
+type NoteText = (Oid, Vec<u8>);
+
+/// The notes of a record, of both its refs. Where one of them leads nowhere the other one counts: who reads the record next puts it
+/// right.
+fn notes(objects: &ObjectStore, record: &Record, tips: &BTreeSet<Oid>) -> Result<Vec<NoteText>> {
     let mut found = Vec::new();
-    let mut readable = 0;
+    let mut led_anywhere = false;
     let mut failed: Option<Error> = None;
     for tip in tips {
-        match notes_at(objects, *tip) {
+        match notes_of(objects, record, *tip) {
             Ok(notes) => {
-                readable += 1;
-                for (annotated, blob) in notes {
-                    // What it says may be damaged; what it hangs on is held all the same.
-                    let text = blob_bytes(objects, blob).unwrap_or_default();
-                    found.push((annotated, text));
-                }
+                led_anywhere = true;
+                found.extend(notes);
             }
-            Err(error) => failed = Some(error),
+            Err(error) if objects.is_no_commit(*tip)? => failed = Some(error),
+            Err(error) => return Err(error),
         }
     }
     match failed {
-        Some(error) if readable == 0 => Err(error.while_doing(record)),
+        Some(error) if !led_anywhere => Err(error),
         _ => Ok(found),
     }
+}
+
+/// The notes of a commit of a record. One that cannot be read may name anything.
+fn notes_of(objects: &ObjectStore, record: &Record, commit: Oid) -> Result<Vec<NoteText>> {
+    let read = || -> Result<Vec<NoteText>> {
+        let notes = notes_at(objects, commit)?.into_iter();
+        notes
+            .map(|(annotated, blob)| Ok((annotated, blob_bytes(objects, blob)?)))
+            .collect()
+    };
+    read().map_err(|error| error.while_doing(record))
+}
+
+/// What a note says, when it is an issue by its form.
+fn issue_of(text: &[u8]) -> Option<Json> {
+    serde_json::from_slice(without_mark(text)).ok()
 }
 
 /// What an issue names besides: its snapshot, which its note does not annotate where the issue came from elsewhere before that, and
 /// while it is not closed its runs' backups and experiments.
 fn of_issue(holders: &mut Holders, record: &Record, text: &[u8]) {
-    let issue: Value = serde_json::from_slice(text).unwrap_or_default();
+    // What is no issue names nothing.
+    let issue = issue_of(text).unwrap_or_default();
     if let Some(id) = issue.get("snapshot_id").and_then(Value::as_str) {
         holders.id(id, HoldStrength::Loose, record.to_string());
     }
     let status = issue.get("status").and_then(Value::as_str);
-    if !matches!(status, Some("open" | "experimenting")) {
+    if status
+        .and_then(Status::parse)
+        .is_some_and(Status::is_closed)
+    {
         return;
     }
     let runs = issue.get("runs").and_then(Value::as_array);
@@ -404,10 +463,12 @@ fn session_notes(
     tips: &BTreeSet<Oid>,
 ) -> Result<Vec<Oid>> {
     // Every change of a record is a commit: the newest one's date is the last sign of life.
-    let last = tips
-        .iter()
-        .filter_map(|tip| Some(store.objects.commit(*tip).ok()?.author_time))
-        .max();
+    let time = |tip: &Oid| {
+        let commit = store.objects.commit(*tip);
+        // One that cannot be read may be of now.
+        commit.map_or(reach.now.seconds(), |commit| commit.author_time)
+    };
+    let last = tips.iter().map(time).max();
     let age = last.map_or(0, |last| reach.now.seconds().saturating_sub(last));
     let kept = i64::from(reach.keep_days) * 24 * 3600;
     if age > kept.max(LIVE_SECONDS) {

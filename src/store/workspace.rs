@@ -152,10 +152,23 @@ pub struct Covered {
 }
 
 impl Covered {
-    /// What a record's other fields say; nothing when it is of no workspace.
+    /// What a record's other fields say; nothing when it is of no workspace, or they say nothing of that kind.
     pub fn of(extra: &Map<String, Value>) -> Vec<Self> {
-        let field = extra.get(COVERED).cloned().unwrap_or_default();
-        serde_json::from_value(field).unwrap_or_default()
+        Self::read(extra).unwrap_or_default()
+    }
+
+    /// As [`Self::of`], for who relies on what is not said.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD`.
+    pub fn read(extra: &Map<String, Value>) -> Result<Vec<Self>> {
+        let Some(field) = extra.get(COVERED) else {
+            return Ok(Vec::new());
+        };
+        Vec::deserialize(field).map_err(|error| {
+            let message = format!("what it says of members of a workspace is not valid: {error}");
+            Error::new(Code::CorruptRecord, message)
+        })
     }
 
     /// Says it in a record's other fields.

@@ -9,6 +9,7 @@ use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, lit
 use crate::many::{Held, go_on, wait_until_stopped};
 use crate::sandbox::{Kind, Sandbox, skipped};
 use crate::stage::{KILLED, Stage, eventful, eventful_as, taken};
+use crate::workspace::Trio;
 
 pub fn killed_at(sandbox: &Sandbox, point: &str, args: &[&str]) {
     use std::os::unix::process::ExitStatusExt;
@@ -259,6 +260,52 @@ fn with_unreadable(sandbox: &Sandbox, id: &str, args: &[&str]) -> Option<Output>
     let inject = "inject=openat:error=EIO";
     let which = ["-P", &below, "-P", &whole, "-e", inject];
     with_fault(sandbox, "openat", &which, args)
+}
+
+const STRICT: [&str; 5] = ["prune", "--keep-days", "0", "--keep-last", "0"];
+
+#[test]
+fn a_head_that_cannot_be_read_for_a_moment_lets_nothing_of_its_members_go() {
+    let trio = Trio::of(Kind::ref_files());
+    let before = trio.ids("../lib", "snapshots");
+    let commit = format!("refs/timewarp/snapshots/{}", trio.snapshot);
+    let commit = trio.sandbox.git(["rev-parse", &commit]);
+    let args = [&["-C", "../lib"], &STRICT[..]].concat();
+    let Some(output) = with_unreadable(&trio.sandbox, &commit, &args) else {
+        return;
+    };
+    let said = document(&output.into());
+    assert_eq!(said["ok"], false, "{said}");
+    assert!(said.to_string().contains(&trio.snapshot), "{said}");
+    assert!(said.to_string().contains("nothing was forgotten"), "{said}");
+    assert_eq!(trio.ids("../lib", "snapshots"), before);
+}
+
+#[test]
+fn an_issue_that_cannot_be_read_for_a_moment_lets_nothing_of_its_runs_go() {
+    let sandbox = Sandbox::of(Kind::ref_files());
+    sandbox.git(["config", "timewarp.keepBackupDays", "0"]);
+    sandbox.write("a.txt", "wrong\n");
+    let report = ["issue", "report", "--task-context", "t", "--symptom", "s"];
+    let issue = sandbox.json([&report[..], &["--success-criteria", "c"]].concat());
+    let issue = issue["issue_id"].as_str().unwrap();
+    sandbox.ok(["issue", "start", issue]);
+    sandbox.write("a.txt", "right\n");
+    sandbox.ok(["return"]);
+    // As after a month and a hundred more of them.
+    sandbox.remove(".git/timewarp/undo");
+    sandbox.mkdir(".git/timewarp/undo");
+    let refs = sandbox.git(["for-each-ref", "refs/timewarp"]);
+    let notes = format!("refs/notes/timewarp/issues/{issue}");
+    let listed = sandbox.git(["notes", "--ref", &notes, "list"]);
+    let note = listed.split_whitespace().next().unwrap();
+    let Some(output) = with_unreadable(&sandbox, note, &STRICT) else {
+        return;
+    };
+    let said = document(&output.into());
+    assert_eq!(said["error"]["code"], "CORRUPT_RECORD", "{said}");
+    assert!(said.to_string().contains(issue), "{said}");
+    assert_eq!(sandbox.git(["for-each-ref", "refs/timewarp"]), refs);
 }
 
 /// What plain git put there would be lost.

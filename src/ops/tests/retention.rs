@@ -205,6 +205,52 @@ fn whatever_holds_is_named_and_kept() {
 }
 
 #[test]
+fn what_may_hold_and_cannot_be_read_keeps_everything() {
+    let lab = Lab::with_commit();
+    let (old, labelled) = (lab.old(OLD), lab.old(OLDER));
+    label(&lab, &labelled, "good");
+    let issue = "i_20200101_000000_aaaaaa";
+    note(&lab, "issues", issue, commit_of(&lab, &labelled), "{}");
+    let broken = |names: &[String]| {
+        let files: Vec<_> = names
+            .iter()
+            .map(|name| lab.path(&format!(".git/{name}")))
+            .collect();
+        let before: Vec<_> = files
+            .iter()
+            .map(|file| std::fs::read(file).expect("read"))
+            .collect();
+        for file in &files {
+            std::fs::write(file, "").expect("written");
+        }
+        let pruned = run(&lab, 0, 0, DryRun::No);
+        for (file, bytes) in files.iter().zip(before) {
+            std::fs::write(file, bytes).expect("written");
+        }
+        pruned
+            .map(|pruned| ids(&pruned).join(" "))
+            .map_err(|error| error.code())
+    };
+    let (face, memory) = (
+        format!("refs/notes/timewarp/issues/{issue}"),
+        format!("{RECORDS}issues/{issue}"),
+    );
+    assert_eq!(broken(&[format!("{LABELS}good")]), Err(Code::CorruptRecord));
+    assert_eq!(broken(&[face.clone(), memory]), Err(Code::CorruptRecord));
+    assert!(lab.has(&old) && lab.has(&labelled));
+    // Of one that is broken the other one tells.
+    assert_eq!(broken(std::slice::from_ref(&face)), Ok(old.clone()));
+    // What it says is not there.
+    let listed = lab.git(&["notes", &format!("--ref={face}"), "list"]);
+    let blob = listed.split_whitespace().next().expect("a note");
+    let (dir, name) = blob.split_at(2);
+    std::fs::remove_file(lab.path(&format!(".git/objects/{dir}/{name}"))).expect("removed");
+    let error = run(&lab, 0, 0, DryRun::No).expect_err("unreadable");
+    assert_eq!(error.code(), Code::CorruptRecord, "{error}");
+    assert!(error.message().contains(issue), "{error}");
+}
+
+#[test]
 fn one_unreadable_worktree_keeps_everything() {
     let lab = Lab::with_commit();
     let old = lab.old(OLD);

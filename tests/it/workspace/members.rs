@@ -159,6 +159,23 @@ fn a_member_keeps_what_a_snapshot_of_its_head_names() {
     assert_eq!(trio.ids("../lib", "snapshots"), [""; 0]);
 }
 
+#[test]
+fn another_repository_in_the_heads_place_lets_nothing_of_a_member_go() {
+    let trio = Trio::new();
+    let before = trio.ids("../lib", "snapshots");
+    let (head, moved) = (trio.sandbox.repo(), trio.sandbox.root().join("moved"));
+    std::fs::rename(&head, &moved).unwrap();
+    std::fs::create_dir(&head).unwrap();
+    trio.sandbox.git_in(&head, ["init", "-q"]);
+    let strict = ["prune", "--keep-days", "0", "--keep-last", "0"];
+    let error = error_of(&trio, "../lib", &strict);
+    assert_eq!(error["code"], "WORKSPACE_MEMBER", "{error}");
+    assert!(error.to_string().contains("workspace off"), "{error}");
+    std::fs::remove_dir_all(&head).unwrap();
+    std::fs::rename(&moved, &head).unwrap();
+    assert_eq!(trio.ids("../lib", "snapshots"), before);
+}
+
 /// One checkpoint covers all members: what the agent wrote in one is the agent's there, too.
 #[test]
 fn lines_of_a_turn_are_its_prompts_in_a_member_too() {
