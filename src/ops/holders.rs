@@ -325,7 +325,7 @@ fn of_records(
     for (record, tips) in &tips {
         match record {
             Record::Issue(_) => {
-                for (annotated, text) in notes(&store.objects, record, tips)? {
+                for (annotated, text) in issue_notes(&store.objects, record, tips)? {
                     holders.commit(annotated, HoldStrength::Loose, record.to_string());
                     of_issue(holders, record, &text);
                 }
@@ -397,6 +397,33 @@ fn notes_of(objects: &ObjectStore, record: &Record, commit: Oid) -> Result<Vec<N
             .collect()
     };
     read().map_err(|error| error.while_doing(record))
+}
+
+/// The notes of an issue, and where they say nothing those of the commits before, as far as to one that does: plain git may have taken
+/// the note away, or written over it, and the way back leads to the one before.
+fn issue_notes(
+    objects: &ObjectStore,
+    record: &Record,
+    tips: &BTreeSet<Oid>,
+) -> Result<Vec<NoteText>> {
+    let mut found = notes(objects, record, tips)?;
+    let mut seen = tips.clone();
+    let mut pending: Vec<Oid> = tips.iter().copied().collect();
+    while !found.iter().any(|(_, text)| issue_of(text).is_some())
+        && let Some(commit) = pending.pop()
+    {
+        if objects.is_no_commit(commit)? {
+            continue;
+        }
+        for parent in objects.commit(commit)?.parents {
+            // The history may end there, as in a shallow clone.
+            if seen.insert(parent) && !objects.is_no_commit(parent)? {
+                found.extend(notes_of(objects, record, parent)?);
+                pending.insert(0, parent);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// What a note says, when it is an issue by its form.

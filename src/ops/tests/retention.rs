@@ -204,6 +204,40 @@ fn whatever_holds_is_named_and_kept() {
     assert!(!lab.path(".git/timewarp/undo/1.json").exists());
 }
 
+/// Plain git takes a note away, or writes over it; the way back leads to the version before.
+#[test]
+fn an_issue_whose_note_says_nothing_holds_what_the_one_before_said() {
+    let issue = "i_20200101_000000_aaaaaa";
+    for spoilt in [&["", "[1]"][..], &[""], &["no JSON", "42"]] {
+        let lab = Lab::with_commit();
+        let reported = lab.old("s_20200101_000002_aaaaaa");
+        let named = lab.old("s_20200101_000003_aaaaaa");
+        let experiment = lab.old("x_20200101_000004_aaaaaa");
+        let free = lab.old(OLD);
+        // Marked as text, as a Windows editor does it.
+        let body = format!(
+            "\u{feff}{{\"version\":1,\"status\":\"open\",\"snapshot_id\":\"{named}\",\"runs\":[{{\"experiment_id\":\"{experiment}\"}}]}}"
+        );
+        let on = commit_of(&lab, &reported);
+        note(&lab, "issues", issue, on, &body);
+        let face = format!("refs/notes/timewarp/issues/{issue}");
+        let notes = format!("--ref={face}");
+        for text in spoilt {
+            let on = on.to_string();
+            match *text {
+                "" => lab.git(&["notes", &notes, "remove", &on]),
+                text => lab.git(&["notes", &notes, "add", "-f", "-m", text, &on]),
+            };
+        }
+        lab.git(&["update-ref", &format!("{RECORDS}issues/{issue}"), &face]);
+        let pruned = run(&lab, 0, 0, DryRun::No).expect("pruned");
+        assert_eq!(ids(&pruned), [free.as_str()], "{spoilt:?}");
+        for id in [&reported, &named, &experiment] {
+            assert!(held_by(&lab, id, false).contains(issue), "{spoilt:?}");
+        }
+    }
+}
+
 #[test]
 fn what_may_hold_and_cannot_be_read_keeps_everything() {
     let lab = Lab::with_commit();
