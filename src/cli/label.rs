@@ -75,6 +75,7 @@ impl Human for Labelled {
         } else {
             format!("{verb} '{label}': {place}")
         });
+        page.notices(&self.notices);
     }
 
     fn brief(&self) -> Option<Vec<String>> {

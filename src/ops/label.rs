@@ -93,12 +93,13 @@ pub fn label(ctx: &Context<'_>, request: &Label) -> Result<Labelled> {
 fn add(ctx: &Context<'_>, store: &Store, address: &str, name: &str) -> Result<Labelled> {
     check_label(ctx, store, name)?;
     let stored = address::resolve(ctx, store, address)?;
-    give_label(store, &stored, name, address)?;
+    let notices = give_label(ctx, &stored, name, address)?;
     Ok(Labelled {
         snapshot_id: stored.id.to_string(),
         snapshot: view(store, &stored)?,
         label: name.to_owned(),
         removed: false,
+        notices,
     })
 }
 
@@ -126,6 +127,7 @@ fn remove(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Labelled> {
         snapshot,
         label: name.to_owned(),
         removed: true,
+        notices: Vec::new(),
     })
 }
 

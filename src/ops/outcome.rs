@@ -419,6 +419,8 @@ pub struct Labelled {
     pub removed: bool,
     /// The snapshot that has it, or had it.
     pub snapshot: SnapshotView,
+    /// Sentences for people.
+    pub notices: Vec<String>,
 }
 
 /// One snapshot, backup or experiment that retention forgets.

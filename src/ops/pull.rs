@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
+use super::refspecs;
 use super::request::DryRun;
 use super::sharing::exchange::{Plan, Received, fetch, take_in};
 use super::sharing::lost;
@@ -65,6 +66,9 @@ pub fn pull(ctx: &Context<'_>, dry_run: DryRun) -> Result<PulledRecords> {
             received
         }
     };
+    if dry_run == DryRun::No && !taken.is_empty() {
+        own.notices.extend(refspecs::told_once(ctx, store));
+    }
     let snapshots = snapshots::pull(ctx, (store, &depot), &setup, dry_run == DryRun::Yes)?;
     Ok(PulledRecords {
         dry_run: dry_run == DryRun::Yes,

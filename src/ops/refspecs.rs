@@ -4,7 +4,10 @@
 use super::Context;
 use crate::error::Result;
 use crate::git::command::Git;
+use crate::git::create;
+use crate::git::fs::{self, Durable};
 use crate::git::repo::ConfigEntry;
+use crate::store::Store;
 use crate::store::names::{NOTES, ROOT};
 use crate::text::typed;
 
@@ -19,6 +22,24 @@ pub struct Risk {
 
 /// The first git that knows refspecs which leave refs out. One before it dies of them.
 const KNOWS_NEGATIVE: (u32, u32) = (2, 29);
+
+/// Says once in a repository which refspecs would publish, overwrite or prune records, with the command that mends each: for who has made
+/// a record's ref, and has somebody to tell.
+pub fn told_once(ctx: &Context<'_>, store: &Store) -> Vec<String> {
+    let told = store.common("told-refspecs");
+    if fs::is_there(&told).unwrap_or(false) {
+        return Vec::new();
+    }
+    let risks = risks(ctx).unwrap_or_default();
+    let marked = create::private_dir(&store.common(""))
+        .and_then(|()| fs::write_atomic(&told, b"", Durable::No));
+    // When the mark cannot be left it is said again next time.
+    let _ = marked;
+    let risks = risks.into_iter();
+    risks
+        .map(|risk| format!("{}: {}", risk.message, risk.fix))
+        .collect()
+}
 
 /// The risks in the configuration of all remotes.
 ///

@@ -16,6 +16,7 @@ use super::Context;
 use super::checkpoints::{self, Named};
 use super::outcome::{FileDiff, MemberSwap};
 use super::redaction::Redacting;
+use super::refspecs;
 use super::request::DryRun;
 use super::resume_command::ResumeCommandOrNull;
 use super::steps::{StepRequest, step};
@@ -340,6 +341,7 @@ impl Rewinding<'_> {
                 error.message()
             ));
         }
+        notices.extend(refspecs::told_once(self.ctx, self.store));
         let mut rewound = self.outcome(DryRun::No, code, conversation);
         rewound.notices.extend(notices);
         Ok(rewound)

@@ -15,6 +15,7 @@ use super::history::newest;
 use super::outcome::{SnapshotView, Taken};
 use super::record::{About, keep_known, make_unless};
 use super::redaction;
+use super::refspecs;
 use super::request::Take;
 use super::swap::recover;
 use crate::error::Result;
@@ -95,7 +96,7 @@ pub fn take_locked(
         ControlFlow::Break((current, capture)) => {
             keep_known(store, &wanted, &capture, &current);
             if let Some(label) = &request.label {
-                give_label(store, &current, label, &current.id.to_string())?;
+                notices.extend(give_label(ctx, &current, label, &current.id.to_string())?);
             }
             return Ok(Taken {
                 snapshot: view(store, &current)?,
@@ -112,6 +113,9 @@ pub fn take_locked(
     notices.extend(secret_notice(ctx, store, &made.capture)?);
     notices.extend(team_notice(ctx, store)?);
     notices.extend(ctx.repo.broken_branch(&made.capture.head));
+    if request.label.is_some() {
+        notices.extend(refspecs::told_once(ctx, store));
+    }
     let stored = store.read(&made.id, made.commit)?;
     Ok(Taken {
         snapshot: view(store, &stored)?,

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::facts::{commit, id};
 use crate::sandbox::{Kind, Sandbox};
+use crate::transcripts::{Kind as Agent, Talk};
 
 /// A repository with a branch `other` that conflicts with `main` in `a.txt`.
 fn diverged() -> Sandbox {
@@ -22,6 +23,40 @@ fn diverged() -> Sandbox {
     sandbox.write("a.txt", "main\n");
     sandbox.git(["commit", "-q", "-am", "main"]);
     sandbox
+}
+
+/// Once, by the first that makes a record and has somebody to tell: a hook has nobody.
+#[test]
+fn whoever_makes_the_first_record_tells_of_refspecs_that_publish_it() {
+    let report = ["issue", "report", "--task-context", "t", "--symptom", "s"];
+    let report = [&report[..], &["--success-criteria", "c"]].concat();
+    let rewind = ["rewind", "0", "--code"];
+    let firsts = [
+        &["checkpoint", "-m", "x"][..],
+        &["label", "latest", "good"],
+        &["snapshot", "--label", "good"],
+        &report,
+        &rewind,
+    ];
+    for first in firsts {
+        let sandbox = Sandbox::new();
+        sandbox.git(["remote", "add", "hub", "/nonexistent"]);
+        let notes = "+refs/notes/*:refs/notes/*";
+        sandbox.git(["config", "--add", "remote.hub.fetch", notes]);
+        let taken = sandbox.json(["snapshot"]);
+        assert!(!taken.to_string().contains("remote.hub.fetch"), "{taken}");
+        if first == rewind {
+            let talk = Talk::new(&sandbox, Agent::Claude);
+            talk.hook("SessionStart", &json!({}));
+            talk.submits("do it");
+            sandbox.write("a.txt", "done\n");
+        }
+        let fix = "git config --add remote.hub.fetch '^refs/notes/timewarp/*'";
+        let told = sandbox.json(first)["notices"].to_string();
+        assert!(told.contains(fix), "{first:?}: {told}");
+        let again = sandbox.json(["checkpoint", "-m", "again"]);
+        assert!(!again.to_string().contains(fix), "{first:?}: {again}");
+    }
 }
 
 /// Starts an operation, takes a snapshot, gives it up, loses every branch but main, collects: the snapshot still names

@@ -430,6 +430,7 @@ fn labelled() -> Labelled {
         snapshot: snapshot(),
         label: "before-refactor".to_owned(),
         removed: false,
+        notices: Vec::new(),
     }
 }
 

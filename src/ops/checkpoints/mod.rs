@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use super::Context;
 use super::outcome::SnapshotView;
+use super::refspecs;
 use super::sessions::{self, Asked, Start, caller, touch};
 use super::settings::Automatic;
 use super::swap::recover;
@@ -280,11 +281,16 @@ impl NewCheckpoint<'_> {
         keep_snapshot(self.store, &known.snapshot)?;
         self.remember(&checkpoint)?;
         drop(lock);
+        let mut notices = taken.notices;
+        // What an event makes is told to nobody.
+        if self.asked == Asked::ByCommand {
+            notices.extend(refspecs::told_once(self.ctx, self.store));
+        }
         Ok(Some(Taken {
             checkpoint,
             snapshot: known.snapshot,
             fresh: taken.fresh,
-            notices: taken.notices,
+            notices,
         }))
     }
 

@@ -8,7 +8,6 @@ use super::verify::changed_by_redaction;
 use super::{Captured, Report, ReportFields, Reported, document, get};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{self, Durable};
 use crate::git::objects::NewObjects;
 use crate::ops::approval;
 use crate::ops::issues::desk;
@@ -79,7 +78,7 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
         approval::approve(store, command)?;
     }
     write(ctx, store, &issue, &snapshot, &conversation)?;
-    notices.extend(refspec_notices(ctx, store));
+    notices.extend(refspecs::told_once(ctx, store));
     notices.extend(desk::write(ctx, store, issue.id));
     let chat = match conversation {
         Conversation::Found(chat, found_by) => Some(Captured {
@@ -111,23 +110,6 @@ struct Texts<'a> {
     fields: &'a ReportFields,
     agent: Option<String>,
     session: Option<Caller>,
-}
-
-/// Says once per repository which refspecs would publish, overwrite or prune records, with the command that mends each.
-fn refspec_notices(ctx: &Context<'_>, store: &Store) -> Vec<String> {
-    let told = store.common("told-refspecs");
-    if fs::is_there(&told).unwrap_or(false) {
-        return Vec::new();
-    }
-    let risks = refspecs::risks(ctx).unwrap_or_default();
-    let marked = crate::git::create::private_dir(&store.common(""))
-        .and_then(|()| fs::write_atomic(&told, b"", Durable::No));
-    // When the mark cannot be left it is said again next time.
-    let _ = marked;
-    risks
-        .into_iter()
-        .map(|risk| format!("{}: {}", risk.message, risk.fix))
-        .collect()
 }
 
 /// The fields of the flags, completed by the document's; all that are required are there.
