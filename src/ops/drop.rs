@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::retention::{Candidate, Plan, answer, forgotten, levels_text, remove_levels};
-use crate::error::{Code, Error, Result};
+use super::retention::{Candidate, Plan, answer, forgotten, levels_text};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::ops::Context;
 use crate::ops::address;
 use crate::ops::event_log;
@@ -158,10 +158,12 @@ impl Plan<'_> {
         }
         // Noted before they go: `tw recover --dropped` finds them by the log.
         event_log::append(&self.store.dir, &events)?;
-        let levels = self.levels_that_need(named)?;
         // Before the refs: a level whose backup is gone is worse than one step less to undo.
-        remove_levels(&levels)?;
-        prepared.commit()?;
+        let levels = self.put_levels_aside(named)?;
+        if let Err(error) = prepared.commit() {
+            self.put_levels_back(&levels, named)?;
+            return Err(error.into());
+        }
         let mut notices: Vec<String> = labels
             .iter()
             .map(|(name, _)| format!("took {} away", names::title(name)))
@@ -170,6 +172,32 @@ impl Plan<'_> {
             notices.push(levels_text(levels.len(), DryRun::No));
         }
         Ok(notices)
+    }
+
+    /// Takes those levels out of their logs that need one of these: where each was, and where it is.
+    fn put_levels_aside(&self, named: &[Candidate]) -> Result<Vec<(PathBuf, PathBuf)>> {
+        let mut aside = Vec::new();
+        for level in self.levels_that_need(named)? {
+            let to = undo_log::put_aside(&self.store.dir, &level)?;
+            aside.extend(to.map(|to| (level, to)));
+        }
+        Ok(aside)
+    }
+
+    /// Puts levels back into their logs, but for those that need one of these that went all the same.
+    fn put_levels_back(&self, aside: &[(PathBuf, PathBuf)], named: &[Candidate]) -> Result<()> {
+        for (level, to) in aside {
+            let what = || format!("cannot move '{}' back", to.display());
+            std::fs::rename(to, level).context(what)?;
+        }
+        let mut gone = named.to_vec();
+        // What cannot be read may be there.
+        gone.retain(|one| {
+            let read = self.store.refs.read(&names::snapshot_ref(&one.id));
+            matches!(read, Ok(None))
+        });
+        self.put_levels_aside(&gone)?;
+        Ok(())
     }
 
     /// The undo and redo levels of this worktree that cannot be reached any more: the newest that needs one of these, and

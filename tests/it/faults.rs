@@ -332,6 +332,38 @@ fn a_notes_ref_that_cannot_be_read_for_a_moment_is_not_put_back() {
     assert_eq!(read["issue"]["symptom"], "seen", "{read}");
 }
 
+/// A ref that stays keeps what needs it, and no step to undo is lost.
+#[test]
+fn a_drop_whose_ref_cannot_be_deleted_takes_no_step_to_undo() {
+    let sandbox = Sandbox::of(Kind::ref_files());
+    sandbox.ok(["snapshot"]);
+    for text in ["one\n", "two\n", "three\n"] {
+        sandbox.write("a.txt", text);
+        sandbox.ok(["restore", "latest", "a.txt"]);
+    }
+    let levels = sandbox.json(["undo", "--list"])["levels"].clone();
+    let newest = levels[0]["backup_id"].as_str().unwrap();
+    let file = sandbox.path(format!(".git/refs/timewarp/backups/{newest}"));
+    let which = [
+        "-P",
+        &file.display().to_string(),
+        "-e",
+        "inject=unlink,unlinkat:error=EIO",
+    ];
+    let drop = ["drop", "--force", "-y", newest];
+    let Some(output) = with_fault(&sandbox, "unlink,unlinkat", &which, &drop) else {
+        return;
+    };
+    let said = document(&output.into());
+    assert_eq!(said["ok"], false, "{said}");
+    assert_eq!(sandbox.json(["undo", "--list"])["levels"], levels);
+    sandbox.json(drop);
+    assert_eq!(
+        sandbox.json(["undo", "--list"])["levels"],
+        serde_json::json!([])
+    );
+}
+
 #[test]
 fn a_ref_lock_that_is_not_ours_is_waited_for_and_named() {
     let (sandbox, id) = eventful_as(Kind::ref_files());

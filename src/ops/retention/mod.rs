@@ -141,7 +141,7 @@ pub fn levels_text(count: usize, dry_run: DryRun) -> String {
 }
 
 /// Removes levels of the undo log.
-pub fn remove_levels(levels: &[PathBuf]) -> Result<()> {
+fn remove_levels(levels: &[PathBuf]) -> Result<()> {
     levels.iter().try_for_each(|path| remove_optional(path))
 }
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::made;
 use crate::env::Moment;
-use crate::error::{Result, ResultExt};
+use crate::error::{Code, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable, entries};
 use crate::ops::Context;
@@ -170,14 +170,18 @@ pub fn outlived(dir: &StateDir, now: Moment) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Removes what was put aside and is older than a level that would be kept for its age, or cannot be read.
+/// Removes what was put aside and is older than a level that would be kept for its age, or is damaged.
 ///
 /// # Errors
-/// A file cannot be removed.
+/// A file cannot be read, or removed.
 pub fn forget_aside(dir: &StateDir, now: Moment) -> Result<()> {
     let oldest = now.minus_seconds(LEVEL_SECONDS);
     for file in files_aside(dir)? {
-        let began = began(&file).and_then(|at| Moment::parse_rfc3339(&at));
+        let began = match began(&file) {
+            // It may tell more than is known here.
+            Err(error) if error.code() == Code::NewerRecord => continue,
+            began => began?.and_then(|at| Moment::parse_rfc3339(&at)),
+        };
         if began.is_none_or(|at| at < oldest) {
             fs::remove_optional(&file)?;
         }
@@ -185,10 +189,17 @@ pub fn forget_aside(dir: &StateDir, now: Moment) -> Result<()> {
     Ok(())
 }
 
-/// Takes a level out of its log. One that is gone already is fine; one that cannot be read tells nothing and goes.
-fn put_aside(dir: &StateDir, level: &Path) -> Result<()> {
-    let Some(mut time) = began(level) else {
-        return fs::remove_optional(level);
+/// Takes a level out of its log, and says where it is put. None: it is gone already, or it is damaged, tells nothing and goes.
+///
+/// # Errors
+/// It cannot be read, or moved.
+pub fn put_aside(dir: &StateDir, level: &Path) -> Result<Option<PathBuf>> {
+    let mut time = match began(level) {
+        Ok(Some(time)) => time,
+        Ok(None) => return fs::remove_optional(level).map(|()| None),
+        // When, a newer program may read.
+        Err(error) if error.code() == Code::NewerRecord => String::new(),
+        Err(error) => return Err(error),
     };
     // Both logs count for themselves: by the time the names sort.
     time.retain(|digit| digit.is_ascii_digit());
@@ -196,21 +207,26 @@ fn put_aside(dir: &StateDir, level: &Path) -> Result<()> {
     create::private_dir(&aside)?;
     let to = aside.join(format!("{time:0>14.14}-{}", name_of(level)));
     match std::fs::rename(level, &to) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).context(|| format!("cannot move '{}'", level.display()))
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        moved => moved
+            .map(|()| Some(to))
+            .context(|| format!("cannot move '{}'", level.display())),
     }
 }
 
-/// When a level's swap began, RFC 3339; None when it cannot be read.
-fn began(level: &Path) -> Option<String> {
+/// When a level's swap began, RFC 3339; None when it is gone or damaged.
+///
+/// # Errors
+/// It cannot be read; `NEWER_RECORD`.
+fn began(level: &Path) -> Result<Option<String>> {
     #[derive(Deserialize)]
     struct Began {
         started_at: String,
     }
-    let level: Option<Began> = read_head(level).ok()?;
-    level.map(|level| level.started_at)
+    match read_head(level) {
+        Err(error) if error.code() == Code::CorruptRecord => Ok(None),
+        read => Ok(read?.map(|level: Began| level.started_at)),
+    }
 }
 
 fn suffix_of(swap_id: &str) -> String {
