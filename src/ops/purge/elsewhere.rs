@@ -182,12 +182,22 @@ impl Search<'_> {
     fn records(&mut self) -> Result<()> {
         for (record, tips) in record_tips(self.store)? {
             let mut named: Vec<String> = Vec::new();
+            let mut is_read = true;
             for tip in tips {
-                for (_, blob) in notes_at(&self.store.objects, tip).unwrap_or_default() {
-                    let text = blob_bytes(&self.store.objects, blob).unwrap_or_default();
+                let texts = notes_at(&self.store.objects, tip).and_then(|notes| {
+                    let blobs = notes.into_iter().map(|(_, blob)| blob);
+                    let texts = blobs.map(|blob| blob_bytes(&self.store.objects, blob));
+                    texts.collect::<Result<Vec<Vec<u8>>>>()
+                });
+                is_read &= texts.is_ok();
+                for text in texts.unwrap_or_default() {
                     let found = self.paths.iter().filter(|path| contains(&text, path));
                     named.extend(found.map(|path| quoted(path)));
                 }
+            }
+            if !is_read {
+                self.said
+                    .push(format!("{record} cannot be read, and was not searched"));
             }
             named.sort();
             named.dedup();

@@ -272,13 +272,16 @@ impl<'a> Rewriter<'a> {
             let held = store
                 .commit(*parent)
                 .and_then(|raw| self.files(raw.tree))
-                .is_ok_and(|files| !files.is_empty());
-            if held {
-                self.unreached.push(format!(
-                    "'{}' keeps commit {parent} of an operation under way, which has it",
-                    stored.id
-                ));
-            }
+                .map(|files| !files.is_empty());
+            let which = match held {
+                Ok(false) => continue,
+                Ok(true) => "which has it",
+                Err(_) => "which cannot be read, and was not searched",
+            };
+            self.unreached.push(format!(
+                "'{}' keeps commit {parent} of an operation under way, {which}",
+                stored.id
+            ));
         }
         let Some(dir) = tree::find(&read, state.tree, part::OPERATION.as_bytes())? else {
             return Ok(());
