@@ -161,15 +161,23 @@ pub fn find<T: Kept>(ctx: &Context<'_>, word: &str) -> Result<T> {
 /// # Errors
 /// The disk refuses.
 pub fn forget<T: Kept>(ctx: &Context<'_>, id: &str) -> Result<()> {
+    note_forgotten::<T>(ctx, id)?;
     let dir = dir_of::<T>(ctx, id);
+    std::fs::remove_dir_all(&dir).context(|| format!("cannot remove '{}'", dir.display()))
+}
+
+/// Notes that one was somebody's wish to forget.
+///
+/// # Errors
+/// The disk refuses.
+pub fn note_forgotten<T: Kept>(ctx: &Context<'_>, id: &str) -> Result<()> {
     let list = list_of_forgotten::<T>(ctx);
     let what = || format!("cannot write '{}'", list.display());
     let mut file = regular::append(&list, 0o600, Links::Refuse).context(what)?;
     // What a dying process left half-written ends here.
     file.write_all(format!("\n{id}\n").as_bytes())
         .and_then(|()| file.sync_data())
-        .context(what)?;
-    std::fs::remove_dir_all(&dir).context(|| format!("cannot remove '{}'", dir.display()))
+        .context(what)
 }
 
 /// The ids of those that were forgotten.

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use super::fields::Kind;
 use super::others::{LONGEST, Read, is_time, object, of_others, wrong};
 use super::record::{Author, Shared};
-use super::setup::Prompts;
+use super::setup::{Prompts, author, depot};
+use super::tree::SharedTree;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::fs::is_there;
@@ -26,7 +27,7 @@ use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::id::{IdKind, IssueId, SnapshotId};
 use crate::store::issue::DiffStat;
-use crate::store::names::snapshot_ref;
+use crate::store::names::{SHARED_OWN, snapshot_ref};
 use crate::store::records::Json;
 
 /// Whether this is an id of something that a stay or a scratch left.
@@ -39,6 +40,23 @@ pub fn is_try(id: &str) -> bool {
     // All ids have one form behind their letter.
     id.strip_prefix("t_")
         .is_some_and(|rest| is_left(&format!("x_{rest}")))
+}
+
+/// Whether this is the id of a try that was shared from here, and is not deleted for the others.
+///
+/// # Errors
+/// What is shared cannot be read.
+pub fn is_shared_try(ctx: &Context<'_>, store: &Store, id: &str) -> Result<bool> {
+    let depot = depot(store)?;
+    let Some(depot) = depot.as_ref().filter(|_| is_try(id)) else {
+        return Ok(false);
+    };
+    let commit = depot.refs.read(SHARED_OWN)?;
+    let key = (Kind::Experiment, id.to_owned());
+    let shared = SharedTree::of(Some(depot), commit)?.record(Some(depot), &key)?;
+    let author = author(ctx, store)?;
+    let is_ours = |shared: &Shared| shared.claimed_by(&author).is_none();
+    Ok(shared.is_some_and(|shared| shared.deletion().is_none() && is_ours(&shared)))
 }
 
 /// Whether this is an id of either.

@@ -10,7 +10,7 @@ use crate::ops::issues::{self, desk};
 use crate::ops::kept::{self, Versioned};
 use crate::ops::outcome::Diff;
 use crate::ops::pathspec::Pathspec;
-use crate::ops::sharing::experiments::tried_by_others;
+use crate::ops::sharing::experiments::{is_shared_try, tried_by_others};
 use crate::ops::tries::{Try, TryRun, notices};
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
@@ -181,12 +181,22 @@ fn note_applied(ctx: &Context<'_>, store: &Store, record: &Try, run: &TryRun) ->
     }
 }
 
-/// Forgets a try and its logs.
+/// Forgets a try and its logs. One that was shared from here and is gone is forgotten for the others, too, when its whole id is given: an
+/// earlier version that dropped it left no word of that.
 ///
 /// # Errors
 /// There is none; the disk refuses.
 pub fn drop(ctx: &Context<'_>, name: &str) -> Result<Dropped> {
-    let record = kept::find::<Try>(ctx, name)?;
+    let found = kept::find::<Try>(ctx, name);
+    let is_gone = |error: &Error| error.code() == Code::SnapshotNotFound;
+    if found.as_ref().is_err_and(is_gone) && is_shared_try(ctx, ctx.store()?, name)? {
+        kept::note_forgotten::<Try>(ctx, name)?;
+        return Ok(Dropped {
+            experiments: Vec::new(),
+            try_id: name.to_owned(),
+        });
+    }
+    let record = found?;
     kept::forget::<Try>(ctx, &record.try_id)?;
     let experiments = record.runs.into_iter().filter_map(|run| run.experiment_id);
     Ok(Dropped {

@@ -227,6 +227,26 @@ fn a_copy_of_a_repository_deletes_nothing_of_the_original() {
     assert!(hub.shared(&first).contains("\"deleted\""));
 }
 
+/// An earlier version keeps no list of what was dropped.
+#[test]
+fn a_try_that_an_earlier_version_dropped_can_be_dropped_for_the_others() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let t = attempt(&a, "two");
+    a.json(["push"]);
+    b.json(["pull"]);
+    std::fs::remove_dir_all(a.dir.join(format!(".git/timewarp/tries/{t}"))).unwrap();
+    // A part of the id might mean another one.
+    a.json_error(["try", "drop", &t[..12]]);
+    b.json_error(["try", "drop", &t]);
+    assert_eq!(a.json(["try", "drop", &t])["try_id"], *t);
+    assert_eq!(ids(&a.json(["push"])["sent"]), [&t]);
+    assert!(hub.shared(&t).contains("\"deleted\""));
+    a.json_error(["try", "drop", &t]);
+    b.json(["pull"]);
+    assert_eq!(tries(&b), json!([]));
+}
+
 #[test]
 fn a_secret_in_a_try_stops_the_push() {
     let hub = Hub::new();
