@@ -35,16 +35,16 @@ pub struct Args {
 
     /// Set it to VALUE
     ///
-    /// Of a list (exclude, include) it becomes the only entry; --add adds one.
+    /// Of a list (exclude, include) it becomes the only entry; --add adds one or several.
     #[arg(value_name = "VALUE", requires = "key", allow_hyphen_values = true)]
-    pub value: Option<String>,
+    pub values: Vec<String>,
 
-    /// Add VALUE to a list instead of replacing it
-    #[arg(long, requires = "value")]
+    /// Add each VALUE to a list instead of replacing it
+    #[arg(long, requires = "values")]
     pub add: bool,
 
     /// Take the setting out of the file
-    #[arg(long, requires = "key", conflicts_with = "value")]
+    #[arg(long, requires = "key", conflicts_with = "values")]
     pub unset: bool,
 
     /// Write to your own git config, for all repositories
@@ -63,11 +63,16 @@ impl Run for Args {
         let Some(key) = &self.key else {
             return reply(ops::config::list(&context));
         };
-        let change = match (&self.value, self.add, self.unset) {
-            (Some(value), true, _) => Some(Change::Add(value.clone())),
-            (Some(value), false, _) => Some(Change::Set(value.clone())),
-            (None, _, true) => Some(Change::Unset),
-            (None, _, false) => None,
+        let change = match (self.values.as_slice(), self.add, self.unset) {
+            ([], _, true) => Some(Change::Unset),
+            ([], _, false) => None,
+            (values, true, _) => Some(Change::Add(values.to_vec())),
+            ([value], false, _) => Some(Change::Set(value.clone())),
+            (_, false, _) => {
+                return Err(
+                    Error::usage("a setting has one VALUE").hint("--add adds several to a list")
+                );
+            }
         };
         let file = if self.global {
             File::Global

@@ -31,8 +31,8 @@ pub enum File {
 pub enum Change {
     /// It has this value alone.
     Set(String),
-    /// It has this value, too: of a list.
-    Add(String),
+    /// It has these values, too: of a list.
+    Add(Vec<String>),
     /// It has none there.
     Unset,
 }
@@ -92,7 +92,13 @@ pub fn change(ctx: &Context<'_>, key: &str, file: File, change: &Change) -> Resu
         return Err(Error::usage(message).hint(format!("tw config {} VALUE", key.name)));
     }
     let wanted = match change {
-        Change::Set(value) | Change::Add(value) => Some(tried(key, value)?),
+        Change::Set(value) => Some(tried(key, value)?),
+        Change::Add(values) => {
+            for value in values {
+                tried(key, value)?;
+            }
+            None
+        }
         Change::Unset => None,
     };
     write(ctx, key, file, change)?;
@@ -132,25 +138,31 @@ fn write(ctx: &Context<'_>, key: &Key, file: File, change: &Change) -> Result<()
         let own = file == File::Local;
         return match change {
             Change::Set(value) => ctx.repo.set_config(own, key.git, Values::Only(value)),
-            Change::Add(value) => ctx.repo.set_config(own, key.git, Values::OneMore(value)),
+            Change::Add(values) => values
+                .iter()
+                .try_for_each(|value| ctx.repo.set_config(own, key.git, Values::OneMore(value))),
             Change::Unset => ctx.repo.set_config(own, key.git, Values::None),
         };
     }
-    let mut git = Git::new(&ctx.repo).arg("config");
     // git is told nothing of the environment: the file that is named there is named to it.
-    git = match (file, ctx.env.var("GIT_CONFIG_GLOBAL")) {
-        (File::Local, _) => git.arg("--local"),
-        (File::Global, None) => git.arg("--global"),
-        (File::Global, Some(path)) => git.arg("--file").arg(path),
-    };
-    git = match change {
-        Change::Set(value) => git.args(["--replace-all", key.git, value]),
-        Change::Add(value) => git.args(["--add", key.git, value]),
-        Change::Unset => git.args(["--unset-all", key.git]),
+    let git = || {
+        let git = Git::new(&ctx.repo).arg("config");
+        match (file, ctx.env.var("GIT_CONFIG_GLOBAL")) {
+            (File::Local, _) => git.arg("--local"),
+            (File::Global, None) => git.arg("--global"),
+            (File::Global, Some(path)) => git.arg("--file").arg(path),
+        }
     };
     match change {
+        Change::Set(value) => git()
+            .args(["--replace-all", key.git, value])
+            .run()
+            .map(|_| ()),
+        Change::Add(values) => values
+            .iter()
+            .try_for_each(|value| git().args(["--add", key.git, value]).run().map(|_| ())),
         Change::Unset => {
-            let output = git.output()?;
+            let output = git().args(["--unset-all", key.git]).output()?;
             // 5: it had no value there.
             if output.status.success() || output.status.code() == Some(5) {
                 return Ok(());
@@ -161,7 +173,6 @@ fn write(ctx: &Context<'_>, key: &Key, file: File, change: &Change) -> Result<()
                 format!("git cannot unset '{}': {said}", key.git),
             ))
         }
-        _ => git.run().map(|_| ()),
     }
 }
 

@@ -2,15 +2,14 @@
 
 mod covered;
 mod labels;
+mod secrets;
 
 pub use labels::{check_label, give_label};
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use super::Context;
 use super::capture::{Capture, CaptureOptions, Trust};
-use super::gitview::read_index;
 use super::history::newest;
 use super::outcome::{SnapshotView, Taken};
 use super::record::{About, keep_known, make_unless};
@@ -19,15 +18,11 @@ use super::refspecs;
 use super::request::Take;
 use super::swap::recover;
 use crate::error::Result;
-use crate::git::fs;
-use crate::git::objects::ObjectKind;
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::snapshot::HeadRecord;
-use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::store::workspace::Covered;
-use crate::worktree::globs::is_secret_name;
 
 /// Takes a snapshot of the working tree.
 ///
@@ -110,7 +105,7 @@ pub fn take_locked(
             "'{path}' kept changing while it was read; it was captured as read"
         ));
     }
-    notices.extend(secret_notice(ctx, store, &made.capture)?);
+    notices.extend(secrets::notice(ctx, store, &made.capture)?);
     notices.extend(team_notice(ctx, store)?);
     notices.extend(ctx.repo.broken_branch(&made.capture.head));
     if request.label.is_some() {
@@ -164,52 +159,6 @@ fn is_as_seen(store: &Store, stored: &Stored, seen: &Capture<'_>) -> Result<bool
         && lists.assume_unchanged == now.assume_unchanged;
     let operation = store.operation(stored)?;
     Ok(same_lists && crate::git::operation::equal(&operation, &seen.operation))
-}
-
-/// Says once per repository that files with secret-looking names are in the snapshot, with the line that leaves them out.
-fn secret_notice(
-    ctx: &Context<'_>,
-    store: &Store,
-    capture: &Capture<'_>,
-) -> Result<Option<String>> {
-    let told = store.common("told-secrets");
-    // What is unchanged was told of, or had nothing to tell, when it was captured first.
-    if fs::is_there(&told)? || capture.unchanged {
-        return Ok(None);
-    }
-    let manifest = &capture.manifest;
-    let candidates: Vec<Vec<u8>> = manifest
-        .entries()
-        .filter(|(_, file)| file.kind.in_tree() && is_secret_name(manifest.bytes(file.name)))
-        .map(|(dir, file)| manifest.path_of(dir, &file))
-        .collect();
-    if candidates.is_empty() {
-        return Ok(None);
-    }
-    // Where git tracks all of them they are no news, and it is not asked again until one more comes or the tracked paths change.
-    let mut asked = candidates.join(&b"\0"[..]);
-    asked.extend_from_slice(capture.tracked.as_bytes());
-    let asked = store.objects.hash(ObjectKind::Blob, &asked)?.to_string();
-    let tracked = store.dir.file("tracked-secrets");
-    if fs::read_optional(&tracked)?.as_deref() == Some(asked.as_bytes()) {
-        return Ok(None);
-    }
-    let index = match &capture.parsed_index {
-        Some(index) => Cow::Borrowed(index),
-        None => Cow::Owned(read_index(&ctx.repo, &store.objects)?),
-    };
-    let untracked = candidates.iter().filter(|path| !index.has_path(path));
-    let found: Vec<String> = untracked.map(|path| stored_path(path)).take(3).collect();
-    let Some(first) = found.first() else {
-        fs::write_atomic(&tracked, asked.as_bytes(), fs::Durable::No)?;
-        return Ok(None);
-    };
-    // A power cut costs no more than to be told twice.
-    fs::write_atomic(&told, b"", fs::Durable::No)?;
-    Ok(Some(format!(
-        "the snapshot holds files with secret-looking names ('{}'); to leave them out: tw config --add exclude '{first}'",
-        found.join("', '")
-    )))
 }
 
 /// Says once what in the team's file does not count, and again when that changes.

@@ -29,6 +29,7 @@ use crate::error::Result;
 use crate::git::path::{self, split};
 
 pub use self::secrets::is_secret_name;
+pub use self::syntax::literal;
 
 /// What is left out unless the config says otherwise.
 pub const DEFAULT_GLOBS: [&str; 14] = [

@@ -47,6 +47,15 @@ fn a_list_is_replaced_or_added_to() {
     assert_eq!(setting(&sandbox, "exclude").0, json!(["*.three"]));
     sandbox.write("a.three", "left out\n");
     assert_eq!(sandbox.snap()["stats"]["files"], 1);
+    // All or none of several.
+    let (error, code) = sandbox.json_error(["config", "exclude", "--add", "*.four", "!five"]);
+    assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+    let (error, code) = sandbox.json_error(["config", "exclude", "*.four", "*.five"]);
+    assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+    assert_eq!(setting(&sandbox, "exclude").0, json!(["*.three"]));
+    sandbox.ok(["config", "exclude", "--add", "*.four", "*.five"]);
+    let all = json!(["*.three", "*.four", "*.five"]);
+    assert_eq!(setting(&sandbox, "exclude").0, all);
     let (error, code) = sandbox.json_error(["config", "keep_days", "--add", "3"]);
     assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
 }

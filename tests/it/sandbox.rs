@@ -358,6 +358,29 @@ impl Sandbox {
         run(self.tw_command().current_dir(dir).args(args))
     }
 
+    /// Runs a line as somebody pastes it into a shell in the working tree.
+    pub fn paste(&self, line: &str) -> Ran {
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_tw"));
+        let mut path = program.parent().unwrap().as_os_str().to_owned();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let mut shell = self.command("bash");
+        shell.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+        run(shell.env("PATH", path).args(["-c", line]))
+    }
+
+    /// The command that begins so and stands between single quotes in what was said, pasted.
+    pub fn paste_hint(&self, said: &str, command: &str) -> Ran {
+        let at = said.find(&format!("'{command}"));
+        let at = at.unwrap_or_else(|| panic!("no '{command}' in: {said}"));
+        let line = said[at + 1..].lines().next().unwrap();
+        let end = line
+            .find("' ")
+            .or_else(|| line.find("';"))
+            .unwrap_or(line.len());
+        self.paste(line[..end].trim_end_matches('\''))
+    }
+
     /// Runs `tw`, which must succeed, and gives its standard output.
     pub fn ok<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
         let args: Vec<_> = args

@@ -638,7 +638,7 @@ fn what_is_said_to_do_can_be_done_there() {
     let (sandbox, _) = begun();
     sandbox.write(".env", "KEY=1\n");
     let said = sandbox.tw(["snapshot"]).err();
-    assert!(said.contains("tw config --add exclude '.env'"), "{said}");
+    assert!(said.contains("tw config --add exclude /.env"), "{said}");
     let (error, _) = sandbox.json_error(["share", "init", "origin"]);
     let hint = error["hints"].to_string();
     assert!(

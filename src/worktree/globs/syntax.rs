@@ -102,6 +102,21 @@ impl Syntax {
     }
 }
 
+/// The glob that means one path of the repository and no other. Of a byte that is no text it asks only that there is one.
+pub fn literal(path: &[u8]) -> String {
+    let mut glob = String::from("/");
+    for chunk in path.utf8_chunks() {
+        for char in chunk.valid().chars() {
+            if "\\*?[]{}".contains(char) {
+                glob.push('\\');
+            }
+            glob.push(char);
+        }
+        glob.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    glob
+}
+
 /// `a`, `a/b` for `a/b/c`; from a `**` on, everything beneath.
 fn leads(parts: &[String]) -> Vec<String> {
     let mut leads = Vec::new();

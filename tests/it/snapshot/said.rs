@@ -65,7 +65,7 @@ fn secret_looking_names_are_said_once_with_the_line_that_leaves_them_out() {
     assert!(
         first
             .err()
-            .contains("tw config --add exclude 'tls/server.pem'"),
+            .contains("tw config --add exclude /tls/server.pem"),
         "{}",
         first.err()
     );
@@ -76,6 +76,73 @@ fn secret_looking_names_are_said_once_with_the_line_that_leaves_them_out() {
 
 #[test]
 fn tracked_files_with_secret_looking_names_are_not_said() {
+/// The command that a note names, pasted.
+fn run_exclude_command(sandbox: &Sandbox, said: &str) {
+    let at = said.find("tw config --add exclude");
+    let at = at.unwrap_or_else(|| panic!("{said}"));
+    let line = said[at..].lines().next().unwrap();
+    let command = line.split("; the next").next().unwrap();
+    let ran = sandbox.paste(command);
+    assert_eq!(ran.code, 0, "{command}: {}", ran.err());
+}
+
+#[test]
+fn the_line_leaves_out_every_file_with_a_secret_looking_name() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let sandbox = Sandbox::new();
+    for path in [
+        ".env[1]",
+        "!prod.pem",
+        ".env it's",
+        ".env{a,b} ",
+        ".env \"$HOME`\\*?",
+        "conf/.npmrc",
+        "id_\u{e9}",
+        "id_two\nlines",
+    ] {
+        sandbox.write(path, "s");
+    }
+    let raw = sandbox.repo().join(OsStr::from_bytes(b"id_\xff"));
+    std::fs::write(raw, "s").unwrap();
+    // Tracked ones are no secrets, and stay.
+    sandbox.write("lib/.npmrc", "s");
+    sandbox.git(["add", "lib"]);
+    let said = sandbox.tw(["snapshot"]).err();
+    assert!(said.contains(" and 6 more); to leave them out: "), "{said}");
+    run_exclude_command(&sandbox, &said);
+    let next = sandbox.snap();
+    let listed = sandbox.git([
+        "ls-tree",
+        "-r",
+        "--name-only",
+        next["commit"].as_str().unwrap(),
+    ]);
+    assert_eq!(listed, "a.txt\nlib/.npmrc\n");
+}
+
+#[test]
+fn more_secret_looking_names_than_a_line_takes_are_said_by_the_next_snapshots() {
+    let sandbox = Sandbox::new();
+    for number in 10..35 {
+        sandbox.write(&format!("{number}.pem"), "s");
+    }
+    let said = sandbox.tw(["snapshot"]).err();
+    assert!(
+        said.contains(" and 22 more); to leave the first 20 out: "),
+        "{said}"
+    );
+    run_exclude_command(&sandbox, &said);
+    let said = sandbox.tw(["snapshot"]).err();
+    assert!(said.contains(" and 2 more); to leave them out: "), "{said}");
+    run_exclude_command(&sandbox, &said);
+    assert_eq!(sandbox.snap()["stats"]["files"], 1);
+    sandbox.write("99.pem", "s");
+    let said = sandbox.tw(["snapshot"]).err();
+    assert!(!said.contains("secret"), "{said}");
+}
+
     let sandbox = Sandbox::new();
     sandbox.write(".env.example", "s");
     sandbox.git(["add", "."]);
