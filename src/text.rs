@@ -171,10 +171,12 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// A word, mostly a path, as it is typed in a command that a message names between single quotes: in double quotes where a
-/// shell would not take it for one word as it is.
+/// shell would not take it for one word as it is. What is not seen is escaped as bash, zsh and ksh read it (`$'\033'`).
 pub fn typed(word: impl Display) -> String {
     let word = word.to_string();
-    if is_plain(&word) {
+    if word.contains(is_unsafe) {
+        escaped(word.as_bytes())
+    } else if is_plain(&word) {
         word
     } else if word.contains(['"', '$', '`', '\\', '!']) {
         in_single_quotes(&word)
@@ -191,21 +193,22 @@ pub fn typed_path(path: &Path) -> String {
     }
 }
 
-/// As [`typed`], of a word that may be no text, such as a path: what is not seen is escaped as bash, zsh and ksh read it (`$'\377'`).
+/// As [`typed`], of a word that may be no text, such as a path.
 pub fn typed_bytes(word: &[u8]) -> String {
     match std::str::from_utf8(word) {
-        Ok(text) if !text.contains(is_unsafe) => typed(text),
-        _ => {
-            let mut out = String::from("$'");
-            for &byte in word {
-                match byte {
-                    b'\'' | b'\\' => out.extend(['\\', char::from(byte)]),
-                    b' '..=b'~' => out.push(char::from(byte)),
-                    _ => out.push_str(&format!("\\{byte:03o}")),
-                }
-            }
-            out.push('\'');
-            out
+        Ok(text) => typed(text),
+        Err(_) => escaped(word),
+    }
+}
+
+/// `$'…'`, with all but printable ASCII as octal numbers.
+fn escaped(word: &[u8]) -> String {
+    let mut out = String::from("$'");
+    for &byte in word {
+        match byte {
+            b'\'' | b'\\' => out.extend(['\\', char::from(byte)]),
+            b' '..=b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("\\{byte:03o}")),
         }
     }
 }
@@ -230,6 +233,8 @@ mod tests {
     fn a_headline_is_the_first_line_that_says_something() {
         assert_eq!(headline(" \n\t\r\n  say é \nmore", 5), "say é");
         assert_eq!(headline("say és", 5), "say …");
+    out.push('\'');
+    out
         assert_eq!(headline("\n \n", 5), "");
     }
 
@@ -303,3 +308,4 @@ mod tests {
         assert_eq!(size(u64::MAX), "16383.9 PiB");
     }
 }
+        assert_eq!(typed("it's\u{202e}\x1b"), r"$'it\'s\342\200\256\033'");

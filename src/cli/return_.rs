@@ -180,7 +180,7 @@ fn head(page: &mut Page, head: &HeadReport) {
         "  HEAD stays detached at {}: branch '{branch}' {why}",
         short(&oid)
     ));
-    let there = typed(&branch);
+    let there = typed(reference.strip_prefix("refs/heads/").unwrap_or(reference));
     page.hint(match head.reason.as_deref() {
         Some("branch-broken") => "'tw doctor' says how to mend it".to_owned(),
         Some("branch-gone") => format!("'git switch -c {there}' makes the branch again"),

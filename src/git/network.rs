@@ -15,6 +15,7 @@ use super::command::{NAMES_A_REPOSITORY, Output, run_child, said_by, start_no_co
 use super::depot::Depot;
 use super::repo::Repo;
 use crate::error::{Code, Error, Result};
+use crate::text::typed;
 
 /// What a fetch may write into one file, in blocks of 512 bytes (of 1,024 in some shells): 256 MiB.
 const LARGEST_FILE: u32 = 512 * 1024;
@@ -271,6 +272,8 @@ fn failed(repo: &Repo, what: &str, remote: &str, output: &Output) -> Error {
     } else {
         said
     };
-    Error::new(Code::Io, format!("cannot {what} '{remote}': {said}"))
-        .hint(format!("whether git gets there: git ls-remote {remote}"))
+    Error::new(Code::Io, format!("cannot {what} '{remote}': {said}")).hint(format!(
+        "whether git gets there: git ls-remote {}",
+        typed(remote)
+    ))
 }

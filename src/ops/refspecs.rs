@@ -101,9 +101,9 @@ fn without_negative(
                 "git {major}.{minor} does not know the refspec '{spec}', and every fetch from or push to '{remote}' fails"
             ),
             fix: format!(
-                "git config --unset-all {} '^\\{}$'",
+                "git config --unset-all {} {}",
                 typed(key),
-                spec.replace('*', "\\*")
+                typed(format!("^\\{}$", spec.replace('*', "\\*")))
             ),
         };
         if !found.contains(&risk) {
@@ -124,7 +124,10 @@ fn mirror(remote: &str) -> Risk {
         typed(format!("remote.{remote}.push"))
     );
     Risk {
-        message: format!("'git push {remote}' mirrors every ref, those of tw too"),
+        message: format!(
+            "'git push {}' mirrors every ref, those of tw too",
+            typed(remote)
+        ),
         fix: format!(
             "git config --unset {} && {push} '+refs/*:refs/*' && {push} '^{ROOT}*' && {push} '^{NOTES}*'",
             typed(format!("remote.{remote}.mirror"))

@@ -59,6 +59,7 @@ mod opencode;
 mod outcomes;
 mod packages;
 mod pager;
+mod pasted;
 mod plain_renames;
 mod poor;
 mod power;

@@ -19,6 +19,7 @@ use crate::git::head::not_utf8;
 use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::refs::{RefFormat, Refs, Value, head_of};
 use crate::git::regular;
+use crate::text::{typed, typed_path};
 
 /// How many symbolic refs may stand in a row, as in git.
 const MAX_CHAIN: u32 = 5;
@@ -258,9 +259,10 @@ pub(super) fn mending(refs: &Refs, common_dir: &Path, branch: &str) -> String {
             "HEAD names '{branch}', which is not a valid name of a branch, and counts as without a commit; to go on elsewhere: git symbolic-ref HEAD refs/heads/NAME"
         );
     }
+    let named = typed(branch);
     if refs.format() == RefFormat::Reftable {
         return format!(
-            "'{branch}' leads through too many symbolic refs, and counts as without a commit; 'git symbolic-ref {branch}' says where it leads"
+            "'{branch}' leads through too many symbolic refs, and counts as without a commit; 'git symbolic-ref {named}' says where it leads"
         );
     }
     let log = crate::git::regular::read(common_dir.join("logs").join(branch)).unwrap_or_default();
@@ -270,15 +272,13 @@ pub(super) fn mending(refs: &Refs, common_dir: &Path, branch: &str) -> String {
         parse_oid(rest.strip_prefix(b" ")?)
     });
     let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
-    let file = common_dir.join(branch);
+    let file = typed_path(&common_dir.join(branch));
     match last {
         Some(oid) => format!(
-            "'{short}' is broken, as after a crash, and counts as without a commit; its reflog ends at {oid}: rm '{}' && git update-ref {branch} {oid}",
-            file.display()
+            "'{short}' is broken, as after a crash, and counts as without a commit; its reflog ends at {oid}: rm {file} && git update-ref {named} {oid}"
         ),
         None => format!(
-            "'{short}' is broken, as after a crash, and counts as without a commit; 'git fsck --lost-found' finds what it had, then: rm '{}' && git update-ref {branch} ID",
-            file.display()
+            "'{short}' is broken, as after a crash, and counts as without a commit; 'git fsck --lost-found' finds what it had, then: rm {file} && git update-ref {named} ID"
         ),
     }
 }

@@ -13,7 +13,7 @@ use crate::ops::workspaces::{head_of_member, membership};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
-use crate::text::typed;
+use crate::text::{typed, typed_path};
 
 /// Whether every record can be read, and whether everything it holds is there.
 pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
@@ -48,8 +48,8 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
         let message = format!("refs are broken: {}; git gc may fail", listed(&broken_refs));
         let file = ctx.repo.common_dir().join(first);
         let fix = format!(
-            "rm '{}'; 'git fsck --lost-found' finds its commit",
-            file.display()
+            "rm {}; 'git fsck --lost-found' finds its commit",
+            typed_path(&file)
         );
         broken(message, Some(fix))
     } else if !damaged.is_empty() {

@@ -60,8 +60,9 @@ fn earlier(ctx: &Context<'_>) -> Result<Option<Finding>> {
         )));
     }
     let refs = format!("{}*", names::prefix(IdKind::Snapshot));
+    let refs = typed(format!("{refs}:{refs}"));
     let message = format!(
-        "before git came, tw kept the history of '{}', {}, in '{}'; 'git fetch {} {refs}:{refs}' brings them here, 'tw init --here --remove --delete-history' deletes them there",
+        "before git came, tw kept the history of '{}', {}, in '{}'; 'git fetch {} {refs}' brings them here, 'tw init --here --remove --delete-history' deletes them there",
         dir.display(),
         snapshots_of(&known),
         known.repository().display(),

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::git::fs;
 use crate::ops::Context;
 use crate::store::names;
+use crate::text::typed_path;
 
 /// A hook that did not exist begins, and ends, with this.
 const SHEBANG: &str = "#!/bin/sh\n";
@@ -181,7 +182,7 @@ fn put_in(path: &Path, old: Option<&str>, body: &str, done: &mut Installed) -> R
     if old.is_some() && !is_run {
         done.notices.push(format!(
             "git runs no hook that is not executable: 'chmod +x {}'",
-            path.display()
+            typed_path(path)
         ));
     }
     done.changed.push(PathBuf::from(path));

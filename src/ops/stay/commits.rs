@@ -11,6 +11,7 @@ use crate::ops::swap::head::is_past_branch;
 use crate::ops::swap::undo_log::{Log, heads};
 use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
+use crate::text::typed;
 
 /// Commits by their ids and titles, newest first.
 type Commits = Vec<(Oid, String)>;
@@ -44,7 +45,8 @@ impl CommitsOfStay {
         if let (Some(_), Some(branch)) = (self.made.first(), &self.branch) {
             let branch = branch.strip_prefix("refs/heads/").unwrap_or(branch);
             notices.push(format!(
-                "commits were made in the past, and are on branch '{branch}'; to call it otherwise: git branch -m {branch} NAME"
+                "commits were made in the past, and are on branch '{branch}'; to call it otherwise: git branch -m {} NAME",
+                typed(branch)
             ));
         } else if let Some((oid, _)) = self.made.first() {
             notices.push(format!(

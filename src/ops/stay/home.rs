@@ -23,6 +23,7 @@ use crate::ops::swap::notices::swap_notices;
 use crate::ops::swap::{changes, prepare, swap};
 use crate::ops::unsaved::Unsaved;
 use crate::store::state::{Mode, State};
+use crate::text::typed;
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::EmptyDirs;
 
@@ -314,15 +315,16 @@ fn head_notice(reason: &str, head: &HeadReport) -> String {
     let branch = head.reference.as_deref().unwrap_or("the branch");
     let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
     let oid = head.oid.map(|oid| oid.to_string()).unwrap_or_default();
+    let there = typed(short);
     match reason {
         "branch-moved" => format!(
-            "'{short}' has moved since you left it, so HEAD stays detached at {oid}; to see what is new there: git log HEAD..{short}"
+            "'{short}' has moved since you left it, so HEAD stays detached at {oid}; to see what is new there: git log HEAD..{there}"
         ),
         "branch-gone" => format!(
-            "'{short}' is gone, so HEAD stays detached at {oid}; to make it again: git switch -c {short}"
+            "'{short}' is gone, so HEAD stays detached at {oid}; to make it again: git switch -c {there}"
         ),
         "branch-broken" => format!(
-            "'{short}' is broken, as after a crash, so HEAD stays detached at {oid}; to make it again, remove '{branch}' in the git directory, then: git switch -c {short}"
+            "'{short}' is broken, as after a crash, so HEAD stays detached at {oid}; to make it again, remove '{branch}' in the git directory, then: git switch -c {there}"
         ),
         "tag-gone" => format!(
             "the tag that HEAD was detached at is gone, so HEAD is detached at its commit, {oid}"
