@@ -142,7 +142,10 @@ impl Human for Scheduled {
             "a message waits to go back to checkpoint {}",
             self.backtrack.checkpoint_id
         ));
-        page.hint("the harness takes it with 'tw backtrack take'");
+        page.hint(format!(
+            "the harness takes it with 'tw backtrack take{}'",
+            self.session_flag
+        ));
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use crate::cli::human::screen::width;
-use crate::cli::human::text::{short, short_session, size};
+use crate::cli::human::text::{checkpoint_name, short, size};
 use crate::cli::prelude::*;
 use crate::ops::find::{Find, Found, PathVersion};
 use crate::ops::versions::Scope;
@@ -114,8 +114,8 @@ fn version_lines(page: &mut Page, version: &PathVersion) {
             lines.find(|line| !line.is_empty())
         });
         let line = format!(
-            "    made in {}:{checkpoint}{} '{}'",
-            short_session(session),
+            "    made in {}{} '{}'",
+            checkpoint_name(session, checkpoint),
             if version.or_between {
                 " or between"
             } else {

@@ -310,7 +310,10 @@ impl Human for Rewound {
         }
         page.notices(&self.notices);
         if !self.dry_run {
-            page.hint("'tw rewind --undo' takes this back");
+            page.hint(format!(
+                "'tw rewind --undo{}' takes this back",
+                self.session_flag
+            ));
         }
     }
 

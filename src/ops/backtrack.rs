@@ -7,14 +7,14 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::checkpoints::Noted;
+use super::checkpoints::{Noted, no_number};
 use super::{Context, sessions};
 use crate::agents::context_log::Log;
 use crate::agents::transcript::{Detail, Transcript};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
-use crate::store::address::{self, Address};
+use crate::store::address::checkpoint_named;
 use crate::store::backtrack::{Backtracks, CheckpointSource, Message};
 use crate::store::checkpoint::{self, Checkpoint, Place};
 use crate::store::context::{ContextFile, path_of_session};
@@ -38,6 +38,9 @@ pub struct Schedule {
 pub struct Scheduled {
     /// What waits now.
     pub backtrack: Message,
+    /// How a command has to name the session, for a hint.
+    #[serde(skip)]
+    pub session_flag: String,
 }
 
 /// Answer of `backtrack take`.
@@ -75,15 +78,16 @@ pub fn schedule(ctx: &Context<'_>, request: &Schedule) -> Result<Scheduled> {
         return Err(Error::new(Code::Usage, "the note is empty")
             .hint("say what the earlier self has to know: it will remember nothing else"));
     }
-    let (named, number) = number(ctx, &request.checkpoint)?;
+    let (named, number) = number(ctx, &request.checkpoint, request.session.as_deref())?;
     let store = ctx.store()?;
     let named = named.as_deref().or(request.session.as_deref());
     let session_id = live_session(ctx, store, named)?;
     refuse_sub_agent(ctx, &session_id)?;
     let backtracks = backtracks(ctx, store);
     // For the better error; `put` decides, should another message come in between.
+    let session_flag = sessions::session_flag(ctx, store, &session_id);
     if let Some(waiting) = backtracks.get(&session_id)? {
-        return Err(occupied(&waiting));
+        return Err(occupied(&waiting, &session_flag));
     }
     let of = check(ctx, store, &session_id, number)?;
     let backtrack = Message {
@@ -95,8 +99,11 @@ pub fn schedule(ctx: &Context<'_>, request: &Schedule) -> Result<Scheduled> {
         created_at: ctx.env.now().rfc3339(),
     };
     match backtracks.put(&backtrack)? {
-        None => Ok(Scheduled { backtrack }),
-        Some(waiting) => Err(occupied(&waiting)),
+        None => Ok(Scheduled {
+            backtrack,
+            session_flag,
+        }),
+        Some(waiting) => Err(occupied(&waiting, &session_flag)),
     }
 }
 
@@ -156,13 +163,15 @@ fn backtracks(ctx: &Context<'_>, store: &Store) -> Backtracks {
     Backtracks::new(store.dir.path(), ctx.settings.lock_timeout)
 }
 
-fn occupied(waiting: &Message) -> Error {
+fn occupied(waiting: &Message, flag: &str) -> Error {
     let message = format!(
         "a message to checkpoint {} waits already; there can be one at a time",
         waiting.checkpoint_id
     );
     Error::new(Code::BacktrackPending, message)
-        .hint("'tw backtrack show' shows it, 'tw backtrack cancel' drops it")
+        .hint(format!(
+            "'tw backtrack show{flag}' shows it, 'tw backtrack cancel{flag}' drops it"
+        ))
         .detail("checkpoint_id", waiting.checkpoint_id)
 }
 
@@ -206,18 +215,17 @@ fn refuse_sub_agent(ctx: &Context<'_>, session_id: &str) -> Result<()> {
     }
 }
 
-/// The session and the number that a word names.
-fn number(ctx: &Context<'_>, word: &str) -> Result<(Option<String>, i64)> {
+/// The session and the number that a word names. `session` is whose it is when the word does not say.
+fn number(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<(Option<String>, i64)> {
     if let Ok(number) = word.trim().parse() {
         return Ok((None, number));
     }
-    if let Ok(Address::Checkpoint { session, n }) = address::parse(word, ctx.env.now())
+    if let Some((session, n)) = checkpoint_named(word, ctx.env.now())
         && let Ok(number) = n.try_into()
     {
         return Ok((session, number));
     }
-    let message = format!("'{}' is not a checkpoint number", word.escape_debug());
-    Err(Error::new(Code::InvalidCheckpoint, message))
+    Err(no_number(ctx, ctx.store()?, word, session))
 }
 
 /// A checkpoint as far as going back needs it.
@@ -293,7 +301,14 @@ fn check(ctx: &Context<'_>, store: &Store, session_id: &str, id: i64) -> Result<
         let message = format!("session '{session_id}' has no checkpoint {id}: {has}");
         Error::new(Code::InvalidCheckpoint, message)
     };
-    Err(error.detail("available", known))
+    let list = match points.of {
+        CheckpointSource::Session => "checkpoint list",
+        CheckpointSource::Context => "context show",
+    };
+    let flag = sessions::session_flag(ctx, store, session_id);
+    Err(error
+        .hint(format!("'tw {list}{flag}' shows them"))
+        .detail("available", known))
 }
 
 /// When, and where in the agent's own file, the conversation was last compacted or cleared: the model's context begins

@@ -10,6 +10,7 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::store::Store;
 use crate::store::state::State;
+use crate::text::typed;
 
 /// How the caller's session became known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +72,16 @@ pub fn caller_or_ended(ctx: &Context<'_>, store: &Store) -> Result<Option<String
     match by_itself(ctx.env, None, None) {
         Some(caller) => Ok(Some(caller.session_id)),
         None => Ok(store.dir.state()?.session_id),
+    }
+}
+
+/// How a command that is named to people has to name a session: ` --session ID`, and nothing where it would mean that one anyway.
+pub fn session_flag(ctx: &Context<'_>, store: &Store, session_id: &str) -> String {
+    match caller_or_ended(ctx, store) {
+        Ok(Some(caller)) if caller == session_id => String::new(),
+        // Else it would be read as another option.
+        _ if session_id.starts_with('-') => format!(" --session={}", typed(session_id)),
+        _ => format!(" --session {}", typed(session_id)),
     }
 }
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
+use super::caller::session_flag;
 use super::checkpoints::{Named, conversation, find, resolve_session, spot, stored};
 use crate::agents::transcript::Transcript;
 use crate::error::Result;
@@ -23,6 +24,7 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
     checkpoints.drain(..total.saturating_sub(request.limit.unwrap_or(usize::MAX)));
     count_tokens(ctx, &mut checkpoints);
     Ok(Listing {
+        session_flag: session_flag(ctx, store, &session_id),
         session_id,
         checkpoints,
         turn_ends: notes.turn_ends,
@@ -115,6 +117,9 @@ pub struct Listing {
     pub invalid: Vec<String>,
     /// Sentences for people.
     pub notices: Vec<String>,
+    /// How a command has to name the session, for a hint.
+    #[serde(skip)]
+    pub session_flag: String,
 }
 
 /// Answer of `checkpoint show`.

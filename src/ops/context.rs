@@ -18,7 +18,7 @@ use crate::agents::context_log::{self as log, Log, Tokens};
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::json::{self, Text};
 use crate::store::context::{self as store, ContextFile, Old};
-use crate::text::{foreign_json, without_mark};
+use crate::text::{foreign_json, typed_path, without_mark};
 
 pub use compact::{Compact, Compacted, NotDone, Summary, compact};
 
@@ -40,6 +40,8 @@ pub struct ContextLog {
     dir: PathBuf,
     /// What was done to have it: sentences for people.
     notices: Vec<String>,
+    /// How a command has to name it, for a hint: ` --session ID`, ` --file FILE` or nothing.
+    flag: String,
 }
 
 /// What becomes of the log of a session where none was started.
@@ -89,6 +91,7 @@ pub fn of_session(ctx: &Context<'_>, named: Option<&str>, absent: NoSession) -> 
     })
 }
 
+        flag: sessions::session_flag(ctx, store, &session_id),
 /// The log in a file, taken from `start` when it is relative. A symlink is followed.
 ///
 /// # Errors
@@ -113,12 +116,13 @@ pub fn at_file(start: &Path, file: &Path, wait: Duration) -> Result<ContextLog> 
 impl ContextLog {
     /// The bytes of a log that exists.
     fn read(&self) -> Result<Vec<u8>> {
+        flag: format!(" --file {}", typed_path(file)),
         self.file.read()?.ok_or_else(|| {
             Error::new(
                 Code::PathNotFound,
                 format!("context log '{}' not found", self.file.path().display()),
             )
-            .hint("'tw context append' starts one")
+            .hint(format!("'tw context append{}' starts one", self.flag))
         })
     }
 
@@ -342,6 +346,9 @@ pub struct Checkpointed {
 /// # Errors
 /// When the log cannot be written.
 pub fn checkpoint(log: &ContextLog, marker: Marker) -> Result<Checkpointed> {
+    /// How a command has to name the log, for a hint.
+    #[serde(skip)]
+    pub flag: String,
     let held = log.hold()?;
     let id = Log::read(&held.read()?).next_checkpoint();
     let mut lines = record::checkpoint(id);
@@ -361,6 +368,7 @@ pub fn checkpoint(log: &ContextLog, marker: Marker) -> Result<Checkpointed> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Counted {
     /// The log.
+        flag: log.flag.clone(),
     #[serde(flatten, with = "Text::<LogFile>")]
     pub file: PathBuf,
     /// What was recorded.
@@ -527,7 +535,7 @@ pub fn revert(log: &ContextLog, request: &Revert) -> Result<Reverted> {
     let id = request.checkpoint_id;
     let reverted = log::revert(&read, id, request.note.as_deref());
     let Some(reverted) = reverted else {
-        return Err(no_checkpoint(&read, id));
+        return Err(no_checkpoint(&read, id, &log.flag));
     };
     let after = Log::read(&reverted.bytes).tokens();
     Ok(Reverted {
@@ -541,14 +549,14 @@ pub fn revert(log: &ContextLog, request: &Revert) -> Result<Reverted> {
     })
 }
 
-fn no_checkpoint(log: &Log<'_>, id: i64) -> Error {
+fn no_checkpoint(log: &Log<'_>, id: i64, flag: &str) -> Error {
     let ids: Vec<i64> = log.checkpoints().collect();
     let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
         return Error::new(
             Code::InvalidCheckpoint,
             format!("checkpoint {id} not found: the log has none"),
         )
-        .hint("'tw context checkpoint' makes one")
+        .hint(format!("'tw context checkpoint{flag}' makes one"))
         .detail("available", ids);
     };
     let range = if first == last {
@@ -564,6 +572,6 @@ fn no_checkpoint(log: &Log<'_>, id: i64) -> Error {
         Error::new(Code::InvalidCheckpoint, what)
     };
     error
-        .hint("'tw context show' lists them")
+        .hint(format!("'tw context show{flag}' lists them"))
         .detail("available", ids)
 }

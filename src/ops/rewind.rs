@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
+use super::caller::session_flag;
 use super::checkpoints::{self, Named};
 use super::outcome::{FileDiff, MemberSwap};
 use super::redaction::Redacting;
@@ -172,6 +173,9 @@ pub struct Rewound {
     pub conversation: Option<ConversationPart>,
     /// Sentences for people.
     pub notices: Vec<String>,
+    /// How a command has to name the session, for a hint.
+    #[serde(skip)]
+    pub session_flag: String,
 }
 
 /// Answer of `rewind --dry-run` without a mode: what each would do. 'both' does both parts, and cannot where one of them cannot.
@@ -267,6 +271,8 @@ impl Rewinding<'_> {
         code: Option<CodePart>,
         conversation: Option<ConversationPart>,
     ) -> Rewound {
+        let session_id = &self.named.checkpoint.session_id;
+        let session_flag = session_flag(self.ctx, self.store, session_id);
         Rewound {
             dry_run: dry_run == DryRun::Yes,
             mode: self.request.mode,
@@ -274,6 +280,7 @@ impl Rewinding<'_> {
             code,
             conversation,
             notices: self.named.notes.notices,
+            session_flag,
         }
     }
 

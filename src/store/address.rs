@@ -62,6 +62,36 @@ pub fn parse(text: &str, now: Moment) -> Result<Address> {
     parse_in(text, now, &chrono::Local)
 }
 
+/// The checkpoint that a word means where nothing but a checkpoint can be meant: its number, `checkpoint:<n>` or `<session>:<n>`; whose
+/// it is, if the word says so. There a session's id may read as a time.
+pub fn checkpoint_named(word: &str, now: Moment) -> Option<(Option<String>, u64)> {
+    if let Some(n) = number(word.trim()) {
+        return Some((None, n));
+    }
+    if let Ok(Address::Checkpoint { session, n }) = parse(word, now) {
+        return Some((session, n));
+    }
+    let (session, digits) = word.rsplit_once(':')?;
+    let n = number(digits).filter(|_| is_session(session))?;
+    Some((Some(session.to_owned()), n))
+}
+
+/// The address of a checkpoint: `<session>:<n>`, and another one that means it where that does not.
+pub fn of_checkpoint(session: &str, n: u64) -> String {
+    let means_it = |text: &String| {
+        matches!(
+            parse_in(text, SOME_DAY, &chrono::Utc),
+            Ok(Address::Checkpoint { session: Some(of), n: number }) if of == session && number == n
+        )
+    };
+    let plain = format!("{session}:{n}");
+    [&plain, &format!("checkpoint:{plain}")]
+        .into_iter()
+        .find(|text| means_it(text))
+        .cloned()
+        .unwrap_or_else(|| format!("{}:{n}", names::session_component(session)))
+}
+
 /// The moment that a word means where nothing but a time can be meant, or where nothing else goes by it: as [`parse`], and also
 /// `2h` and `monday`. None: it is no time.
 pub fn moment_of(text: &str, now: Moment) -> Option<Moment> {
@@ -258,7 +288,7 @@ fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
 }
 
 fn is_session(text: &str) -> bool {
-    !text.is_empty() && !text.contains(char::is_whitespace)
+    !text.is_empty() && !text.contains(char::is_control)
 }
 
 fn invalid(text: &str) -> Error {

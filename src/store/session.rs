@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::address::of_checkpoint;
 use super::lock::{HeldFile, hold_file_within};
 use super::names::session_component;
 use super::state::{parse_versioned, with_way_in};
@@ -83,7 +84,7 @@ pub struct Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.session_id, self.checkpoint_id)
+        f.write_str(&of_checkpoint(&self.session_id, self.checkpoint_id))
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::model::{Dialog, Model, Pin, Plan, Purpose};
 use super::update::Effect;
 use crate::ops::pathspec::word_of;
+use crate::store::address::of_checkpoint;
 
 /// What a report is asked for: the option, and the question.
 pub const REPORT: [(&str, &str); 3] = [
@@ -61,10 +62,9 @@ pub fn on_letter(model: &mut Model, letter: char, effects: &mut Vec<Effect>) {
 /// The checkpoint that the entry belongs to, as `tw rewind` takes it.
 fn checkpoint(model: &Model) -> Option<String> {
     let prompt = model.prompt_of(model.selected()?)?;
-    Some(format!(
-        "{}:{}",
+    Some(of_checkpoint(
         prompt.session_id.as_ref()?,
-        prompt.checkpoint_id?
+        prompt.checkpoint_id?,
     ))
 }
 

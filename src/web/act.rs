@@ -23,6 +23,7 @@ use crate::ops::open::{self, Open};
 use crate::ops::pathspec::word_of;
 use crate::ops::web::{self, Key, Subject};
 use crate::runner::program::own_program;
+use crate::store::address::of_checkpoint;
 use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
 
@@ -238,7 +239,7 @@ fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Word
                 let message = "no session with this id is known";
                 return Err(Error::new(Code::SessionNotFound, message));
             }
-            let checkpoint = format!("{session_id}:{checkpoint_id}");
+            let checkpoint = of_checkpoint(session_id, *checkpoint_id);
             Words {
                 dry_run: Some("--dry-run"),
                 ..plain(&["rewind", part, "--", &checkpoint])

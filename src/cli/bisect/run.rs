@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::cli::human::text::{self, short_session};
+use crate::cli::human::text::{self, checkpoint_name};
 use crate::cli::prelude::*;
 use crate::git::path::RepoPath;
 use crate::ops::bisect::{self, Answer, Bisect, Bisected, Point};
-use crate::text::first_line;
+use crate::store::address::of_checkpoint;
+use crate::text::{first_line, typed};
 
 /// How many files of the difference are named.
 const FILES: usize = 10;
@@ -139,9 +140,9 @@ impl Human for Bisected {
             ));
         }
         if let Some((session, checkpoint)) = self.culprit() {
-            let session = clean(session);
             page.hint(format!(
-                "'tw revert {session}:{checkpoint}' takes back what this prompt changed and keeps what came later"
+                "'tw revert {}' takes back what this prompt changed and keeps what came later",
+                typed(of_checkpoint(session, checkpoint))
             ));
         }
     }
@@ -169,12 +170,7 @@ fn point_lines(page: &mut Page, point: &Point, word: &str) {
     page.line(line);
     if let (Some(session), Some(checkpoint)) = (&point.session_id, point.checkpoint_id) {
         let (agent, prompt) = (point.agent.as_deref(), point.prompt.as_deref());
-        turn_lines(
-            page,
-            agent,
-            &format!("{}:{checkpoint}", short_session(session)),
-            prompt,
-        );
+        turn_lines(page, agent, &checkpoint_name(session, checkpoint), prompt);
     } else if point.candidates.is_empty() {
         let forgotten = " or in a turn whose snapshots were forgotten";
         let forgotten = if point.or_forgotten { forgotten } else { "" };
@@ -182,7 +178,7 @@ fn point_lines(page: &mut Page, point: &Point, word: &str) {
     } else {
         page.line("  changed in the turn of one of these prompts");
         for one in &point.candidates {
-            let name = format!("{}:{}", short_session(&one.session_id), one.checkpoint_id);
+            let name = checkpoint_name(&one.session_id, one.checkpoint_id);
             turn_lines(page, one.agent.as_deref(), &name, one.prompt.as_deref());
         }
         if point.or_between {

@@ -1,7 +1,7 @@
 //! How origins look to people.
 
 use crate::cli::human::screen::width;
-use crate::cli::human::text::{short, short_session};
+use crate::cli::human::text::{checkpoint_name, short, short_session};
 use crate::cli::human::time;
 use crate::cli::prelude::*;
 use crate::ops::blame::{Blamed, Candidate, Group, Kind, Line, Origin, Run};
@@ -112,10 +112,10 @@ fn candidate(one: &Candidate) -> String {
 }
 
 fn turn(session: Option<&str>, checkpoint: Option<u64>, agent: Option<&str>) -> String {
-    let session = short_session(session.unwrap_or_default());
+    let session = session.unwrap_or_default();
     let mut text = match checkpoint {
-        Some(checkpoint) => format!("{session}:{checkpoint}"),
-        None => session,
+        Some(checkpoint) => checkpoint_name(session, checkpoint),
+        None => short_session(session),
     };
     if let Some(agent) = agent {
         text.push(' ');

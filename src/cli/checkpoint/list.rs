@@ -76,9 +76,15 @@ impl Human for Listing {
         page.notices(&self.invalid);
         page.notices(&self.notices);
         if self.checkpoints.is_empty() {
-            page.hint("'tw checkpoint' makes one; 'tw init' lets your agents do it at each prompt");
+            page.hint(format!(
+                "'tw checkpoint{}' makes one; 'tw init' lets your agents do it at each prompt",
+                self.session_flag
+            ));
         } else {
-            page.hint("'tw rewind N' shows what going back would do");
+            page.hint(format!(
+                "'tw rewind N{}' shows what going back would do",
+                self.session_flag
+            ));
         }
     }
 

@@ -3,6 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::store::address::of_checkpoint;
 pub use crate::text::{count, number, size};
 use crate::text::{headline, is_unsafe, shortened};
 
@@ -90,6 +91,16 @@ pub fn short_session(session: &str) -> String {
         _ => None,
     };
     in_a_line(shown.unwrap_or(session))
+}
+
+/// A checkpoint as people and commands name it: `3f2a1b9c:12`.
+pub fn checkpoint_name(session: &str, n: u64) -> String {
+    let shown = short_session(session);
+    if shown == session {
+        in_a_line(&of_checkpoint(session, n))
+    } else {
+        format!("{shown}:{n}")
+    }
 }
 
 fn is_uuid(text: &str) -> bool {

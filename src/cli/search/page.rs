@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::cli::human::RenderOptions;
-use crate::cli::human::text::{clean, quoted, short_session};
+use crate::cli::human::text::{checkpoint_name, clean, quoted, short_session};
 use crate::error::Result;
 use crate::ops::search::{Change, Hit, Neighbour, Pattern, Place, Shape, Wanted};
 
@@ -221,12 +221,11 @@ fn name(hit: &Hit) -> String {
         (_, Some(issue)) => format!("{}{field}", clean(issue)),
         _ => {
             let session = hit.session_id.as_deref().unwrap_or_default();
-            let number = hit.checkpoint.map(|number| format!(":{number}"));
-            format!(
-                "{}{}{field}",
-                short_session(session),
-                number.unwrap_or_default()
-            )
+            let name = match hit.checkpoint {
+                Some(number) => checkpoint_name(session, number),
+                None => short_session(session),
+            };
+            format!("{name}{field}")
         }
     }
 }
@@ -237,7 +236,7 @@ fn turn(
     (checkpoint, or_between): (Option<u64>, bool),
     prompt: Option<&str>,
 ) -> Option<String> {
-    let mut text = format!("{}:{}", short_session(session?), checkpoint?);
+    let mut text = checkpoint_name(session?, checkpoint?);
     if or_between {
         text.push_str(" or between");
     }

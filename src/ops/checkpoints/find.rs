@@ -2,9 +2,9 @@
 
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::sessions::caller_or_ended;
+use crate::ops::sessions::{caller_or_ended, session_flag};
 use crate::store::Store;
-use crate::store::address::{Address, parse};
+use crate::store::address::checkpoint_named;
 use crate::store::checkpoint::{self, Checkpoint, SessionNotes};
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{Record, RecordKind};
@@ -98,26 +98,26 @@ pub fn resolve_named_session(ctx: &Context<'_>, store: &Store, word: &str) -> Re
 /// # Errors
 /// `INVALID_CHECKPOINT` with the range of what there is; as [`resolve_session`].
 pub fn find(ctx: &Context<'_>, store: &Store, word: &str, session: Option<&str>) -> Result<Named> {
-    let (of, number) = match word.trim().parse::<u64>() {
-        Ok(number) => (None, number),
-        Err(_) => match parse(word, ctx.env.now()) {
-            Ok(Address::Checkpoint { session, n }) => (session, n),
-            _ => return Err(no_number(word)),
-        },
-    };
+    let (of, number) = checkpoint_named(word, ctx.env.now())
+        .ok_or_else(|| no_number(ctx, store, word, session))?;
     let session_id = resolve_session(ctx, store, of.as_deref().or(session))?;
-    by_number(store, &session_id, number)
+    by_number(ctx, store, &session_id, number)
 }
 
-fn no_number(word: &str) -> Error {
+/// The error for a word that names no checkpoint. `session` is whose it would be; None: the caller's.
+pub fn no_number(ctx: &Context<'_>, store: &Store, word: &str, session: Option<&str>) -> Error {
+    let flag = session.map(|session| session_flag(ctx, store, session));
     Error::new(
         Code::InvalidCheckpoint,
         format!("'{}' is not a checkpoint number", word.escape_debug()),
     )
-    .hint("'tw checkpoint list' shows them")
+    .hint(format!(
+        "'tw checkpoint list{}' shows them",
+        flag.unwrap_or_default()
+    ))
 }
 
-fn by_number(store: &Store, session_id: &str, number: u64) -> Result<Named> {
+fn by_number(ctx: &Context<'_>, store: &Store, session_id: &str, number: u64) -> Result<Named> {
     let notes = checkpoint::read(store, session_id)?;
     if let Some(checkpoint) = notes.checkpoint(number).cloned() {
         return Ok(Named { checkpoint, notes });
@@ -139,12 +139,15 @@ fn by_number(store: &Store, session_id: &str, number: u64) -> Result<Named> {
         Code::InvalidCheckpoint,
         format!("no checkpoint {number} in session '{session_id}': {has}"),
     );
+    let flag = session_flag(ctx, store, session_id);
     Err(match range {
         Some((first, last)) => error
             .detail("first", first)
             .detail("last", last)
-            .hint("'tw checkpoint list' shows them"),
-        None => error.hint("'tw checkpoint' makes one; an agent that was set up with 'tw init' does at each prompt"),
+            .hint(format!("'tw checkpoint list{flag}' shows them")),
+        None => error.hint(format!(
+            "'tw checkpoint{flag}' makes one; an agent that was set up with 'tw init' does at each prompt"
+        )),
     })
 }
 
@@ -159,7 +162,10 @@ pub fn snapshot_of(
     number: u64,
 ) -> Result<Stored> {
     let session_id = resolve_session(ctx, store, session)?;
-    stored(store, &by_number(store, &session_id, number)?.checkpoint)
+    stored(
+        store,
+        &by_number(ctx, store, &session_id, number)?.checkpoint,
+    )
 }
 
 /// The snapshot of a checkpoint.

@@ -34,7 +34,9 @@ use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::names::{session_component, snapshot_ref};
 use crate::store::session::SessionRecord;
 
-pub use find::{Named, find, resolve_named_session, resolve_session, snapshot_of, stored};
+pub use find::{
+    Named, find, no_number, resolve_named_session, resolve_session, snapshot_of, stored,
+};
 pub use noted::Noted;
 pub use resolve::{Conversation, Spot, conversation, spot};
 pub use turn_end::{TRIGGER as OF_TURN_END, on_turn_end};
@@ -77,6 +79,9 @@ pub struct Taken {
     pub fresh: bool,
     /// Sentences for people.
     pub notices: Vec<String>,
+    /// How a command has to name the session, for a hint.
+    #[serde(skip)]
+    pub session_flag: String,
 }
 
 /// Makes a checkpoint of the working tree and of the session's conversation as it stands.
@@ -127,6 +132,7 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
         .make()?
         .ok_or_else(|| Error::new(Code::Io, "no checkpoint was made"))?;
     taken.notices.splice(0..0, notices);
+    taken.session_flag = sessions::session_flag(ctx, store, &session_id);
     Ok(taken)
 }
 
@@ -291,6 +297,7 @@ impl NewCheckpoint<'_> {
             snapshot: known.snapshot,
             fresh: taken.fresh,
             notices,
+            session_flag: String::new(),
         }))
     }
 

@@ -10,8 +10,8 @@ use crate::git::path::RepoPath;
 use crate::json::{self, Text, Texts};
 use crate::ops::merge::Reason;
 use crate::ops::outcome::Changes;
+use crate::store::address::of_checkpoint;
 use crate::store::checkpoint::Checkpoint;
-use crate::store::names::session_component;
 
 json::fields! {
     MergedField = "merged",
@@ -165,8 +165,11 @@ impl fmt::Display for Conflict {
 
 impl fmt::Display for Prompt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let session = session_component(self.session_id.as_deref().unwrap_or_default());
-        write!(f, "{session}:{}", self.checkpoint_id.unwrap_or_default())
+        let session = self.session_id.as_deref().unwrap_or_default();
+        f.write_str(&of_checkpoint(
+            session,
+            self.checkpoint_id.unwrap_or_default(),
+        ))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::ops::swap::recover;
 use crate::ops::workspaces::{self, Partner, WentAlong};
 use crate::ops::worktrees;
 use crate::store::Store;
+use crate::store::address::of_checkpoint;
 use crate::store::checkpoint::Checkpoint;
 use crate::store::id::SnapshotId;
 use crate::store::stored::{Stored, not_found};
@@ -44,7 +45,7 @@ pub fn refuse_other_worktree(
     let (name, there) = (here.name(), &stored.record.worktree);
     let is_removed = there == name;
     let (session, number) = (&checkpoint.session_id, checkpoint.checkpoint_id);
-    let address = typed(format!("{session}:{number}"));
+    let address = typed(of_checkpoint(session, number));
     let message = if is_removed {
         format!(
             "checkpoint {number} of session '{session}' is of an earlier worktree '{there}', which was removed: the files of this one do not go back to it"

@@ -13,6 +13,7 @@ use crate::git::fs;
 use crate::ops::Context;
 use crate::ops::checkpoints::{conversation, spot};
 use crate::ops::exports::Export;
+use crate::store::address::of_checkpoint;
 use crate::store::checkpoint::{Checkpoint, Kind};
 use crate::store::session::{Origin, SessionRecord};
 use crate::text::{headline, typed};
@@ -64,9 +65,11 @@ impl Plan {
     ) -> Result<Self> {
         let transcript = conversation(ctx, checkpoint).map_err(|error| match error.code() {
             Code::TranscriptNotFound => error.hint(format!(
-                "the files can go back without it: 'tw rewind {}:{} --code'",
-                typed(&checkpoint.session_id),
-                checkpoint.checkpoint_id
+                "the files can go back without it: 'tw rewind {} --code'",
+                typed(of_checkpoint(
+                    &checkpoint.session_id,
+                    checkpoint.checkpoint_id
+                ))
             )),
             _ => error,
         })?;

@@ -24,7 +24,7 @@ use crate::store::id::SnapshotId;
 use crate::store::session::{Origin, SessionRecord, Sessions};
 use crate::store::state::State;
 
-pub use super::caller::{Caller, Via, caller, caller_or_ended};
+pub use super::caller::{Caller, Via, caller, caller_or_ended, session_flag};
 pub use end::{children, end, find};
 pub use start::{start, start_of_event};
 

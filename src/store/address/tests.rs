@@ -123,6 +123,32 @@ fn checkpoints_have_numbers_and_perhaps_a_session() {
 }
 
 #[test]
+fn a_checkpoint_has_an_address_whatever_its_session_is_called() {
+    for (session, address) in [
+        ("0b9f6c1e-1f2a", "0b9f6c1e-1f2a:2"),
+        ("a:b/c", "a:b/c:2"),
+        ("my run", "my run:2"),
+        (" x", "checkpoint: x:2"),
+        ("2026-02-28 15:30", "checkpoint:2026-02-28 15:30:2"),
+        ("2026-02-28T15:30:12Z", "checkpoint:2026-02-28T15:30:12Z:2"),
+        ("session", "checkpoint:session:2"),
+        ("issue", "checkpoint:issue:2"),
+    ] {
+        assert_eq!(of_checkpoint(session, 2), address);
+        assert_eq!(ok(address), checkpoint_of(Some(session), 2));
+    }
+    let hidden = of_checkpoint("a\nb", 2);
+    assert!(hidden.starts_with("x-"), "{hidden}");
+    let now = Moment(1_772_292_612_000_000_000);
+    assert_eq!(checkpoint_named("7", now), Some((None, 7)));
+    assert_eq!(
+        checkpoint_named("2026-02-28T15:30:12Z:2", now),
+        Some((Some("2026-02-28T15:30:12Z".to_owned()), 2))
+    );
+    assert_eq!(checkpoint_named("2026-02-28", now), None);
+}
+
+#[test]
 fn ids_and_commits_are_told_apart_as_far_as_form_goes() {
     for id in [
         "s_20260228_153012_ab12cd",
