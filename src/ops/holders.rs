@@ -206,17 +206,18 @@ fn of_head(
         return Ok(());
     };
     let root = worktree.dir.root_of_head(&pointer)?;
-    let head = Repo::discover(&root, ctx.env).map_err(|error| {
-        error
-            .while_doing("the head of the workspace")
-            .hint("to leave the workspace: 'tw workspace off'")
-    })?;
+    let here = worktrees::root(worktree).map(|root| format!("-C {} ", typed_path(&root)));
+    let to_leave = format!(
+        "to leave the workspace: 'tw {}workspace off'",
+        here.unwrap_or_default()
+    );
+    let head = Repo::discover(&root, ctx.env)
+        .map_err(|error| error.while_doing("the head of the workspace").hint(&to_leave))?;
     let head = Store::open(&Rc::new(head), ctx.settings.file_wait())?;
     // The way there may lead into another repository by now, which knows nothing of what the head names.
     if head.repository_id()?.as_ref() != Some(&pointer.repository_id) {
         let message = format!("the head of the workspace is not at '{}'", root.display());
-        return Err(Error::new(Code::WorkspaceMember, message)
-            .hint("to leave the workspace: 'tw workspace off'"));
+        return Err(Error::new(Code::WorkspaceMember, message).hint(to_leave));
     }
     let drop = format!("'tw -C {} drop", typed_path(&root));
     for kind in [IdKind::Snapshot, IdKind::Backup] {

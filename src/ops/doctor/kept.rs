@@ -160,7 +160,10 @@ pub fn workspace(ctx: &Context<'_>) -> Result<Finding> {
     if ctx.state_dir().pointer()?.is_some() && head_of_member(ctx)?.is_none() {
         return Ok(warning(
             "the head of the workspace is not where it was, or does not know this repository: nothing here is forgotten",
-            "move it back, or run 'tw workspace off'",
+            format!(
+                "move it back, or run 'tw -C {} workspace off'",
+                typed_path(ctx.repo.worktree_root())
+            ),
         ));
     }
     let workspace = membership(ctx)?;

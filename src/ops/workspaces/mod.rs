@@ -329,7 +329,7 @@ pub fn refuse_member(ctx: &Context<'_>, operation: &str) -> Result<()> {
     let Some(head) = head_of_member(ctx)? else {
         return Ok(());
     };
-    Err(in_member(&head, operation))
+    Err(in_member(ctx, &head, operation))
 }
 
 /// As [`refuse_member`], unless the head is in the present: then the stay in the past is this one's alone.
@@ -342,13 +342,13 @@ pub fn refuse_member_of_stay(ctx: &Context<'_>, operation: &str) -> Result<()> {
     };
     let dir = ctx.state_dir().head()?;
     match dir.map(|dir| dir.state()).transpose()? {
-        Some(state) if state.mode == Mode::Past => Err(in_member(&head, operation)),
+        Some(state) if state.mode == Mode::Past => Err(in_member(ctx, &head, operation)),
         _ => Ok(()),
     }
 }
 
-fn in_member(head: &Path, operation: &str) -> Error {
-    let there = typed_path(head);
+fn in_member(ctx: &Context<'_>, head: &Path, operation: &str) -> Error {
+    let (here, there) = (typed_path(ctx.repo.worktree_root()), typed_path(head));
     let head = head.display().to_string();
     let message =
         format!("'tw {operation}' is for the whole workspace of '{head}', not for a member");
@@ -361,6 +361,9 @@ fn in_member(head: &Path, operation: &str) -> Error {
     };
     Error::new(Code::WorkspaceMember, message)
         .hint(format!("run it there: 'tw -C {there} {operation}'"))
-        .hint("or take this repository out of the workspace: 'tw workspace off'")
+        // In the head it would end the whole workspace.
+        .hint(format!(
+            "or take this repository out of the workspace: 'tw -C {here} workspace off'"
+        ))
         .detail("head", head)
 }

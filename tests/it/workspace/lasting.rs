@@ -465,6 +465,28 @@ fn damaged_files_of_the_workspace_keep_no_work_from_being_saved() {
     }
 }
 
+/// Somebody who stands in the head pastes what a command said that went elsewhere.
+#[test]
+fn a_member_leaves_by_the_command_that_its_refusal_names() {
+    let trio = Trio::new();
+    trio.json_in("", &["travel", &trio.snapshot]);
+    let lib = trio.sandbox.path("../lib");
+    let ran = trio.sandbox.tw_in(&lib, ["return"]);
+    let error = refused(&trio, "nested", &["return"], "WORKSPACE_MEMBER");
+    let off = error["hints"][1].as_str().unwrap();
+    let nested = trio.sandbox.path("nested");
+    let command = format!("tw -C {} workspace off", nested.display());
+    assert!(off.ends_with(&format!("'{command}'")), "{error}");
+    assert_eq!(trio.sandbox.paste(&command).code, 0);
+    let workspace = trio.json_in("", &["workspace", "list"]);
+    let members = workspace["members"].as_array().unwrap();
+    assert_eq!(members.len(), 1, "{workspace}");
+    assert_eq!(members[0]["path"], "../lib", "{workspace}");
+    let back = trio.sandbox.paste_hint(&ran.err(), "tw -C /");
+    assert_eq!(back.code, 0, "{}", ran.err());
+    assert_eq!(trio.modes(), ["present", "past", "present"]);
+}
+
 #[test]
 fn a_member_with_a_damaged_pointer_is_named_with_the_command_that_mends_it() {
     let trio = Trio::new();
