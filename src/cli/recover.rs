@@ -69,11 +69,11 @@ impl Run for Args {
             return reply(Ok(recovered));
         }
         if !call.ask.can_ask() {
-            return Err(undecided(&recovered));
+            return Err(undecided(&recovered, request.direction));
         }
         call.output.preview(&recovered);
         call.ask
-            .confirm("Keep these as they are and finish?", Flag::Yes)?;
+            .confirm("Keep these as they are and go on?", Flag::Yes)?;
         // All is looked at again: what changed while the question stood open is among it.
         request.yes = true;
         reply(ops::recover::recover(&context, &request))
@@ -81,7 +81,12 @@ impl Run for Args {
 }
 
 /// Nobody can be asked: the paths go into the error.
-fn undecided(recovered: &Recovered) -> Error {
+fn undecided(recovered: &Recovered, direction: request::Direction) -> Error {
+    let (flag, what) = match direction {
+        request::Direction::Forward => (" --forward", "finishes the swap"),
+        request::Direction::Back => (" --back", "undoes the swap"),
+        request::Direction::Auto => ("", "undoes the swap; with --forward it is finished"),
+    };
     let mut error = Error::new(
         Code::Interrupted,
         format!(
@@ -89,7 +94,9 @@ fn undecided(recovered: &Recovered) -> Error {
             count(recovered.differing.len(), "path")
         ),
     )
-    .hint("'tw recover -y' keeps the later bytes in place and finishes");
+    .hint(format!(
+        "'tw recover{flag} -y' keeps the later bytes in place and {what}"
+    ));
     // The document has the paths as programs read them, whatever their bytes.
     let document = wire::value(recovered);
     for name in ["operation", "rescue_id", "differing", "differing_bytes"] {

@@ -128,6 +128,14 @@ fn a_path_edited_after_the_death_stops_recovery_and_keeps_its_bytes() {
             "{error}"
         );
         assert!(error["differing"].to_string().contains(path), "{error}");
+        for (way, command) in [
+            (&["recover"][..], "'tw recover -y'"),
+            (&["recover", "--forward"], "'tw recover --forward -y'"),
+            (&["recover", "--back"], "'tw recover --back -y'"),
+        ] {
+            let (error, _) = sandbox.json_error(way);
+            assert!(error["hint"].to_string().contains(command), "{error}");
+        }
         let done = sandbox.json(["recover", "-y"]);
         assert!(done["differing"].to_string().contains(path), "{done}");
         assert_eq!(
