@@ -73,7 +73,11 @@ impl Human for Found {
             version_lines(page, version);
         }
         page.notices(&self.notices);
-        page.hint("'tw restore SNAPSHOT PATH' brings one back");
+        page.hint(if self.below_root {
+            "'tw restore SNAPSHOT :/PATH' brings one back; paths begin at the root of the working tree"
+        } else {
+            "'tw restore SNAPSHOT PATH' brings one back"
+        });
     }
 
     fn brief(&self) -> Option<Vec<String>> {

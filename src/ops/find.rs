@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,6 +16,7 @@ use crate::git::Oid;
 use crate::git::path::{self, RepoPath};
 use crate::json::{self, Text};
 use crate::store::Store;
+use crate::text::typed_path;
 
 json::fields! {
     PathField = "path",
@@ -72,6 +74,9 @@ pub struct Found {
     pub versions: Vec<PathVersion>,
     /// Sentences about what could not be read.
     pub notices: Vec<String>,
+    /// Whether it was asked from a directory below the root, from which the paths do not begin.
+    #[serde(skip)]
+    pub below_root: bool,
 }
 
 /// Finds the versions of paths, each content once.
@@ -109,6 +114,7 @@ pub fn find(ctx: &Context<'_>, request: &Find) -> Result<Found> {
     Ok(Found {
         versions,
         notices: notices.collect(),
+        below_root: ctx.cwd != ctx.repo.worktree_root(),
     })
 }
 
@@ -123,7 +129,11 @@ fn not_found(request: &Find) -> Error {
     if request.scope == Scope::All {
         error.hint("'tw show' tells what was not captured")
     } else {
-        error.hint("'tw find --all' looks at backups and experiments, too, of every worktree")
+        let words = request.paths.iter().map(|word| typed_path(Path::new(word)));
+        error.hint(format!(
+            "'tw find --all {}' looks at backups and experiments, too, of every worktree",
+            words.collect::<Vec<_>>().join(" ")
+        ))
     }
 }
 

@@ -108,6 +108,14 @@ impl Pathspec {
         self.wanted.iter().map(plain).collect()
     }
 
+    /// The path that its first word names, as a message shows it, from the root of the working tree; of a pattern the word itself.
+    pub fn shown_path(&self) -> String {
+        match (self.plain().as_deref(), self.wanted.first()) {
+            (Some([path, ..]), _) if !path.is_empty() => path::display(path),
+            (_, first) => first.map_or_else(String::new, |item| shown(&item.word)),
+        }
+    }
+
     /// The first word, of those that do not exclude, that takes none of the paths.
     pub fn unmatched<'p>(&self, paths: impl Iterator<Item = &'p [u8]>) -> Option<&OsStr> {
         let mut open: Vec<&Item> = self.wanted.iter().collect();

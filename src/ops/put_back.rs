@@ -181,7 +181,7 @@ pub fn refuse_unknown(
     if there {
         Ok(())
     } else {
-        Err(nothing_there(word, stored))
+        Err(nothing_there(&one, word, stored))
     }
 }
 
@@ -214,10 +214,14 @@ fn has_match(ctx: &Context<'_>, store: &Store, stored: &Stored, one: &Pathspec) 
     Ok(one.unmatched(changed.iter().map(Vec::as_slice)).is_none())
 }
 
-fn nothing_there(word: &OsStr, stored: &Stored) -> Error {
-    let shown = pathspec::shown(word);
-    let id = &stored.id;
+fn nothing_there(one: &Pathspec, word: &OsStr, stored: &Stored) -> Error {
+    let (shown, id) = (one.shown_path(), &stored.id);
+    let from_here = shown != pathspec::shown(word);
     let message = format!("'{shown}' is neither in '{id}' nor in the working tree");
-    Error::new(Code::PathNotFound, message)
-        .hint(format!("run 'tw diff {id} present' to see what differs"))
+    let error = Error::new(Code::PathNotFound, message);
+    if from_here && !word.as_encoded_bytes().starts_with(b":") {
+        // Printed paths begin at the root of the working tree.
+        return error.hint("paths are taken from the directory that you are in; ':/PATH' begins at the root of the working tree");
+    }
+    error.hint(format!("run 'tw diff {id} present' to see what differs"))
 }

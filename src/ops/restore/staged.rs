@@ -110,7 +110,7 @@ fn refuse_unmatched(
         let here = now.iter().map(|(path, _)| path);
         let there = then.entries.keys().map(Vec::as_slice);
         if one.unmatched(here.chain(there)).is_some() {
-            let shown = path::display(std::os::unix::ffi::OsStrExt::as_bytes(word.as_os_str()));
+            let shown = one.shown_path();
             let message = format!(
                 "'{shown}' is neither in the index of '{}' nor in git's index",
                 stored.id
