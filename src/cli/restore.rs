@@ -133,7 +133,8 @@ fn in_parts(call: &Call<'_>, ctx: &Context<'_>, request: &request::Restore) -> R
     let offer = hunks::offer(ctx, request)?;
     let chosen = parts::choose(call, &offer)?;
     let mut restored = hunks::put(ctx, &offer, &chosen)?;
-    if restored.backup_id.is_none() {
+    restored.declined = restored.backup_id.is_none() && !offer.files.is_empty();
+    if restored.declined {
         restored.notices.push("nothing was chosen".to_owned());
     }
     Ok(restored)
@@ -154,6 +155,11 @@ fn blob(word: &str) -> Result<String> {
 
 impl Human for Restored {
     fn print(&self, page: &mut Page) {
+        if self.declined {
+            page.line("nothing was restored");
+            page.notices(&self.notices);
+            return;
+        }
         let verb = if self.dry_run {
             "would restore"
         } else {

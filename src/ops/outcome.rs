@@ -321,6 +321,9 @@ pub struct Restored {
     pub snapshot: SnapshotView,
     /// Sentences for people.
     pub notices: Vec<String>,
+    /// Differences were shown, and none was chosen.
+    #[serde(skip)]
+    pub declined: bool,
 }
 
 /// Lines of one file that were put back.

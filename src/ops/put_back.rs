@@ -65,6 +65,7 @@ pub fn put_back(
         lines: None,
         changes: Changes::default(),
         notices,
+        declined: false,
     };
     if restored.dry_run {
         restored.changes = changes(&prepare(ctx, store, &goal, &Storing::No)?.plan);

@@ -147,6 +147,7 @@ fn restored() -> Restored {
         lines: None,
         changes: changes(),
         notices: Vec::new(),
+        declined: false,
     }
 }
 

@@ -260,6 +260,7 @@ fn answer(store: &Store, offer: &Offer, dry_run: DryRun) -> Result<Restored> {
         lines: None,
         changes: Changes::default(),
         notices: Vec::new(),
+        declined: false,
     })
 }
 

@@ -66,6 +66,7 @@ pub(super) fn put_back(
         lines: None,
         changes: Changes::default(),
         notices: Vec::new(),
+        declined: false,
     };
     if restored.dry_run {
         prepare(ctx, store, &goal, &Storing::No)?;

@@ -189,3 +189,19 @@ fn controls_in_lines_are_shown_as_such() {
     let (_, said) = tw(&sandbox, &["restore", &id, "-p"], "n\n");
     assert!(said.contains("+one") && !said.contains('\x1b'), "{said}");
 }
+
+#[test]
+fn where_nothing_is_chosen_nothing_is_said_to_be_restored() {
+    let (sandbox, id) = changed();
+    let answers = sandbox.root().join("answers");
+    std::fs::write(&answers, "q\n").unwrap();
+    let mut tw = command(&sandbox, env!("CARGO_BIN_EXE_tw"), &["restore", &id, "-p"]);
+    let ran = tw
+        .stdin(std::fs::File::open(&answers).unwrap())
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(said.ends_with("nothing was restored\n"), "{said}");
+    assert!(!said.contains("no path differs"), "{said}");
+}
