@@ -59,6 +59,19 @@ fn usual(code: Code) -> Option<&'static str> {
         Code::Conflict => {
             "nothing was written: 'conflicts' names the lines and the later prompts; with_dependents: true takes those back, too"
         }
+        Code::InvalidCheckpoint => {
+            "timewarp_sessions shows the sessions there are; a checkpoint is its number, or SESSION:NUMBER"
+        }
+        Code::PathNotFound => {
+            "paths are taken from 'dir', without a pattern; timewarp_diff shows which files differ"
+        }
+        Code::InvalidLabel => "give another label; only the user takes one away",
+        Code::TranscriptNotFound => {
+            "there is no conversation to read: files go back without one, with code: true"
+        }
+        Code::UnsafeWorkspace => {
+            "give 'dir', a repository below it; only a person can take the whole of it, with 'tw snapshot --force'"
+        }
         Code::NoSessionSnapshot => "call timewarp_snapshot and give its snapshot_id as 'snapshot'",
         Code::IssueNotFound | Code::InvalidIssueId => {
             "timewarp_issue_list with status: all shows the ids"

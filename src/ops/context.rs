@@ -69,7 +69,13 @@ pub fn of_session(ctx: &Context<'_>, named: Option<&str>, absent: NoSession) -> 
     let (session_id, notices) = match (session, absent) {
         (Some(session), _) => (session, Vec::new()),
         (None, NoSession::Start) => {
-            let started = sessions::start(ctx, &sessions::Start::default())?;
+            ctx.check_workspace_was_meant()?;
+            let start = sessions::Start {
+                // It was asked above.
+                force: true,
+                ..sessions::Start::default()
+            };
+            let started = sessions::start(ctx, &start)?;
             let mut notices = started.notices;
             notices.push(format!("session {} was started", started.session_id));
             (started.session_id, notices)

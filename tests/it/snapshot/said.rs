@@ -48,6 +48,8 @@ fn a_home_directory_is_no_workspace_unless_forced() {
         &["rewind", "0", "--code"],
         &report,
         &["try", "--", "true"],
+        &["session", "end"],
+        &["context", "checkpoint"],
     ] {
         assert_eq!(run(args), Some(0), "{args:?}");
     }
@@ -74,8 +76,6 @@ fn secret_looking_names_are_said_once_with_the_line_that_leaves_them_out() {
     assert!(!second.err().contains("secret"), "{}", second.err());
 }
 
-#[test]
-fn tracked_files_with_secret_looking_names_are_not_said() {
 /// The command that a note names, pasted.
 fn run_exclude_command(sandbox: &Sandbox, said: &str) {
     let at = said.find("tw config --add exclude");
@@ -143,6 +143,8 @@ fn more_secret_looking_names_than_a_line_takes_are_said_by_the_next_snapshots() 
     assert!(!said.contains("secret"), "{said}");
 }
 
+#[test]
+fn tracked_files_with_secret_looking_names_are_not_said() {
     let sandbox = Sandbox::new();
     sandbox.write(".env.example", "s");
     sandbox.git(["add", "."]);
