@@ -19,10 +19,12 @@ use crate::ops::issue::{self, IssueSummary, Report, Reported};
     after_help = "\
 Examples:
   # Friction in this session
-  tw issue report --task-context 'release build' --symptom 'link fails' --success-criteria 'it links'
+  tw issue report --task-context 'release build' --symptom 'link fails' \\
+    --success-criteria 'it links'
 
   # From a program
-  echo '{\"task_context\": \"…\", \"symptom\": \"…\", \"success_criteria\": \"…\"}' | tw issue report --from-json -"
+  echo '{\"task_context\": \"…\", \"symptom\": \"…\", \"success_criteria\": \"…\"}' |
+    tw issue report --from-json -"
 )]
 pub struct Args {
     /// Its texts.
