@@ -566,6 +566,16 @@ fn digits_that_were_shown_for_one_command_allow_no_other() {
     assert_eq!(error["code"], "USAGE");
     sandbox.json(["issue", "verify", &id, "--allow", whole]);
     assert!(sandbox.exists("pwned"));
+    assert!(
+        sandbox
+            .ok(["issue", "get", &id])
+            .contains(&format!("approved on this machine ({whole})"))
+    );
+    // That it runs without one makes no hash right.
+    for word in ["abc", "123456789012"] {
+        let (error, _) = sandbox.json_error(["issue", "verify", &id, "--allow", word]);
+        assert_eq!(error["code"], "USAGE", "{error}");
+    }
 }
 
 #[test]

@@ -91,10 +91,12 @@ fn show(page: &mut Page, view: &IssueView) {
     }
     if let Some(command) = &issue.verify_command {
         paragraph(page, "verify command", command);
-        if !issue.verify_approved {
-            let hash = issue.verify_hash.as_deref().unwrap_or_default();
-            page.line(format!("  not approved on this machine (--allow {hash})"));
-        }
+        let hash = issue.verify_hash.as_deref().unwrap_or_default();
+        page.line(if issue.verify_approved {
+            format!("  approved on this machine ({hash})")
+        } else {
+            format!("  not approved on this machine (--allow {hash})")
+        });
     }
     for lost in &issue.conflicts {
         let name = format!(

@@ -172,7 +172,15 @@ fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Resul
         );
     };
     let is_allowed = match &request.allow {
-        Some(word) => approval::allow(store, id, command, word)?,
+        Some(word) => {
+            let is_allowed = approval::allow(store, id, command, word)?;
+            // Somebody looked at another command than the one that would run.
+            if !is_allowed && approval::is_approved(store, command)? {
+                let message = format!("'{word}' is not the hash of the verify command: {command}");
+                return Err(Error::new(Code::Usage, message).hint(format!("tw issue get {id}")));
+            }
+            is_allowed
+        }
         None => false,
     };
     if !is_allowed {
