@@ -72,7 +72,8 @@ pub struct Globals {
     pub start_in: Vec<PathBuf>,
 
     /// Print one JSON document instead of text, also for an error
-    #[arg(long, global = true, help_heading = GLOBAL)]
+    // 'context append --json LINE' reads as if it took it: a program adds its own '--json' at the end all the same.
+    #[arg(long, global = true, overrides_with = "json", help_heading = GLOBAL)]
     pub json: bool,
 
     /// Print ids only, no notes and no hints
@@ -302,6 +303,8 @@ mod tests {
 
     #[test]
     fn global_options_stand_before_and_after_the_command() {
+        let twice = ["tw", "context", "append", "--json", "{}", "--json"];
+        assert!(parse(&twice).is_ok_and(|cli| cli.globals.json));
         for words in [["tw", "--json", "list"], ["tw", "list", "--json"]] {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
             assert!(parse(&words).is_ok_and(|cli| cli.globals.json));
