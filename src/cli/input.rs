@@ -13,7 +13,9 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
         read.context(|| "cannot read standard input")?;
         return Ok(bytes);
     }
-    crate::git::regular::read(path).context(|| format!("cannot read '{}'", path.display()))
+    crate::git::regular::read(path)
+        .context(|| format!("cannot read '{}'", path.display()))
+        .map_err(|error| error.hint("name a file that can be read, or '-' for standard input"))
 }
 
 /// The word, or with `-` standard input.

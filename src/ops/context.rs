@@ -91,13 +91,13 @@ pub fn of_session(ctx: &Context<'_>, named: Option<&str>, absent: NoSession) -> 
     let path = store::path_of_session(ctx.state_dir().path(), &session_id);
     Ok(ContextLog {
         file: ContextFile::new(path, ctx.settings.lock_timeout),
+        flag: sessions::session_flag(ctx, store, &session_id),
         session_id: Some(session_id),
         dir: ctx.repo.worktree_root().to_owned(),
         notices,
     })
 }
 
-        flag: sessions::session_flag(ctx, store, &session_id),
 /// The log in a file, taken from `start` when it is relative. A symlink is followed.
 ///
 /// # Errors
@@ -116,13 +116,13 @@ pub fn at_file(start: &Path, file: &Path, wait: Duration) -> Result<ContextLog> 
         session_id: None,
         dir: start.to_owned(),
         notices: Vec::new(),
+        flag: format!(" --file {}", typed_path(file)),
     })
 }
 
 impl ContextLog {
     /// The bytes of a log that exists.
     fn read(&self) -> Result<Vec<u8>> {
-        flag: format!(" --file {}", typed_path(file)),
         self.file.read()?.ok_or_else(|| {
             Error::new(
                 Code::PathNotFound,
@@ -261,7 +261,8 @@ fn message(role: &str, text: &str, answers: Option<&str>) -> Result<Vec<u8>> {
         "system" | "user" | "assistant" | "tool" => {
             Ok(record::message(role, &text.into(), answers))
         }
-        other => refused(format!("unknown role '{other}'")),
+        other => Err(Error::new(Code::Usage, format!("unknown role '{other}'"))
+            .hint("the roles are system-prompt, system, user, assistant and tool")),
     }
 }
 
@@ -345,6 +346,9 @@ pub struct Checkpointed {
     pub marker: bool,
     /// Sentences for people.
     pub notices: Vec<String>,
+    /// How a command has to name the log, for a hint.
+    #[serde(skip)]
+    pub flag: String,
 }
 
 /// Adds a checkpoint. Ids count up from 0.
@@ -352,9 +356,6 @@ pub struct Checkpointed {
 /// # Errors
 /// When the log cannot be written.
 pub fn checkpoint(log: &ContextLog, marker: Marker) -> Result<Checkpointed> {
-    /// How a command has to name the log, for a hint.
-    #[serde(skip)]
-    pub flag: String,
     let held = log.hold()?;
     let id = Log::read(&held.read()?).next_checkpoint();
     let mut lines = record::checkpoint(id);
@@ -367,6 +368,7 @@ pub fn checkpoint(log: &ContextLog, marker: Marker) -> Result<Checkpointed> {
         checkpoint_id: id,
         marker: marker == Marker::Visible,
         notices: log.notices.clone(),
+        flag: log.flag.clone(),
     })
 }
 
@@ -374,7 +376,6 @@ pub fn checkpoint(log: &ContextLog, marker: Marker) -> Result<Checkpointed> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Counted {
     /// The log.
-        flag: log.flag.clone(),
     #[serde(flatten, with = "Text::<LogFile>")]
     pub file: PathBuf,
     /// What was recorded.

@@ -217,7 +217,9 @@ pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
             "{who} has no command that resumes session '{}'",
             record.session_id
         );
-        return Err(Error::new(Code::Usage, message));
+        return Err(Error::new(Code::Usage, message).hint(
+            "go on with it in the agent itself; 'tw session list' shows the sessions there are",
+        ));
     };
     let recorded = transcript(ctx, &record).and_then(|transcript| transcript.cwd);
     let root = || ctx.repo.worktree_root().to_string_lossy().into_owned();

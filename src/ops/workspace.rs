@@ -53,7 +53,9 @@ pub fn add(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
     let mut new: Vec<(String, PathBuf, Context<'_>)> = Vec::new();
     for word in dirs {
         let dir = ctx.cwd.join(word);
-        let member = Context::open(&dir, ctx.env, ctx.progress)?;
+        let member = Context::open(&dir, ctx.env, ctx.progress).map_err(|error| {
+            error.hint("name a directory that is the root of a repository's working tree")
+        })?;
         check(ctx, &member, &dir)?;
         let path = way(ctx.repo.worktree_root(), member.repo.worktree_root());
         if new.iter().any(|(known, ..)| *known == path) {

@@ -149,7 +149,7 @@ fn issue(part: &str) -> Result<Address> {
         return Ok(Address::Issue(part.to_owned()));
     }
     let message = format!("'{}' is not an issue id or part of one", shown(part));
-    Err(Error::new(Code::InvalidIssueId, message))
+    Err(Error::new(Code::InvalidIssueId, message).hint("'tw issue list' shows the ids"))
 }
 
 /// `<n>`, or `<session>:<n>`.
@@ -165,7 +165,8 @@ fn checkpoint(rest: &str) -> Result<Address> {
         }),
         _ => {
             let message = format!("'{}' is not a checkpoint number", shown(rest));
-            Err(Error::new(Code::InvalidCheckpoint, message))
+            Err(Error::new(Code::InvalidCheckpoint, message)
+                .hint("'tw checkpoint list' shows them"))
         }
     }
 }

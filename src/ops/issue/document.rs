@@ -19,6 +19,7 @@ pub(super) fn complete(fields: &mut ReportFields, bytes: &[u8]) -> Result<()> {
             Code::IssueInvalid,
             format!("the report is not a JSON object: {error}"),
         )
+        .hint("{\"task_context\": \"…\", \"symptom\": \"…\", \"success_criteria\": \"…\"} is one")
     })?;
     let put = |field: &mut Option<String>, name: &str| -> Result<()> {
         if field.is_none() {

@@ -110,6 +110,9 @@ fn stored_chat(store: &Store, id: IssueId, part: ChatPart) -> Result<ChatShown> 
             Code::TranscriptNotFound,
             format!("chat unavailable: {reason}"),
         )
+        .hint(format!(
+            "'tw issue edit {id} --transcript FILE' takes it from the agent's session file"
+        ))
         .detail("issue_id", id.to_string()));
     };
     notices.extend(held.notices.iter().cloned());

@@ -155,7 +155,10 @@ pub fn export(ctx: &Context<'_>, request: &Export) -> Result<Exported> {
 fn start(ctx: &Context<'_>, request: &Export) -> Result<Oid> {
     let Some(word) = &request.revision else {
         let head = ctx.repo.head(&ctx.store()?.objects)?.oid;
-        return head.ok_or_else(|| Error::new(Code::Usage, "nothing is committed here yet"));
+        return head.ok_or_else(|| {
+            Error::new(Code::Usage, "nothing is committed here yet")
+                .hint("'tw blame PATH' shows the lines of the working tree")
+        });
     };
     commit_named(ctx, ctx.store()?, word)?.ok_or_else(|| {
         let message = format!("'{}' is not a commit", crate::text::visible(word));
