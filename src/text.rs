@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// What some programs begin a text in UTF-8 with.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -170,6 +171,27 @@ pub fn size(bytes: u64) -> String {
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
 }
 
+/// A time as a word has it: `90s`, `30m` or `2h`.
+///
+/// # Errors
+/// What it has to be.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let (digits, unit) = match text.char_indices().next_back() {
+        Some((at, 's')) => (&text[..at], 1),
+        Some((at, 'm')) => (&text[..at], 60),
+        Some((at, 'h')) => (&text[..at], 3600),
+        _ => (text, 0),
+    };
+    let seconds = digits
+        .parse()
+        .ok()
+        .and_then(|number: u32| number.checked_mul(unit));
+    match seconds {
+        Some(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds.into())),
+        _ => Err("must be a time such as 90s, 30m or 2h".to_owned()),
+    }
+}
+
 /// A word, mostly a path, as it is typed in a command that a message names between single quotes: in double quotes where a
 /// shell would not take it for one word as it is. What is not seen is escaped as bash, zsh and ksh read it (`$'\033'`).
 pub fn typed(word: impl Display) -> String {
@@ -211,6 +233,8 @@ fn escaped(word: &[u8]) -> String {
             _ => out.push_str(&format!("\\{byte:03o}")),
         }
     }
+    out.push('\'');
+    out
 }
 
 /// Whether a shell takes these characters for one word as they are.
@@ -233,8 +257,6 @@ mod tests {
     fn a_headline_is_the_first_line_that_says_something() {
         assert_eq!(headline(" \n\t\r\n  say é \nmore", 5), "say é");
         assert_eq!(headline("say és", 5), "say …");
-    out.push('\'');
-    out
         assert_eq!(headline("\n \n", 5), "");
     }
 
@@ -290,6 +312,7 @@ mod tests {
         }
         assert_eq!(typed_path("/a b".as_ref()), "\"/a b\"");
         assert_eq!(typed_path("-C".as_ref()), "./-C");
+        assert_eq!(typed("it's\u{202e}\x1b"), r"$'it\'s\342\200\256\033'");
         assert_eq!(typed_bytes(b"it's \xff\n"), r"$'it\'s \377\012'");
     }
 
@@ -308,4 +331,3 @@ mod tests {
         assert_eq!(size(u64::MAX), "16383.9 PiB");
     }
 }
-        assert_eq!(typed("it's\u{202e}\x1b"), r"$'it\'s\342\200\256\033'");

@@ -9,6 +9,8 @@ use super::complete;
 use crate::error::Result;
 use crate::ops::{Context, request};
 
+pub use crate::text::duration;
+
 /// A plan instead of the change.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct DryRun {
@@ -116,26 +118,5 @@ impl Session {
     /// Its id; None means the caller's.
     pub fn id(&self) -> Option<&str> {
         self.session.as_deref()
-    }
-}
-
-/// A time as a word has it: `90s`, `30m` or `2h`.
-///
-/// # Errors
-/// What it has to be.
-pub fn duration(text: &str) -> std::result::Result<std::time::Duration, String> {
-    let (digits, unit) = match text.char_indices().next_back() {
-        Some((at, 's')) => (&text[..at], 1),
-        Some((at, 'm')) => (&text[..at], 60),
-        Some((at, 'h')) => (&text[..at], 3600),
-        _ => (text, 0),
-    };
-    let seconds = digits
-        .parse()
-        .ok()
-        .and_then(|number: u32| number.checked_mul(unit));
-    match seconds {
-        Some(seconds) if seconds > 0 => Ok(std::time::Duration::from_secs(seconds.into())),
-        _ => Err("must be a time such as 90s, 30m or 2h".to_owned()),
     }
 }

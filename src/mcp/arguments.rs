@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::error::{Error, Result};
 use crate::ops::pathspec::literally;
+use crate::text::duration;
 
 /// Every tool has these.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -63,6 +65,27 @@ pub fn paths(texts: Vec<String>) -> Vec<OsString> {
 /// Paths of a call that are names and no patterns: an agent names files, also where the names have brackets in them.
 pub fn literal_paths(texts: Vec<String>) -> Vec<OsString> {
     paths(texts).iter().map(|path| literally(path)).collect()
+}
+
+/// How long a command may run, from the two arguments that say it.
+///
+/// # Errors
+/// `USAGE` when both are given, or a text is no time.
+pub fn time_limit(seconds: Option<u64>, text: Option<Address>) -> Result<Duration> {
+    let wrong = |what: &str| usage("timeout", format!("'timeout' {what}"));
+    let seconds = match (seconds, text) {
+        (Some(_), Some(_)) => {
+            return Err(wrong(
+                "and 'timeout_seconds' are the same: give one of them",
+            ));
+        }
+        (None, Some(Address::Text(text))) => {
+            return duration(&text).map_err(|what| wrong(&what));
+        }
+        (None, Some(Address::Number(number))) => number.as_u64(),
+        (seconds, None) => seconds,
+    };
+    Ok(Duration::from_secs(seconds.unwrap_or(600).max(1)))
 }
 
 /// The schema of what a struct takes in, its title and its description beside the arguments.

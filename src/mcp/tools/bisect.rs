@@ -1,7 +1,6 @@
 //! `tw bisect run` as a tool.
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use crate::mcp::tools::prelude::*;
 use crate::ops::bisect::{self as op, Bisected};
@@ -32,6 +31,8 @@ pub struct Bisect {
     jobs: Option<usize>,
     /// End a run that takes longer. Default: 600.
     timeout_seconds: Option<u64>,
+    /// The same as the command line has it: '90s', '30m' or '2h'; a number means seconds.
+    timeout: Option<Address>,
     /// Put the present's version of these paths over every snapshot, relative to the directory.
     #[serde(default)]
     with: Vec<String>,
@@ -53,9 +54,7 @@ impl Request for Bisect {
             with: paths(self.with),
             find_good: self.find_good,
             setup: None,
-            timeout: Some(Duration::from_secs(
-                self.timeout_seconds.unwrap_or(600).max(1),
-            )),
+            timeout: Some(time_limit(self.timeout_seconds, self.timeout)?),
             command: vec![OsString::from(self.command)],
             is_typed: false,
         };

@@ -1,7 +1,6 @@
 //! `tw try` as a tool.
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use crate::mcp::tools::prelude::*;
 use crate::ops::attempts::Told;
@@ -31,6 +30,8 @@ pub struct Try {
     jobs: Option<u64>,
     /// End a command that takes longer. Default: 600.
     timeout_seconds: Option<u64>,
+    /// The same as the command line has it: '90s', '30m' or '2h'; a number means seconds.
+    timeout: Option<Address>,
     /// End the other runs once one has passed.
     #[serde(default)]
     first: bool,
@@ -67,7 +68,7 @@ impl Request for Try {
             what,
             runs,
             jobs: self.jobs.unwrap_or(2).clamp(1, runs),
-            timeout: Duration::from_secs(self.timeout_seconds.unwrap_or(600).max(1)),
+            timeout: time_limit(self.timeout_seconds, self.timeout)?,
             verify: None,
             setup: None,
             first: self.first,

@@ -332,7 +332,19 @@ fn commands_are_run_for_an_agent_when_a_person_has_run_them_before() {
     let mut client = Client::start(&sandbox);
     let check = "grep -q one a.txt";
     let bisect = json!({"command": check, "jobs": 1, "timeout_seconds": 60});
-    let attempt = json!({"command": "echo one >a.txt", "runs": 1});
+    // As the flag is called.
+    let attempt = json!({"command": "echo one >a.txt", "runs": 1, "timeout": "1m"});
+    for wrong in [
+        json!({"command": "true", "timeout": "soon"}),
+        json!({"command": "true", "timeout": 5, "timeout_seconds": 5}),
+    ] {
+        let error = client.refusal("timewarp_try", &wrong);
+        assert_eq!(error["code"], "USAGE", "{error}");
+        assert!(
+            error["message"].to_string().contains("'timeout'"),
+            "{error}"
+        );
+    }
     for (tool, arguments) in [("timewarp_bisect", &bisect), ("timewarp_try", &attempt)] {
         let error = client.refusal(tool, arguments);
         assert_eq!(error["code"], "NOT_APPROVED", "{error}");
