@@ -318,8 +318,11 @@ impl Human for Rewound {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        let words = self.conversation.as_ref()?.resume_command.as_ref()?;
-        Some(vec![command_line(words)])
+        let Some(conversation) = &self.conversation else {
+            let backup = self.code.as_ref()?.backup_id.clone();
+            return Some(backup.into_iter().collect());
+        };
+        Some(vec![command_line(conversation.resume_command.as_ref()?)])
     }
 }
 

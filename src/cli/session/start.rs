@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(long, value_name = "TEXT")]
     pub hint: Option<String>,
 
-    /// Say how it starts: startup, resume, clear, compact, fork
+    /// Say how it starts, such as startup, resume, clear, compact or fork; any word is noted
     #[arg(long, value_name = "WORD")]
     pub source: Option<String>,
 
