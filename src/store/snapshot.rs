@@ -56,7 +56,7 @@ pub struct SnapshotRecord {
     pub initial_task_hint: Option<String>,
     /// Globs of ours that left things out.
     pub exclude_globs: Vec<String>,
-    /// Versions of the tools around.
+    /// Versions of the tools around; null for one that was not found, or not asked yet: a snapshot waits for none but git.
     pub env_fingerprint: Map<String, Value>,
     /// HEAD.
     pub head: HeadRecord,

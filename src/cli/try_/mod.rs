@@ -32,6 +32,9 @@ use crate::store::issue::DiffStat;
 /// terminal, with the issue as its task; what it may do is up to its own settings and to --agent-args. A command finds
 /// TW_RUN_ID, TW_SLOT, TW_SCRATCH, TW_SOURCE and TW_PORT (the first of ten free ports) in its environment, nothing on its
 /// input, and ends with all that it started.
+///
+/// The exit code is 0 when a run passed, and 1 when none did. Without a check no run is judged: it is 'unverified' whatever its command
+/// answered, and the exit code is 0.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_field_names, reason = "the flag is called --agent-args")]
 #[command(
