@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn global_options_stand_before_and_after_the_command() {
-        let twice = ["tw", "context", "append", "--json", "{}", "--json"];
+        let twice = ["tw", "context", "append", "--json", "{}", "--json"].map(OsString::from);
         assert!(parse(&twice).is_ok_and(|cli| cli.globals.json));
         for words in [["tw", "--json", "list"], ["tw", "list", "--json"]] {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();

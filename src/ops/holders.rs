@@ -211,8 +211,11 @@ fn of_head(
         "to leave the workspace: 'tw {}workspace off'",
         here.unwrap_or_default()
     );
-    let head = Repo::discover(&root, ctx.env)
-        .map_err(|error| error.while_doing("the head of the workspace").hint(&to_leave))?;
+    let head = Repo::discover(&root, ctx.env).map_err(|error| {
+        error
+            .while_doing("the head of the workspace")
+            .hint(&to_leave)
+    })?;
     let head = Store::open(&Rc::new(head), ctx.settings.file_wait())?;
     // The way there may lead into another repository by now, which knows nothing of what the head names.
     if head.repository_id()?.as_ref() != Some(&pointer.repository_id) {

@@ -266,6 +266,22 @@ fn a_check_without_a_visit_leaves_nothing_to_apply() {
     }
 }
 
+/// Where a changed file is gone, what is new is looked through for it. A submodule is no file.
+#[test]
+fn a_new_submodule_is_no_candidate_for_a_rename() {
+    let (sandbox, id) = tried(|sandbox| {
+        sandbox.write("long.txt", format!("{LONG}fix\n"));
+        sandbox.write("same.txt", "fixed\n");
+    });
+    sandbox.remove("long.txt");
+    sandbox.git(["init", "-q", "nest"]);
+    sandbox.git(["-C", "nest", "commit", "-q", "--allow-empty", "-m", "n"]);
+    sandbox.git(["add", "nest"]);
+    let applied = apply_to_conflicts(&sandbox, &id);
+    assert_eq!(applied["conflicts"][0]["path"], "long.txt", "{applied}");
+    assert_eq!(sandbox.text("same.txt"), "fixed\n");
+}
+
 #[test]
 fn an_ignored_file_in_the_way_is_merged_and_not_lost() {
     let (sandbox, id) = tried(|sandbox| sandbox.write("notes.txt", "theirs\n"));

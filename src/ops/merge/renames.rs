@@ -71,9 +71,14 @@ fn pair(input: &Input<'_>, gone: Vec<Named<'_>>, mut came: Vec<Named<'_>>) -> Re
         return Ok(renames);
     }
     let lines = |list: &[Named<'_>]| -> Result<Vec<Option<Lines>>> {
-        list.iter()
-            .map(|(path, node)| Ok((input.content)(path, *node)?.as_deref().and_then(Lines::of)))
-            .collect()
+        let of = |(path, node): &Named<'_>| {
+            // A submodule is no file.
+            if node.is_gitlink() {
+                return Ok(None);
+            }
+            Ok((input.content)(path, *node)?.as_deref().and_then(Lines::of))
+        };
+        list.iter().map(of).collect()
     };
     let (from, to) = (lines(&open)?, lines(&came)?);
     let mut scores = Vec::new();
