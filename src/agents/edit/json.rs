@@ -345,29 +345,89 @@ fn take(document: &Document, path: &[&str], at: usize) -> String {
     else {
         return text.clone();
     };
-    if found.list.len() > 1 {
-        return cut(text, node, at);
-    }
-    let first = &text[node.start + 1..found.list.first().map_or(node.end, |item| item.start)];
-    match first {
-        " " => cut(text, node, at),
-        // Comments stand in it that were there before.
-        first if !first.trim().is_empty() => cut(text, node, at),
+    let item = match &found.list[..] {
+        [item] if is_made_for(document, path, node, item) => item,
+        _ => return cut(text, node, at),
+    };
+    match (&text[node.start + 1..item.start], path.split_last()) {
         // The whole file was blank but for us.
-        "\t" if path.is_empty() => replaced(text, node.start..text.len(), ""),
-        _ => match path.split_last() {
-            // A file that we made: nothing of it stays.
-            None => NO_FILE.to_owned(),
-            Some((key, parents)) => {
-                let parent = document.at(parents).and_then(items);
-                let at = parent.and_then(|of| of.list.iter().rposition(|item| item.key == *key));
-                at.map_or_else(|| text.clone(), |at| take(document, parents, at))
-            }
-        },
+        ("\t", None) => replaced(text, node.start..text.len(), ""),
+        // A file that we made: nothing of it stays.
+        (_, None) => NO_FILE.to_owned(),
+        (_, Some((key, parents))) => {
+            let parent = document.at(parents).and_then(items);
+            let at = parent.and_then(|of| of.list.iter().rposition(|item| item.key == *key));
+            at.map_or_else(|| text.clone(), |at| take(document, parents, at))
+        }
     }
 }
 
-/// Cuts one item out of a container, with its comma and the blanks that came with it.
+/// Whether the container at `path` is there for its only item alone: it was not empty before, and no comment stands in it, before
+/// it or, at the top, around it.
+fn is_made_for(document: &Document, path: &[&str], node: &Node, item: &Item) -> bool {
+    let text = &document.text;
+    let before = &text[node.start + 1..item.start];
+    let around = match path.split_last() {
+        None => [&text[..node.start], &text[node.end..]],
+        Some((key, parents)) => {
+            let parent = document.at(parents).and_then(items);
+            let own = parent.and_then(|of| of.list.iter().rfind(|item| item.key == *key));
+            [own.map_or("", |own| &text[own.key_end..node.start]), ""]
+        }
+    };
+    let behind = &text[item.value.end..node.end - 1];
+    let mut gaps = around.into_iter().chain([before, behind]);
+    before != " " && !gaps.any(has_comment)
+}
+
+/// Whether what stands between values, where there are no strings, has a comment in it.
+fn has_comment(gap: &str) -> bool {
+    gap.contains('/')
+}
+
+/// What stays of a gap beside an item that goes: its comments with the blanks behind them.
+fn comments_of(gap: &str) -> &str {
+    if has_comment(gap) {
+        gap.trim_start()
+    } else {
+        ""
+    }
+}
+
+/// Whether a gap ends within a comment that lasts until its line does.
+fn ends_in_line_comment(gap: &str) -> bool {
+    let mut rest = gap;
+    while let Some(start) = rest.find('/') {
+        let comment = &rest[start..];
+        let end = if comment.starts_with("//") {
+            comment.find(['\n', '\r'])
+        } else {
+            comment[2..].find("*/").map(|end| 2 + end + 2)
+        };
+        let Some(end) = end else {
+            return comment.starts_with("//");
+        };
+        rest = &comment[end..];
+    }
+    false
+}
+
+/// A text without `range`, in whose place `comments` stay. `gap` is where the blanks and comments in front of it begin.
+fn without(text: &str, gap: usize, range: Range<usize>, comments: &str) -> String {
+    let kept = [&text[..range.start], comments].concat();
+    let rest = &text[range.end..];
+    let ends_line = rest
+        .trim_start_matches([' ', '\t'])
+        .starts_with(['\n', '\r']);
+    let line_end = if ends_in_line_comment(&kept[gap..]) && !ends_line {
+        "\n"
+    } else {
+        ""
+    };
+    [&kept, line_end, rest].concat()
+}
+
+/// Cuts one item out of a container, with its comma and the blanks that came with it. Comments beside it stay.
 fn cut(text: &str, node: &Node, at: usize) -> String {
     let Some(found) = items(node) else {
         return text.to_owned();
@@ -375,26 +435,30 @@ fn cut(text: &str, node: &Node, at: usize) -> String {
     let Some(item) = found.list.get(at) else {
         return text.to_owned();
     };
-    let next = found.list.get(at + 1);
+    let end = item.comma.map_or(item.value.end, |comma| comma + 1);
+    // Between the item and its own comma.
+    let own = &text[item.value.end..item.comma.unwrap_or(item.value.end)];
     let Some(before) = at.checked_sub(1).and_then(|at| found.list.get(at)) else {
-        // The first: up to the next one, else with its comma up to what stood in the empty container.
-        let end = match (next, item.comma) {
-            (Some(next), _) => return replaced(text, item.start..next.start, ""),
-            (None, Some(comma)) => comma + 1,
-            (None, None) => item.value.end,
-        };
         let start = node.start + 1;
+        if let Some(next) = found.list.get(at + 1) {
+            // The first: up to the next one.
+            let comments = [comments_of(own), comments_of(&text[end..next.start])].concat();
+            return without(text, start, item.start..next.start, &comments);
+        }
+        // The only one: with its comma up to what stood in the empty container.
         let comments = text[start..item.start].trim_end().len();
-        return replaced(text, start + comments..end, "");
+        let own = own.trim_end();
+        return without(text, start, start + comments..end, own);
     };
     let comma = before.comma.unwrap_or(before.value.end);
     let start = behind_comments(text, comma + 1);
+    let above = text[start..item.start].trim_end().len();
+    let left = without(text, comma + 1, start + above..end, own.trim_end());
     // Ours goes with the comma behind it; the last one without any with the comma before it.
-    if let Some(own) = item.comma {
-        return replaced(text, start..own + 1, "");
+    if item.comma.is_some() {
+        return left;
     }
-    let text = replaced(text, start..item.value.end, "");
-    replaced(&text, comma..comma + 1, "")
+    replaced(&left, comma..comma + 1, "")
 }
 
 /// How a file is laid out.

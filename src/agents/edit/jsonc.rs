@@ -2,6 +2,8 @@
 //!
 //! The grammar is the library's, with everything switched off that no agent's settings allow.
 
+use std::ops::Range;
+
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::tokens::{Token, TokenAndRange};
@@ -62,6 +64,8 @@ pub struct Item {
     pub start: usize,
     /// The key, decoded; empty in an array.
     pub key: String,
+    /// Behind the last byte of the key; in an array as `start`.
+    pub key_end: usize,
     /// The value.
     pub value: Node,
     /// The comma behind it.
@@ -120,17 +124,15 @@ impl Places<'_> {
             Value::Object(object) => {
                 let members = object.properties.iter();
                 let members = members.map(|member| {
-                    (
-                        member.start(),
-                        member.name.as_str().to_owned(),
-                        &member.value,
-                    )
+                    let name = member.name.as_str().to_owned();
+                    (member.start()..member.name.end(), name, &member.value)
                 });
                 self.container(true, members, depth)?
             }
             Value::Array(array) => {
                 let elements = array.elements.iter();
-                let elements = elements.map(|value| (value.start(), String::new(), value));
+                let elements =
+                    elements.map(|value| (value.start()..value.start(), String::new(), value));
                 self.container(false, elements, depth)?
             }
             // The library takes numbers that JSON does not know, such as `01`.
@@ -150,14 +152,15 @@ impl Places<'_> {
     fn container<'v>(
         &self,
         is_object: bool,
-        items: impl Iterator<Item = (usize, String, &'v Value<'v>)>,
+        items: impl Iterator<Item = (Range<usize>, String, &'v Value<'v>)>,
         depth: usize,
     ) -> Option<Kind> {
         let list = items
-            .map(|(start, key, value)| {
+            .map(|(name, key, value)| {
                 Some(Item {
-                    start: self.offset + start,
+                    start: self.offset + name.start,
                     key,
+                    key_end: self.offset + name.end,
                     value: self.node(value, depth + 1)?,
                     comma: self.comma_behind(value.end()),
                 })

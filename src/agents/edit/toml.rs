@@ -9,7 +9,9 @@
 use std::ops::Range;
 
 use super::{inside_block, is_our_hook, is_our_time, put_block, replace_block, take_block};
-use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{
+    Array, ArrayOfTables, Document, DocumentMut, Item, RawString, Table, TableLike, Value,
+};
 
 /// The tables of MCP servers, and the list of hooks.
 const SERVERS: &str = "mcp_servers";
@@ -249,31 +251,22 @@ fn add_range(table: &Table, text: &str, found: &mut Vec<Range<usize>>) -> Option
     Some(())
 }
 
-/// For entries that were written inline: the document is written anew without them.
+/// For entries that were written inline: the document is written anew without them. Comments before them stay.
 fn without_inline(text: &str, ours: Ours) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
-    let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
-    if let Some(servers) = servers {
-        let server = servers.get(NAME).and_then(Item::as_table_like);
-        if server.is_some_and(|server| ours.has_server(server)) {
-            servers.remove(NAME);
-            if servers.is_empty() {
-                document.remove(SERVERS);
-            }
-        }
-    }
+    take_server(&mut document, ours);
     let emptied = match document.get_mut(HOOKS) {
         Some(Item::ArrayOfTables(hooks)) => {
             hooks.retain(|hook| !ours.has_hook(hook));
             ArrayOfTables::is_empty(hooks)
         }
         Some(Item::Value(Value::Array(hooks))) => {
-            hooks.retain(|hook| !ours.has_inline_hook(hook));
-            hooks.is_empty()
+            take_inline_hooks(hooks, ours);
+            hooks.is_empty() && !has_comment(Some(hooks.trailing()))
         }
         _ => false,
     };
-    if emptied {
+    if emptied && !is_commented(&document, HOOKS) {
         document.remove(HOOKS);
     }
     let left = document.to_string();
@@ -283,6 +276,91 @@ fn without_inline(text: &str, ours: Ours) -> Option<String> {
     } else {
         left
     })
+}
+
+fn has_comment(blank: Option<&RawString>) -> bool {
+    let text = blank.and_then(RawString::as_str);
+    text.is_some_and(|text| text.contains('#'))
+}
+
+/// Whether a comment stands before a key at the top, or before the header of its table.
+fn is_commented(document: &DocumentMut, key: &str) -> bool {
+    let table = document.get(key).and_then(Item::as_table);
+    let header = table.and_then(|table| table.decor().prefix());
+    let key = document.key(key).and_then(|key| key.leaf_decor().prefix());
+    has_comment(header) || has_comment(key)
+}
+
+/// Takes our server out, and the table of servers when nothing is left in it.
+fn take_server(document: &mut DocumentMut, ours: Ours) {
+    let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
+    let Some(servers) = servers else {
+        return;
+    };
+    let server = servers.get(NAME).and_then(Item::as_table_like);
+    if !server.is_some_and(|server| ours.has_server(server)) {
+        return;
+    }
+    let before = servers.key(NAME).and_then(|key| key.leaf_decor().prefix());
+    let comment = before.filter(|before| has_comment(Some(before)));
+    let comment = comment.and_then(RawString::as_str).map(str::to_owned);
+    servers.remove(NAME);
+    let is_empty = servers.is_empty();
+    if is_empty && comment.is_none() && !is_commented(document, SERVERS) {
+        document.remove(SERVERS);
+    }
+    if let Some(comment) = comment {
+        let rest = document.trailing().as_str().unwrap_or_default().to_owned();
+        document.set_trailing(format!("{comment}{rest}"));
+    }
+}
+
+/// Takes our hooks out of a list. A comment before one of them goes before what follows.
+fn take_inline_hooks(hooks: &mut Array, ours: Ours) {
+    let mut comments = String::new();
+    let mut left = Array::new();
+    let trailing = hooks.trailing().as_str().unwrap_or_default().to_owned();
+    let is_with_comma = hooks.trailing_comma();
+    let decor = hooks.decor().clone();
+    for mut hook in std::mem::take(hooks) {
+        let decor = hook.decor();
+        let before = decor
+            .prefix()
+            .and_then(RawString::as_str)
+            .unwrap_or_default();
+        let before = with_comments(&comments, before);
+        comments.clear();
+        let behind = decor
+            .suffix()
+            .and_then(RawString::as_str)
+            .unwrap_or_default();
+        if ours.has_inline_hook(&hook) {
+            let gap = format!("{before}{behind}");
+            comments = if gap.contains('#') {
+                gap
+            } else {
+                String::new()
+            };
+        } else {
+            hook.decor_mut().set_prefix(before);
+            left.push_formatted(hook);
+        }
+    }
+    left.set_trailing(with_comments(&comments, &trailing));
+    left.set_trailing_comma(is_with_comma && !left.is_empty());
+    *left.decor_mut() = decor;
+    *hooks = left;
+}
+
+/// Comments, each to the end of its line, before other blanks.
+fn with_comments(comments: &str, blanks: &str) -> String {
+    let comments = comments.trim_end();
+    let line_end = if comments.is_empty() || blanks.starts_with(['\n', '\r']) {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{comments}{line_end}{blanks}")
 }
 
 #[cfg(test)]
@@ -356,6 +434,35 @@ mod tests {
     }
 
     const BODY: &str = "[mcp_servers.tw]\ncommand = \"tw\"\nargs = [\"mcp\"]\n";
+
+    #[test]
+    fn comments_beside_ours_stay_when_ours_goes() {
+        let ours = "{ event = \"b\", command = \"tw hook kimi session-start\" }";
+        let beep = "{ event = \"b\", command = \"beep\" }";
+        let server = "tw = { command = \"tw\", args = [\"mcp\"] }";
+        for text in [
+            format!("hooks = [\n  # NOTE\n  {ours},\n  {beep},\n]\n"),
+            format!("hooks = [ {ours}, # NOTE\n  {beep}]\n"),
+            format!("hooks = [\n  {beep},\n  {ours} # NOTE\n]\n"),
+            format!("hooks = [ # NOTE\n  {ours},\n]\n"),
+            format!("a = 1\n# NOTE\nhooks = [{ours}]\n[b]\n"),
+            format!("# NOTE\n[mcp_servers]\n{server}\n"),
+            format!("[mcp_servers]\n# NOTE\n{server}\no = {{}}\n[b]\n"),
+            format!("{}# NOTE\n", put_toml("a = 1\n", BODY).expect("valid")),
+            put_toml("a = 1\n", BODY)
+                .expect("valid")
+                .replace("[mcp", "# NOTE\n[mcp"),
+        ] {
+            let left = take_toml(&text).expect("valid");
+            assert!(
+                left.parse::<::toml::Table>().is_ok(),
+                "{text}\nbecame\n{left}"
+            );
+            assert_eq!(left.matches("NOTE").count(), 1, "{text}\nbecame\n{left}");
+            assert!(!left.contains("\"tw"), "{text}\nbecame\n{left}");
+            assert_eq!(left.contains("beep"), text.contains("beep"));
+        }
+    }
 
     #[test]
     fn marks_that_an_agent_dropped_make_no_doubles() {

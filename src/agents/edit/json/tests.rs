@@ -162,6 +162,44 @@ fn what_came_after_ours_stays_when_ours_goes() {
 }
 
 #[test]
+fn comments_that_came_after_ours_stay_when_ours_goes() {
+    let beep = r#"{"hooks": [{"command": "beep"}]}"#;
+    let made = put_all(NO_FILE);
+    let ends = made.match_indices("\n      }\n").map(|(at, _)| at + 8);
+    let ends: Vec<usize> = ends.collect();
+    let beside = |at: usize, more: &str| replaced(&made, at..at, more);
+    let last_end = made.rfind('}').expect("an object") + 1;
+    let texts = [
+        format!("{made}// NOTE\n"),
+        format!("// NOTE\n{made}"),
+        format!("{}/* NOTE */", put_all("\n\n")),
+        beside(last_end - 1, "// NOTE\n"),
+        made.replacen("{\n", "{ // NOTE\n", 1),
+        made.replacen("\"hooks\": {", "\"hooks\": // \"NOTE\"\n {", 1),
+        made.replacen("\"Stop\": [", "\"Stop\" /* NOTE */ : [", 1)
+            .replacen("\"SessionEnd\": [", "\"SessionEnd\": [ // NOTE", 1),
+        beside(ends[0], &format!(",\n      // NOTE\n      {beep}")),
+        beside(ends[0], &format!(", // NOTE\n      {beep}")),
+        beside(ends[0], &format!(" // NOTE\n,      {beep}")),
+        beside(ends[0], " /* NOTE */,"),
+        beside(ends[1], " // NOTE"),
+        beside(ends[2], "\n      // NOTE"),
+        put_all("{\n  // NOTE\n}\n").replace("\n}\n", " }"),
+        put_all("{\"a\": 1, // one\n}").replacen("\n  \"hooks\"", "\n // NOTE\n  \"hooks\"", 1),
+        put_all("{\n  \"a\": 1 // NOTE\n}\n").replace("\n}\n", "}"),
+    ];
+    for text in texts {
+        let had = Document::parse(&text).unwrap_or_else(|| panic!("no JSON: {text}"));
+        let left = take_all(&text);
+        let document = Document::parse(&left).unwrap_or_else(|| panic!("{text}\nbecame\n{left}"));
+        assert_eq!(left.matches("NOTE").count(), 1, "{text}\nbecame\n{left}");
+        assert!(!left.contains("tw"), "{text}\nbecame\n{left}");
+        assert_eq!(left.matches("beep").count(), text.matches("beep").count());
+        assert_eq!(document.get(&["a"]), had.get(&["a"]));
+    }
+}
+
+#[test]
 fn what_is_no_json_is_refused() {
     for text in [
         "[]",
