@@ -5,6 +5,7 @@
 
 mod bits;
 mod run;
+mod stages;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,7 +13,6 @@ use std::collections::BTreeSet;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::Root;
-use crate::git::index::Entry;
 use crate::git::path;
 use crate::git::textmerge::Labels;
 use crate::git::tree::{self, LINK_MODE, Node};
@@ -133,6 +133,8 @@ pub struct Applying<'a, 's> {
     merging: ThreeWay<'a, 's>,
     steps: RefCell<Steps>,
     entries: RefCell<PathEntries>,
+    /// Conflicts whose stages the index does not get.
+    unstaged: RefCell<BTreeSet<Vec<u8>>>,
     taken_back: RefCell<Vec<TakenBack>>,
     /// Files that would go, were they not left out of the last look: they stay.
     left_out: RefCell<BTreeSet<Vec<u8>>>,
@@ -162,6 +164,7 @@ impl<'a, 's> Applying<'a, 's> {
             merging: ThreeWay::new(ctx, store)?,
             steps: RefCell::default(),
             entries: RefCell::default(),
+            unstaged: RefCell::default(),
             taken_back: RefCell::default(),
             left_out: RefCell::default(),
             nothing: Extras::default(),
@@ -267,7 +270,8 @@ impl<'a, 's> Applying<'a, 's> {
                 path::listed(left_out.iter(), SHOWN)
             )
         });
-        let notices = submodules.chain(left_out).collect();
+        let notices = submodules.chain(left_out).chain(self.unstaged_notice());
+        let notices = notices.collect();
         Put {
             backup_id,
             dry_run: false,
@@ -436,42 +440,6 @@ impl<'a, 's> Applying<'a, 's> {
             }
         }
         Ok(dirs)
-    }
-
-    /// The stages of the paths that conflict, where git tracks them on one side or the other.
-    fn index_entries(&self, capture: &Capture<'_>, merged: &Merged) -> Result<PathEntries> {
-        let mut entries = PathEntries::new();
-        if self.on_conflict != OnConflict::Stages {
-            return Ok(entries);
-        }
-        for conflict in &merged.conflicts {
-            if !self.is_tracked(capture, &conflict.path)? {
-                continue;
-            }
-            let stages = (1u8..).zip(conflict.stages);
-            let stages = stages.filter_map(|(stage, node)| {
-                let node = node?;
-                let mut entry = Entry::new(node.mode, node.oid);
-                entry.stage = stage;
-                Some(entry)
-            });
-            entries.insert(conflict.path.clone(), stages.collect());
-        }
-        Ok(entries)
-    }
-
-    fn is_tracked(&self, capture: &Capture<'_>, full: &[u8]) -> Result<bool> {
-        let index = capture.parsed_index.as_ref();
-        if index.is_some_and(|index| index.has_path(full)) {
-            return Ok(true);
-        }
-        let read = |oid| self.store.objects.read_tree(oid);
-        for tree in self.changes.iter().flat_map(|change| &change.index) {
-            if tree::find(&read, *tree, full)?.is_some_and(|node| !node.is_dir()) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     fn blocked(&self, paths: &[Vec<u8>]) -> Error {

@@ -84,6 +84,20 @@ pub fn attributes<'a>(
     Ok(Attributes::new(DirAttributes::root(files, config), load))
 }
 
+/// The filters that git would start for a file that it adds. One that attributes name and the configuration does not know does nothing.
+///
+/// # Errors
+/// The configuration cannot be read.
+pub fn clean_filters(repo: &Repo) -> Result<BTreeSet<Vec<u8>>> {
+    let entries = repo.config_entries("filter.")?.into_iter();
+    let names = entries.filter_map(|entry| {
+        let (name, key) = entry.key.strip_prefix("filter.")?.rsplit_once('.')?;
+        let cleans = matches!(key, "clean" | "process") && !entry.text().is_empty();
+        cleans.then(|| name.as_bytes().to_vec())
+    });
+    Ok(names.collect())
+}
+
 /// What is known without the index.
 #[derive(Default)]
 pub struct Known {

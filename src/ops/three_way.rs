@@ -67,7 +67,7 @@ pub struct ThreeWay<'a, 's> {
     /// Merged blobs of a look that nothing follows.
     unwritten: RefCell<BTreeSet<Oid>>,
     /// Keeps the merged blobs while no ref does.
-    kept: RefCell<Option<KeptPack>>,
+    kept: RefCell<Vec<KeptPack>>,
 }
 
 impl<'a, 's> ThreeWay<'a, 's> {
@@ -92,6 +92,23 @@ impl<'a, 's> ThreeWay<'a, 's> {
         self.writes.set(true);
     }
 
+    /// Whether what is merged is written.
+    pub fn writes(&self) -> bool {
+        self.writes.get()
+    }
+
+    /// Keeps a blob that no ref holds yet, until [`Self::release`] or the next merge.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep(&self, blob: &[u8]) -> Result<()> {
+        if let Some(writer) = self.writer()? {
+            writer.put(ObjectKind::Blob, blob)?;
+            self.kept.borrow_mut().extend(writer.finish()?.pack);
+        }
+        Ok(())
+    }
+
     /// The merged blobs that were not written.
     pub fn unwritten(&self) -> &RefCell<BTreeSet<Oid>> {
         &self.unwritten
@@ -102,7 +119,8 @@ impl<'a, 's> ThreeWay<'a, 's> {
     /// # Errors
     /// What kept it cannot be removed.
     pub fn release(&self) -> Result<()> {
-        self.kept.take().map_or(Ok(()), KeptPack::release)
+        let mut kept = self.kept.take().into_iter();
+        kept.try_for_each(KeptPack::release)
     }
 
     /// Merges the sides. `read` reads any of the trees.
@@ -132,9 +150,11 @@ impl<'a, 's> ThreeWay<'a, 's> {
         let merged = self.in_turn(read, ours, steps, (&between, writer.as_ref()));
         if let Some(pack) = writer.map(ObjectWriter::finish).transpose()? {
             // Nothing refers to merged blobs before the swap has ended: the pack stays kept. That of the look before can go.
-            self.kept
-                .replace(pack.pack)
-                .map_or(Ok(()), KeptPack::release)?;
+            let mut before = self
+                .kept
+                .replace(pack.pack.into_iter().collect())
+                .into_iter();
+            before.try_for_each(KeptPack::release)?;
             self.store.objects.refresh();
         }
         merged

@@ -162,8 +162,7 @@ fn conflicts_are_markers_in_the_file_and_stages_in_the_index() {
     let experiment = applied["experiment_id"].as_str().unwrap();
     assert_eq!(
         sandbox.text("same.txt"),
-        format!("<<<<<<< present\nours\n=======\ntheirs\n>>>>>>> {experiment}\n")
-    );
+        format!("    );
     assert_eq!(sandbox.text("gone.txt"), "changed\n");
     assert_eq!(sandbox.text("tool.sh"), "#!/bin/bash\n");
     assert_eq!(sandbox.read("bin.dat"), b"\0ours");
@@ -266,6 +265,7 @@ fn a_check_without_a_visit_leaves_nothing_to_apply() {
     }
 }
 
+<<<<<<< HEAD
 /// Where a changed file is gone, what is new is looked through for it. A submodule is no file.
 #[test]
 fn a_new_submodule_is_no_candidate_for_a_rename() {
@@ -280,6 +280,115 @@ fn a_new_submodule_is_no_candidate_for_a_rename() {
     let applied = apply_to_conflicts(&sandbox, &id);
     assert_eq!(applied["conflicts"][0]["path"], "long.txt", "{applied}");
     assert_eq!(sandbox.text("same.txt"), "fixed\n");
+}
+
+/// The blobs of a path's stages, as `git cat-file` has them; "" where there is none.
+fn staged(sandbox: &Sandbox, path: &str) -> [Vec<u8>; 3] {
+    [1, 2, 3].map(|stage| {
+        let listed = sandbox.git(["ls-files", "--stage", path]);
+        let has = listed
+            .lines()
+            .any(|line| line.contains(&format!(" {stage}\t")));
+        let of = format!(":{stage}:{path}");
+        if !has {
+            return Vec::new();
+        }
+        sandbox.try_git(["cat-file", "blob", &of]).stdout
+    })
+}
+
+#[test]
+fn stages_have_what_git_would_store_of_each_side() {
+    let utf16 = |text: &str| {
+        text.encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect::<Vec<u8>>()
+    };
+    let sandbox = Sandbox::new();
+    let attributes = "*.txt text eol=crlf\n*.u16 working-tree-encoding=UTF-16LE\n*.sec filter=x\n*.id ident\n*.off filter=off\n";
+    sandbox.write(".gitattributes", attributes);
+    for key in ["filter.x.clean", "filter.x.smudge"] {
+        sandbox.git(["config", key, "touch ../ran; tr a-z n-za-m"]);
+    }
+    let write = |word: &str| {
+        sandbox.write("f.txt", format!("{word}\r\ntwo\r\n"));
+        sandbox.write("e.u16", utf16(&format!("{word}\n")));
+        sandbox.write("k.sec", format!("secret {word}\n"));
+        sandbox.write("v.id", format!("$Id: 0123 $ {word}\n"));
+        sandbox.write("n.off", format!("{word}\n"));
+    };
+    write("base");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "all"]);
+    sandbox.git(["config", "core.safecrlf", "true"]);
+    let words = [
+        "--task-context",
+        "t",
+        "--symptom",
+        "s",
+        "--success-criteria",
+        "c",
+    ];
+    let reported = sandbox.json([&["issue", "report"][..], &words].concat());
+    let id = reported["issue_id"].as_str().unwrap();
+    sandbox.json(["issue", "start", id]);
+    write("theirs");
+    sandbox.json(["return"]);
+    write("ours");
+    let _ = std::fs::remove_file(sandbox.path("../ran"));
+    let applied = apply_to_conflicts(&sandbox, id);
+    assert!(!sandbox.exists("../ran"));
+    let of = |line: &dyn Fn(&str) -> String| {
+        ["base", "ours", "theirs"].map(|word| line(word).into_bytes())
+    };
+    assert_eq!(
+        staged(&sandbox, "f.txt"),
+        of(&|word| format!("{word}\ntwo\n"))
+    );
+    assert_eq!(staged(&sandbox, "e.u16"), of(&|word| format!("{word}\n")));
+    assert_eq!(
+        staged(&sandbox, "v.id"),
+        of(&|word| format!("$Id$ {word}\n"))
+    );
+    assert_eq!(staged(&sandbox, "n.off"), of(&|word| format!("{word}\n")));
+    // A filter is not run, and without it nobody knows what git would store.
+    assert_eq!(
+        staged(&sandbox, "k.sec"),
+        [(); 3].map(|()| Vec::<u8>::new())
+    );
+    let said = applied["notices"].to_string();
+    assert!(said.contains("k.sec") && said.contains("filter"), "{said}");
+    assert!(sandbox.text("k.sec").contains("<<<<<<<"));
+    sandbox.git(["checkout", "-q", "--theirs", "f.txt", "e.u16"]);
+    assert_eq!(sandbox.text("f.txt"), "theirs\r\ntwo\r\n");
+    assert_eq!(sandbox.read("e.u16"), utf16("theirs\n"));
+}
+
+#[test]
+fn line_ends_that_git_leaves_stay_in_the_stages() {
+    let sandbox = Sandbox::new();
+    let write = |word: &str| sandbox.write("f.txt", format!("{word}\r\ntwo\r\n"));
+    write("base");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "with CR LF"]);
+    sandbox.git(["config", "core.autocrlf", "true"]);
+    let words = [
+        "--task-context",
+        "t",
+        "--symptom",
+        "s",
+        "--success-criteria",
+        "c",
+    ];
+    let reported = sandbox.json([&["issue", "report"][..], &words].concat());
+    let id = reported["issue_id"].as_str().unwrap();
+    sandbox.json(["issue", "start", id]);
+    write("theirs");
+    sandbox.json(["return"]);
+    write("ours");
+    apply_to_conflicts(&sandbox, id);
+    let all = ["base", "ours", "theirs"].map(|word| format!("{word}\r\ntwo\r\n").into_bytes());
+    assert_eq!(staged(&sandbox, "f.txt"), all);
 }
 
 #[test]

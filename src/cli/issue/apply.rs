@@ -6,10 +6,11 @@ use crate::ops::issue::{self, Applied, Apply};
 
 /// Put what a run changed onto the present
 ///
-/// A three-way merge of the run's snapshot, of what 'tw return' left as its experiment, and of what is there now; renames are
-/// followed. The present is saved first, and 'tw undo' brings it back. Where both changed the same lines the file gets git's
-/// conflict markers and the index its stages, 'git status' shows them, and the exit status is 1; the rest of the index, HEAD
-/// and the branch stay. Of a file that one side deleted the changed version stays in place.
+/// A three-way merge of the run's snapshot, of what 'tw return' left as its experiment, and of what is there now; renames
+/// are followed. The present is saved first, and 'tw undo' brings it back. Where both changed the same lines the file gets
+/// git's conflict markers and the index its stages (none for a file that goes through a filter of git's), 'git status'
+/// shows them, and the exit status is 1; the rest of the index, HEAD and the branch stay. Of a file that one side deleted
+/// the changed version stays in place.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -9,7 +9,7 @@ use crate::git::objects::ObjectStore;
 use crate::git::tree::{self, GITLINK_MODE, LINK_MODE};
 use crate::git::{Oid, path};
 use crate::ops::Context;
-use crate::ops::gitview::{LoadAttributes, attributes};
+use crate::ops::gitview::{LoadAttributes, attributes, clean_filters};
 use crate::worktree::attributes::Attributes;
 use crate::worktree::scan::read_ignore_file_named;
 
@@ -17,7 +17,7 @@ use crate::worktree::scan::read_ignore_file_named;
 pub const RULE: &str = "filter-";
 
 /// git-lfs puts files elsewhere, as they are.
-const PLAIN: &str = "lfs";
+const PLAIN: &[u8] = b"lfs";
 
 /// The filters of a snapshot's files.
 pub struct Filters<'a> {
@@ -36,7 +36,8 @@ impl<'a> Filters<'a> {
         (root, objects): (&'a Root, &'a ObjectStore),
         top: Oid,
     ) -> Result<Option<Self>> {
-        let drivers = drivers(ctx)?;
+        let mut drivers = clean_filters(&ctx.repo)?;
+        drivers.remove(PLAIN);
         if drivers.is_empty() {
             return Ok(None);
         }
@@ -70,15 +71,4 @@ impl<'a> Filters<'a> {
         }
         Ok(None)
     }
-}
-
-/// The filters that make something of what goes into git. One that is named alone does nothing.
-fn drivers(ctx: &Context<'_>) -> Result<BTreeSet<Vec<u8>>> {
-    let entries = ctx.repo.config_entries("filter.")?.into_iter();
-    let names = entries.filter_map(|entry| {
-        let (name, key) = entry.key.strip_prefix("filter.")?.rsplit_once('.')?;
-        let cleans = matches!(key, "clean" | "process") && !entry.text().is_empty();
-        (cleans && name != PLAIN).then(|| name.as_bytes().to_vec())
-    });
-    Ok(names.collect())
 }
