@@ -10,7 +10,7 @@ use crate::ops::issue::{self, Experiment, ExperimentShown, Sections};
 /// Show an issue's experiment, or write sections of it
 ///
 /// Without flags it prints experiment.md. The file in .timewarp/issues/ID/ may be edited instead; headings of your own are
-/// kept.
+/// kept. A '## ' within a section's text, or a fence that nothing closes, stands there with a backslash before it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

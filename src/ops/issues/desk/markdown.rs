@@ -1,4 +1,8 @@
 //! `experiment.md`: rendered from an issue, and read back section by section. What would not be seen is escaped.
+//!
+//! Any text reads back as it was, but for blank lines around it: a line in a section that would be read as a heading, or would open
+//! fenced code that nothing in the section closes, is written with a backslash before it, as Markdown has it. In fenced code only the
+//! headings of the known sections are, so that a fence which somebody forgets to close ends before the next of them.
 
 use std::fmt::Write as _;
 
@@ -34,7 +38,7 @@ pub fn render(issue: &Issue) -> String {
         .map(|(name, body)| (name.as_str(), body.as_str()));
     for (name, body) in known.into_iter().chain(extra) {
         let _ = write!(text, "\n## {}\n", visible(name));
-        let body = visible(body.trim_end());
+        let body = escaped(&visible(body.trim_end()));
         if !body.is_empty() {
             let _ = write!(text, "\n{body}\n");
         }
@@ -42,23 +46,104 @@ pub fn render(issue: &Issue) -> String {
     text
 }
 
+/// The name in a heading of a section.
+fn heading(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("## ")?.trim();
+    (!name.is_empty()).then_some(name)
+}
+
+fn is_known(name: &str) -> bool {
+    let mut known = FIELDS.iter().chain([&ISSUE]);
+    known.any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// What opens fenced code: so many backticks or tildes, at least three.
+#[derive(Clone, Copy)]
+struct Fence {
+    mark: char,
+    length: usize,
+}
+
+impl Fence {
+    fn opened_by(line: &str) -> Option<Self> {
+        let line = line.trim_start();
+        let mark = line.chars().next().filter(|mark| "`~".contains(*mark))?;
+        let info = line.trim_start_matches(mark);
+        let length = line.len() - info.len();
+        let is_fence = length >= 3 && !(mark == '`' && info.contains('`'));
+        is_fence.then_some(Self { mark, length })
+    }
+
+    fn is_closed_by(self, line: &str) -> bool {
+        let line = line.trim();
+        line.len() >= self.length && line.chars().all(|ch| ch == self.mark)
+    }
+}
+
+/// Which lines are fenced code, its first and last line too. What nothing closes, or nothing before a line that `ends` it, is none.
+fn fenced(lines: &[&str], ends: impl Fn(&str) -> bool) -> Vec<bool> {
+    let mut found = vec![false; lines.len()];
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        let rest = lines[at + 1..].iter();
+        let mut inside = rest.take_while(|line| !ends(line));
+        let closed = Fence::opened_by(line)
+            .and_then(|fence| inside.position(|line| fence.is_closed_by(line)));
+        let end = closed.map_or(at, |length| at + 1 + length);
+        if closed.is_some() {
+            found[at..=end].fill(true);
+        }
+        at = end + 1;
+    }
+    found
+}
+
+/// Where a backslash stands in a line, or has to, that is not to be read as a heading or as what opens a fence.
+fn escape_place(line: &str, is_fenced: bool) -> Option<usize> {
+    let name = heading(line.trim_start_matches('\\'));
+    if name.is_some_and(|name| !is_fenced || is_known(name)) {
+        return Some(0);
+    }
+    let indented = line.trim_start();
+    let bare = indented.trim_start_matches('\\');
+    let opens =
+        !is_fenced && !bare.starts_with(char::is_whitespace) && Fence::opened_by(bare).is_some();
+    opens.then_some(line.len() - indented.len())
+}
+
+/// A section's text as it stands in the file.
+fn escaped(body: &str) -> String {
+    let lines: Vec<&str> = body.split('\n').collect();
+    let fenced = fenced(&lines, |_| false);
+    let escape = |(line, is_fenced): (&&str, &bool)| match escape_place(line, *is_fenced) {
+        Some(at) => [&line[..at], "\\", &line[at..]].concat(),
+        None => (*line).to_owned(),
+    };
+    let lines: Vec<String> = lines.iter().zip(&fenced).map(escape).collect();
+    lines.join("\n")
+}
+
+/// A line without the backslash that [`escaped`] puts before it.
+fn unescaped(line: &str, is_fenced: bool) -> String {
+    match escape_place(line, is_fenced) {
+        Some(at) if line[at..].starts_with('\\') => [&line[..at], &line[at + 1..]].concat(),
+        _ => line.to_owned(),
+    }
+}
+
 /// The sections of a file: heading and text, in order, after what stands before the first heading, without the title. Headings
 /// inside of fenced code, and those without a name, are text.
 fn sections(text: &str) -> (String, Vec<(String, String)>) {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut preamble = String::new();
-    let mut fenced = false;
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-        }
-        match line.strip_prefix("## ") {
-            Some(name) if !fenced && !name.trim().is_empty() => {
-                found.push((name.trim().to_owned(), String::new()));
-            }
+    let lines: Vec<&str> = text.lines().collect();
+    let fenced = fenced(&lines, |line| heading(line).is_some_and(is_known));
+    for (line, is_fenced) in lines.into_iter().zip(fenced) {
+        match heading(line) {
+            Some(name) if !is_fenced => found.push((name.to_owned(), String::new())),
             _ => {
                 let body = found.last_mut().map_or(&mut preamble, |(_, body)| body);
-                body.push_str(line);
+                body.push_str(&unescaped(line, is_fenced));
                 body.push('\n');
             }
         }
@@ -164,7 +249,10 @@ pub fn fields(experiment: &mut Experiment) -> [&mut String; 5] {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::store::id::{IssueId, SnapshotId};
 
     #[test]
     fn sections_are_read_in_any_order_and_case() {
@@ -197,5 +285,62 @@ mod tests {
         let bare = parse("I found it\n").with_notes(&written);
         assert_eq!(bare.extra, [("Notes".to_owned(), "I found it".to_owned())]);
         assert_eq!(written.clone().with_notes(&written), written);
+    }
+
+    fn written(symptom: &str, known: &[String], extra: &[(String, String)]) -> Issue {
+        let id = IssueId::parse("i_20260228_153012_ab12cd").expect("an id");
+        let snapshot = SnapshotId::parse("s_20260228_153000_000001").expect("an id");
+        let mut issue = Issue::new(id, snapshot, "2026-02-28T15:30:12Z".to_owned());
+        symptom.clone_into(&mut issue.symptom);
+        for (slot, text) in fields(&mut issue.experiment).into_iter().zip(known) {
+            slot.clone_from(text);
+        }
+        issue.experiment.extra = extra.to_vec();
+        issue
+    }
+
+    #[test]
+    fn a_fence_that_nothing_closes_ends_with_its_section() {
+        let open = "run this:\n```sh\nmake test".to_owned();
+        let known = ["c", &open, "changed", "```\n## code\n## Result\n```", "R"].map(str::to_owned);
+        let text = render(&written("s", &known, &[]));
+        assert!(
+            text.contains("\n\\```sh\n") && text.contains("\n## code\n\\## Result\n"),
+            "{text}"
+        );
+        let [_, repro, changes, validation, result] =
+            parse(&text).known.map(Option::unwrap_or_default);
+        assert_eq!([repro, changes, validation, result], known[1..]);
+        // Somebody forgot to close it, in a file without escapes.
+        let edited = text
+            .replace("\\```sh", "```sh")
+            .replace("changed", "changed more");
+        let parsed = parse(&edited);
+        assert_eq!(parsed.known[1].as_ref(), Some(&open));
+        assert_eq!(parsed.known[2].as_deref(), Some("changed more"));
+        assert_eq!(parsed.known[3].as_ref(), Some(&known[3]));
+    }
+
+    /// Lines that are read as something else than text, or look so.
+    const LINE: &str = "( {0,4}|\t|\\\\{1,2}| \\\\)(`{2,4}|~{2,4}|## |##|# |)(sh|Result|result |repro|Mine|`| |~~~|\\\\|)";
+
+    proptest! {
+        #[test]
+        fn what_is_rendered_reads_back_as_it_was(
+            texts in proptest::collection::vec(proptest::collection::vec(LINE, 0..8), 8),
+        ) {
+            let texts: Vec<String> = texts.iter().map(|lines| lines.join("\n")).collect();
+            let extra = [("Mine".to_owned(), texts[5].clone()), ("Also".to_owned(), texts[6].clone())];
+            let issue = written(&texts[7], &texts[..5], &extra);
+            let text = render(&issue);
+            let parsed = parse(&text);
+            for (found, text) in parsed.known.iter().zip(&texts) {
+                prop_assert_eq!(found.as_ref(), Some(&trimmed(text)));
+            }
+            let extra = extra.map(|(name, text)| (name, trimmed(&text)));
+            prop_assert_eq!(&parsed.extra, &extra);
+            prop_assert_eq!(&parsed.preamble, "");
+            prop_assert_eq!(&parsed.issue, &trimmed(&format!("{}\n\n{}", issue.id, issue.symptom)));
+        }
     }
 }
