@@ -47,8 +47,10 @@ pub fn list(ctx: &Context<'_>, from: usize) -> Result<Value> {
             .chars()
             .take(100)
             .collect();
+        let claimed = issue.claimed_by.as_ref();
+        let claimed = claimed.map_or(String::new(), |name| format!(", claimed by {name}"));
         let about = format!(
-            "{} issue, reported {}",
+            "{} issue, reported {}{claimed}",
             issue.status.as_str(),
             issue.created_at
         );
@@ -84,5 +86,12 @@ pub fn read(ctx: &Context<'_>, uri: &str) -> Result<Value> {
         Some(_) => "a conversation between people, an agent and its tools",
         None => "texts of an issue, written by people and agents",
     });
+    let claimed = [&document["claimed_by"], &document["issue"]["claimed_by"]];
+    let claimed = claimed.into_iter().find_map(Value::as_str);
+    let claimed =
+        claimed.map(|name| format!("records that came from elsewhere, claimed by {name}"));
+    if let Some(claimed) = claimed {
+        document["origin"]["from"] = claimed.into();
+    }
     Ok(document)
 }

@@ -167,10 +167,13 @@ fn entry_line(model: &Model, entry: &Entry, here: bool, wide: usize, width: u16)
     };
     let cursor = if here { ">" } else { " " };
     let time = when(model.now, &entry.at);
+    let claimed = entry.claimed_by.as_ref();
+    let claimed = claimed.map(|name| format!("(claimed by {}) ", shown(name)));
     let labels: String = entry
         .labels
         .iter()
         .map(|label| format!("[{}] ", shown(label)))
+        .chain(claimed)
         .collect();
     let start = format!("{cursor}{mark}{time:>wide$} {rail}");
     let counts = counts(entry);

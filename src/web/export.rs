@@ -293,6 +293,7 @@ impl<'c> Gathered<'c> {
             text.clear();
         }
         entry.title = self.redacted(&entry.title);
+        entry.claimed_by = entry.claimed_by.map(|name| self.redacted(&name));
         let text = self.redacted(&text);
         let files = files.map(|files| {
             let told = files.into_iter().zip(changes);

@@ -254,6 +254,7 @@
     const first = make('div');
     first.append(make('span', 'badge ' + entry.kind, entry.kind), put(make('bdi'), entry.title || entry.id));
     for (const label of entry.labels) first.append(make('span', 'label', label));
+    if (entry.claimed_by) first.append(put(make('span', 'label'), 'claimed by ' + entry.claimed_by));
     const second = make('div', 'quiet');
     second.append(time(entry.at, short), ' ');
     if (entry.agent) second.append('\u00b7 ', put(make('span'), entry.agent), ' ');
@@ -442,6 +443,7 @@
     fact('checkpoint', entry.checkpoint_id);
     fact('labels', entry.labels.join(', '));
     fact('status', entry.status);
+    fact('claimed by', entry.claimed_by);
     fact('taken in', entry.taken_in === 'past' ? 'past' : null);
     $('facts').replaceChildren(...all);
   }

@@ -162,7 +162,8 @@ fn conflicts_are_markers_in_the_file_and_stages_in_the_index() {
     let experiment = applied["experiment_id"].as_str().unwrap();
     assert_eq!(
         sandbox.text("same.txt"),
-        format!("    );
+        format!("<<<<<<< present\nours\n=======\ntheirs\n>>>>>>> {experiment}\n")
+    );
     assert_eq!(sandbox.text("gone.txt"), "changed\n");
     assert_eq!(sandbox.text("tool.sh"), "#!/bin/bash\n");
     assert_eq!(sandbox.read("bin.dat"), b"\0ours");
@@ -263,23 +264,6 @@ fn a_check_without_a_visit_leaves_nothing_to_apply() {
         assert_eq!((&error["code"], exit), (&json!("USAGE"), 2));
         sandbox.json(["issue", "verify", id, "--", "true"]);
     }
-}
-
-<<<<<<< HEAD
-/// Where a changed file is gone, what is new is looked through for it. A submodule is no file.
-#[test]
-fn a_new_submodule_is_no_candidate_for_a_rename() {
-    let (sandbox, id) = tried(|sandbox| {
-        sandbox.write("long.txt", format!("{LONG}fix\n"));
-        sandbox.write("same.txt", "fixed\n");
-    });
-    sandbox.remove("long.txt");
-    sandbox.git(["init", "-q", "nest"]);
-    sandbox.git(["-C", "nest", "commit", "-q", "--allow-empty", "-m", "n"]);
-    sandbox.git(["add", "nest"]);
-    let applied = apply_to_conflicts(&sandbox, &id);
-    assert_eq!(applied["conflicts"][0]["path"], "long.txt", "{applied}");
-    assert_eq!(sandbox.text("same.txt"), "fixed\n");
 }
 
 /// The blobs of a path's stages, as `git cat-file` has them; "" where there is none.
@@ -389,6 +373,22 @@ fn line_ends_that_git_leaves_stay_in_the_stages() {
     apply_to_conflicts(&sandbox, id);
     let all = ["base", "ours", "theirs"].map(|word| format!("{word}\r\ntwo\r\n").into_bytes());
     assert_eq!(staged(&sandbox, "f.txt"), all);
+}
+
+/// Where a changed file is gone, what is new is looked through for it. A submodule is no file.
+#[test]
+fn a_new_submodule_is_no_candidate_for_a_rename() {
+    let (sandbox, id) = tried(|sandbox| {
+        sandbox.write("long.txt", format!("{LONG}fix\n"));
+        sandbox.write("same.txt", "fixed\n");
+    });
+    sandbox.remove("long.txt");
+    sandbox.git(["init", "-q", "nest"]);
+    sandbox.git(["-C", "nest", "commit", "-q", "--allow-empty", "-m", "n"]);
+    sandbox.git(["add", "nest"]);
+    let applied = apply_to_conflicts(&sandbox, &id);
+    assert_eq!(applied["conflicts"][0]["path"], "long.txt", "{applied}");
+    assert_eq!(sandbox.text("same.txt"), "fixed\n");
 }
 
 #[test]

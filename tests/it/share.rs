@@ -729,3 +729,54 @@ fn a_death_in_the_middle_of_a_pull_loses_nothing() {
         }
     }
 }
+
+/// Nobody proves who wrote what came, and nothing shows it as written here.
+#[test]
+fn what_came_is_claimed_wherever_it_is_shown() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    for clone in [&a, &b] {
+        clone.json(["share", "init", "origin", "--prompts", "redacted"]);
+    }
+    let id = a.report_with_chat("zebra hangs", "zebra");
+    a.json(["issue", "experiment", &id, "--repro", "feed the zebra"]);
+    a.json(["push"]);
+    b.report("zebra of my own");
+    b.json(["pull"]);
+    let claimed = |list: &Value| {
+        let all = list.as_array().unwrap().iter();
+        let names = all.map(|one| one["claimed_by"].as_str().unwrap_or("-").to_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    let log = b.json(["log", "--kind", "issue"]);
+    assert_eq!(claimed(&log["entries"]), ["-", "a's"], "{log}");
+    let hits = b.json(["search", "zebra", "--in", "issue"]);
+    assert_eq!(claimed(&hits["hits"]), ["-", "a's"], "{hits}");
+    let of_chat = hits["hits"].as_array().unwrap().iter();
+    let mut of_chat = of_chat.filter(|hit| hit["field"] == "chat");
+    assert_eq!(of_chat.next().unwrap()["claimed_by"], "a's");
+    for verb in ["experiment", "chat"] {
+        assert_eq!(b.json(["issue", verb, &id])["claimed_by"], "a's");
+        let said = b.tw(["issue", verb, &id]).out();
+        assert!(said.starts_with("(claimed by a's)\n"), "{said}");
+        assert!(a.json(["issue", verb, &id])["claimed_by"].is_null());
+    }
+    for words in [
+        &["log"][..],
+        &["ui"],
+        &["search", "zebra hangs", "--in", "issue"],
+        &["search", "zebra hangs", "--in", "issue", "--heading"],
+    ] {
+        let said = b.tw(words).out();
+        let of = said
+            .lines()
+            .filter(|line| line.contains("(claimed by a's)"));
+        assert_eq!(of.count(), 1, "{words:?}: {said}");
+    }
+    let name = format!(".timewarp/issues/{id}/chat.md");
+    let desk = std::fs::read_to_string(b.dir.join(name)).unwrap();
+    assert!(desk.starts_with("claimed_by: a's\n"), "{desk}");
+}

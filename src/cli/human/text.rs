@@ -7,6 +7,11 @@ use crate::store::address::of_checkpoint;
 pub use crate::text::{count, number, size};
 use crate::text::{headline, is_unsafe, shortened};
 
+/// Who is said to have made what came from elsewhere.
+pub fn claimed(name: &str) -> String {
+    format!("(claimed by {})", clean(&headline(name, 80)))
+}
+
 /// One line of text with control characters escaped, also those that reorder what is shown.
 pub fn clean(text: &str) -> String {
     if !text.chars().any(is_unsafe) {

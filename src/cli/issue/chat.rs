@@ -1,6 +1,6 @@
 //! `tw issue chat`.
 
-use super::page::lines;
+use super::page::{claimed_line, lines};
 use crate::cli::prelude::*;
 use crate::ops::issue::{self, ChatPart, ChatShown};
 
@@ -33,6 +33,7 @@ impl Run for Args {
 
 impl Human for ChatShown {
     fn print(&self, page: &mut Page) {
+        claimed_line(page, self.claimed_by.as_deref());
         lines(page, &self.chat.to_markdown());
         page.notices(&self.notices);
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::page::lines;
+use super::page::{claimed_line, lines};
 use crate::cli::input;
 use crate::cli::prelude::*;
 use crate::ops::issue::{self, Experiment, ExperimentShown, Sections};
@@ -75,6 +75,7 @@ impl Run for Args {
 
 impl Human for ExperimentShown {
     fn print(&self, page: &mut Page) {
+        claimed_line(page, self.claimed_by.as_deref());
         lines(page, &self.markdown);
         page.notices(&self.notices);
     }

@@ -25,6 +25,13 @@ pub fn lines(page: &mut Page, text: &str) {
     }
 }
 
+/// Who is said to have reported an issue that came from elsewhere, above its texts.
+pub fn claimed_line(page: &mut Page, name: Option<&str>) {
+    if let Some(name) = name {
+        page.line(text::claimed(name));
+    }
+}
+
 fn one_line(text: &str) -> String {
     clean(&crate::text::headline(text, 80))
 }
@@ -35,6 +42,8 @@ pub fn headline(issue: &IssueSummary, options: &RenderOptions) -> String {
         Status::Experimenting => options.style.yellow(issue.status.as_str()),
         _ => options.style.dim(issue.status.as_str()),
     };
+    let claimed = issue.claimed_by.as_deref().map(text::claimed);
+    let claimed = claimed.map(|claimed| format!("  {claimed}"));
     format!(
         "{}  {status}  {}{}  {}  {}{}{}",
         options.id(&issue.issue_id.to_string()),
@@ -43,7 +52,7 @@ pub fn headline(issue: &IssueSummary, options: &RenderOptions) -> String {
         options.ago(&issue.created_at),
         one_line(&issue.symptom),
         tries(issue),
-        claimed(issue)
+        claimed.unwrap_or_default()
     )
 }
 
@@ -51,14 +60,6 @@ pub fn headline(issue: &IssueSummary, options: &RenderOptions) -> String {
 fn kind(issue: &IssueSummary) -> String {
     let kind = issue.kind.as_deref().map(one_line);
     kind.map_or(String::new(), |kind| format!("  {kind}"))
-}
-
-/// Who is said to have reported it.
-fn claimed(issue: &IssueSummary) -> String {
-    match &issue.claimed_by {
-        Some(name) => format!("  (claimed by {})", one_line(name)),
-        None => String::new(),
-    }
 }
 
 /// How often it was tried, and with what success.

@@ -4,7 +4,7 @@ use super::graph::Row;
 use crate::cli::human::RenderOptions;
 use crate::cli::human::screen::{Screen, width};
 use crate::cli::human::style::Style;
-use crate::cli::human::text::{clean, count, in_a_line, short_session};
+use crate::cli::human::text::{claimed, clean, count, in_a_line, short_session};
 use crate::ops::timeline::{Entry, EntryKind};
 
 /// The fewest columns for what happened; where there are fewer, the numbers go.
@@ -99,14 +99,16 @@ fn painted(entry: &Entry, what: &str, style: Style) -> String {
     }
 }
 
-/// The labels of an entry, and whether it came from another repository.
+/// The labels of an entry, and whether it came from another repository, or from whom it is said to have come.
 fn labels(entry: &Entry) -> String {
     let labels = entry.labels.iter();
     let mut labels: String = labels
         .map(|label| format!("  [{}]", clean(label)))
         .collect();
-    if entry.foreign {
-        labels.push_str("  (foreign)");
+    match &entry.claimed_by {
+        Some(name) => labels.push_str(&format!("  {}", claimed(name))),
+        None if entry.foreign => labels.push_str("  (foreign)"),
+        None => {}
     }
     labels
 }

@@ -21,9 +21,10 @@ use crate::ops::timeline;
 /// issues of this worktree, with what changed: of a snapshot since the one before, of a prompt in its turn. The snapshot that
 /// the end of a turn took is told of in that line; '--kind snapshot' shows it by itself.
 ///
-/// The graph has the working tree's line at the left, dotted where it was in the past, and beside it one for each session: ○
-/// a snapshot, ❯ a prompt, ● the end of a turn, ⇄ a swap, ! an issue (o > * ~ ! where the locale is not one of UTF-8). The six
-/// characters behind it are an address: 'tw show', 'tw diff' and 'tw travel' take them. Nothing is wider than the terminal.
+/// The graph has the working tree's line at the left, dotted where it was in the past, and beside it one for each session:
+/// ○ a snapshot, ❯ a prompt, ● the end of a turn, ⇄ a swap, ! an issue (o > * ~ ! where the locale is not one of UTF-8).
+/// The six characters behind it are an address: 'tw show', 'tw diff' and 'tw travel' take them. What others shared is told
+/// as claimed by them. Nothing is wider than the terminal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::cli::human::RenderOptions;
-use crate::cli::human::text::{checkpoint_name, clean, quoted, short_session};
+use crate::cli::human::text::{checkpoint_name, claimed, clean, quoted, short_session};
 use crate::error::Result;
 use crate::ops::search::{Change, Hit, Neighbour, Pattern, Place, Shape, Wanted};
 
@@ -55,7 +55,12 @@ impl<'a> Printer<'a> {
     /// A file, a prompt or an issue without its lines.
     fn whole(&mut self, hit: &Hit, out: &mut Vec<u8>) {
         self.under = None;
-        let name = self.options.style.bold(&name(hit));
+        // Where nothing but names is asked for, programs take them.
+        let named = match self.shape {
+            Shape::Files => name(hit),
+            _ => claimed_name(hit),
+        };
+        let name = self.options.style.bold(&named);
         let line = match hit.count {
             Some(count) => format!("{name}:{count}"),
             None if hit.binary && hit.path.is_some() && self.shape != Shape::Files => {
@@ -109,7 +114,7 @@ impl<'a> Printer<'a> {
         let style = self.options.style;
         let mut head = String::new();
         if !self.headings {
-            let _ = write!(head, "{}:{}{mark}", snapshot(hit), name(hit));
+            let _ = write!(head, "{}:{}{mark}", snapshot(hit), claimed_name(hit));
         }
         let _ = write!(head, "{}{mark}", style.green(&number.to_string()));
         let sign = match hit.change.filter(|_| mark == ':') {
@@ -159,7 +164,7 @@ impl<'a> Printer<'a> {
     /// What stands above hits that have it in common.
     fn heading(&self, hit: &Hit) -> String {
         let options = self.options;
-        let mut text = options.style.bold(&name(hit));
+        let mut text = options.style.bold(&claimed_name(hit));
         match hit.change {
             Some(Change::Added) => text.push_str(" came in"),
             Some(Change::Removed) => text.push_str(" went after"),
@@ -210,6 +215,13 @@ fn snapshot(hit: &Hit) -> &str {
         Some(Change::Added) => &hit.first_snapshot,
         _ => &hit.last_snapshot,
     }
+}
+
+/// As [`name`], and who is said to have reported an issue that came from elsewhere.
+fn claimed_name(hit: &Hit) -> String {
+    let claimed = hit.claimed_by.as_deref().map(claimed);
+    let claimed = claimed.map(|claimed| format!(" {claimed}"));
+    format!("{}{}", name(hit), claimed.unwrap_or_default())
 }
 
 /// The file, `SESSION:N`, or the issue, with the text that it is in.
@@ -278,6 +290,7 @@ mod tests {
             binary: false,
             count: None,
             issue_id: None,
+            claimed_by: None,
             field: None,
             before: Vec::new(),
             after: Vec::new(),

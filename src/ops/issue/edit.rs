@@ -301,6 +301,7 @@ pub fn experiment(ctx: &Context<'_>, request: &Experiment) -> Result<ExperimentS
     Ok(ExperimentShown {
         issue_id: id.to_string(),
         markdown: desk::render(&issue),
+        claimed_by: issue.claimed_by,
         experiment: issue.experiment,
         file: desk::paths(ctx, id).experiment,
         notices,

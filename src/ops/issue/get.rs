@@ -124,6 +124,7 @@ fn stored_chat(store: &Store, id: IssueId, part: ChatPart) -> Result<ChatShown> 
     Ok(ChatShown {
         issue_id: id.to_string(),
         chat,
+        claimed_by: loaded.issue.claimed_by,
         total,
         notices,
     })

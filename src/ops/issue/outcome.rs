@@ -244,6 +244,9 @@ pub struct ChatShown {
     pub total: usize,
     /// The conversation, or the part that was asked for.
     pub chat: Chat,
+    /// Who is said to have reported the issue, when it came from elsewhere; nobody proves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<String>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
@@ -255,6 +258,9 @@ pub struct ExperimentShown {
     pub issue_id: String,
     /// Its sections.
     pub experiment: Experiment,
+    /// Who is said to have reported the issue, when it came from elsewhere; nobody proves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<String>,
     /// As `experiment.md`.
     pub markdown: String,
     /// Its file on the desk.

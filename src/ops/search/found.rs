@@ -138,6 +138,7 @@ impl Found {
             binary: self.said.binary,
             count: self.count,
             issue_id: None,
+            claimed_by: None,
             field: None,
             before: neighbours(self.said.spot.before),
             after: neighbours(self.said.spot.after),

@@ -119,6 +119,9 @@ pub struct Hit {
     /// The issue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue_id: Option<String>,
+    /// Who is said to have reported the issue, when it came from elsewhere; nobody proves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<String>,
     /// Which text of a rewind or an issue it is in: `note`, `symptom`, `chat`, ….
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,

@@ -53,7 +53,7 @@ struct Source<'a> {
     snapshot: &'a str,
     session: Option<&'a str>,
     checkpoint: Option<u64>,
-    issue: Option<String>,
+    issue: Option<&'a Issue>,
     at: &'a str,
 }
 
@@ -79,7 +79,8 @@ impl Source<'_> {
                 staged: false,
                 binary: false,
                 count: None,
-                issue_id: self.issue.clone(),
+                issue_id: self.issue.map(|issue| issue.id.to_string()),
+                claimed_by: self.issue.and_then(|issue| issue.claimed_by.clone()),
                 field: self.field.map(str::to_owned),
                 before: Vec::new(),
                 after: Vec::new(),
@@ -184,7 +185,7 @@ pub fn issues(
                 snapshot: &snapshot,
                 session,
                 checkpoint: None,
-                issue: Some(issue.id.to_string()),
+                issue: Some(issue),
                 at: &issue.created_at,
             };
             source.look(pattern, text, &mut hits);

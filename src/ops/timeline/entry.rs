@@ -72,6 +72,9 @@ pub struct Entry {
     pub taken_in: Option<String>,
     /// Whether its snapshot has another repository's id in its record.
     pub foreign: bool,
+    /// Who is said to have made it, when it came from elsewhere; nobody proves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<String>,
     /// Where an issue stands now.
     pub status: Option<String>,
     /// All of its text: what a search looks at beside the title.
@@ -121,6 +124,7 @@ impl Entry {
             worktree_id: None,
             taken_in: None,
             foreign: false,
+            claimed_by: None,
             status: None,
             text: String::new(),
             source,

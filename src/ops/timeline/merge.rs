@@ -113,6 +113,7 @@ impl Timeline<'_> {
             taken_in: Some(said.taken_in.clone()),
             foreign: self.is_foreign(meta),
             labels: self.labels.get(&meta.commit).cloned().unwrap_or_default(),
+            claimed_by: said.claimed_by.clone(),
             ..Entry::new(EntryKind::Snapshot, id, Source::Record(Arc::clone(meta)))
         };
         Some(((meta.seq, 0), entry))
@@ -220,6 +221,7 @@ impl Timeline<'_> {
             agent: issue.agent.clone(),
             status: Some(issue.status.as_str().to_owned()),
             text: format!("{}\n{}", issue.symptom, issue.task_context),
+            claimed_by: issue.claimed_by.clone(),
             ..Entry::new(EntryKind::Issue, id.to_string(), Source::Issue)
         };
         Some(((LAST, issue.seq.unwrap_or(0)), entry))

@@ -53,6 +53,8 @@ pub struct Said {
     pub head: Head,
     /// The snapshot that a swap put in place.
     pub target_id: Option<String>,
+    /// Who is said to have taken it, when it came from elsewhere.
+    pub claimed_by: Option<String>,
 }
 
 /// HEAD as recorded.
@@ -125,6 +127,10 @@ impl From<Stored> for Meta {
             worktree_id: record.worktree_id,
             repository_id: record.repository_id,
             said: Said {
+                claimed_by: record
+                    .extra
+                    .get("claimed_by")
+                    .and_then(|name| name.as_str().map(str::to_owned)),
                 target_id: record.target_id,
                 session_id: record.session_id,
                 agent: record.agent,

@@ -30,7 +30,7 @@ use crate::store::id::IssueId;
 use crate::store::issue::{CHAT_FILE, EXPERIMENT_FILE, ISSUE_FILE, Issue};
 use crate::store::names::Record;
 use crate::store::records::Json;
-use crate::text::{has_hidden, hidden, is_unsafe, visible, without_mark};
+use crate::text::{has_hidden, headline, hidden, is_unsafe, visible, without_mark};
 
 /// What a change that came from the desk is called in the record's history.
 const EDITED: &str = "edited on the desk";
@@ -118,7 +118,10 @@ fn contents(store: &Store, issue: &Issue) -> Result<Vec<(&'static str, Vec<u8>)>
         && let Ok(note) = held.into_only(&name)
         && let Ok(chat) = Chat::from_json(&note.json)
     {
-        files.push((CHAT_FILE, chat.to_markdown().into_bytes()));
+        let claimed = issue.claimed_by.as_ref();
+        let claimed = claimed.map(|name| format!("claimed_by: {}\n", visible(&headline(name, 80))));
+        let text = claimed.unwrap_or_default() + &chat.to_markdown();
+        files.push((CHAT_FILE, text.into_bytes()));
     }
     Ok(files)
 }
