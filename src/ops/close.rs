@@ -12,7 +12,7 @@ use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::Closed;
 use crate::ops::record::{About, Made, make};
 use crate::ops::scratches::survey::{Survey, refusal, survey};
-use crate::ops::scratches::{gone, opening, remove};
+use crate::ops::scratches::{OF_CLOSE, gone, opening, remove};
 use crate::ops::stay::untold_commits;
 use crate::ops::worktrees::linked_git_dir;
 use crate::ops::worktrees::{self, OpenedDir, Worktree};
@@ -145,7 +145,7 @@ fn save<'s>(
     make(there, store, IdKind::Experiment, &wanted, &|_| {
         let mut about = About {
             title: format!("closed {}", opened.dir),
-            trigger: "close".to_owned(),
+            trigger: OF_CLOSE.to_owned(),
             ..About::default()
         };
         let from = opened.snapshot_id.clone();

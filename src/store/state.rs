@@ -115,7 +115,7 @@ pub struct Journal {
     pub version: u32,
     /// Names the swap, its temporary files and its locks.
     pub swap_id: String,
-    /// `travel`, `return`, `restore`, `undo`, `redo`, `rewind`, `apply`.
+    /// `travel`, `return`, `restore`, `revert`, `undo`, `redo`, `rewind`, `apply`.
     pub operation: String,
     /// What an undo or redo reverses: the kind of the original swap.
     #[serde(default)]

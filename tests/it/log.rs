@@ -351,3 +351,18 @@ fn what_somebody_s_checkpoint_counts_ends_with_the_turn() {
     let insertions: Vec<Value> = [0, 1, 2, 3].map(of).into();
     assert_eq!(insertions, [1, 0, 2, 1]);
 }
+
+#[test]
+fn the_scratch_of_a_run_is_no_swap() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "one\n");
+    sandbox.tw(["try", "-n", "1", "--", "echo two >a.txt"]);
+    sandbox.json(["travel", "latest"]);
+    sandbox.json(["return"]);
+    let swaps = entries(&sandbox, &["log", "--all-worktrees", "--kind", "swap"]);
+    let operations: Vec<_> = swaps.iter().map(|swap| &swap["operation"]).collect();
+    assert_eq!(operations, ["return", "travel"], "{swaps:?}");
+    let taken = entries(&sandbox, &["log", "--all-worktrees", "--kind", "snapshot"]);
+    let of_run = taken.iter().filter(|one| one["operation"] == "scratch");
+    assert_eq!(of_run.count(), 1, "{taken:?}");
+}

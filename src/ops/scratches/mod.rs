@@ -64,6 +64,12 @@ const USAGE: i32 = 129;
 const NAMED: usize = 5;
 
 /// What a scratch is for.
+/// The trigger of what a closed directory left.
+pub const OF_CLOSE: &str = "close";
+
+/// The trigger of what the scratch of a run left.
+pub const OF_SCRATCH: &str = "scratch";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// It stays until somebody closes it.

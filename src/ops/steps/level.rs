@@ -22,7 +22,7 @@ pub struct LevelView {
     pub level: usize,
     /// Its name.
     pub swap_id: String,
-    /// What kind of swap it was: `travel`, `return`, `restore`, `rewind`, `apply`.
+    /// What kind of swap it was: `travel`, `return`, `restore`, `revert`, `rewind`, `apply`.
     pub operation: String,
     /// When it was made, RFC 3339.
     pub at: String,
@@ -69,7 +69,7 @@ pub struct Undone {
     /// Which of the two.
     #[schemars(extend("enum" = ["undo", "redo"]))]
     pub direction: &'static str,
-    /// What kind of swap was undone or redone: `travel`, `return`, `restore`, `rewind`, `apply`.
+    /// What kind of swap was undone or redone: `travel`, `return`, `restore`, `revert`, `rewind`, `apply`.
     pub operation: String,
     /// The swap that was taken back.
     pub level: LevelView,

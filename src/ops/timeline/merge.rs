@@ -17,6 +17,7 @@ use crate::git::threads;
 use crate::ops::checkpoints::{OF_CHECKPOINT, OF_TURN_END};
 use crate::ops::history::is_in_plain_list;
 use crate::ops::issues;
+use crate::ops::scratches::{OF_CLOSE, OF_SCRATCH};
 use crate::store::id::{IdKind, IssueId, SnapshotId};
 use crate::text::first_line;
 
@@ -85,8 +86,8 @@ impl Timeline<'_> {
         let is_swap = match kind {
             IdKind::Snapshot => false,
             IdKind::Backup => true,
-            // An opened directory that was closed leaves one, too, and nothing was swapped.
-            IdKind::Experiment => said.trigger != "close",
+            // A closed directory and the scratch of a run leave one, too, and nothing was swapped.
+            IdKind::Experiment => ![OF_CLOSE, OF_SCRATCH].contains(&said.trigger.as_str()),
         };
         let only_snapshots = !self.matcher.wants(EntryKind::TurnEnd);
         if !only_snapshots && said.trigger == OF_TURN_END && self.told.contains(&meta.id) {
@@ -112,8 +113,8 @@ impl Timeline<'_> {
             worktree_id: self.worktree_id(meta),
             taken_in: Some(said.taken_in.clone()),
             foreign: self.is_foreign(meta),
-            labels: self.labels.get(&meta.commit).cloned().unwrap_or_default(),
             claimed_by: said.claimed_by.clone(),
+            labels: self.labels.get(&meta.commit).cloned().unwrap_or_default(),
             ..Entry::new(EntryKind::Snapshot, id, Source::Record(Arc::clone(meta)))
         };
         Some(((meta.seq, 0), entry))
@@ -220,8 +221,8 @@ impl Timeline<'_> {
             session_id: issue.session_id.clone(),
             agent: issue.agent.clone(),
             status: Some(issue.status.as_str().to_owned()),
-            text: format!("{}\n{}", issue.symptom, issue.task_context),
             claimed_by: issue.claimed_by.clone(),
+            text: format!("{}\n{}", issue.symptom, issue.task_context),
             ..Entry::new(EntryKind::Issue, id.to_string(), Source::Issue)
         };
         Some(((LAST, issue.seq.unwrap_or(0)), entry))
