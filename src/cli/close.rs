@@ -8,8 +8,10 @@ use crate::ops::outcome::Closed;
 
 /// Remove a directory made by open, keeping what was made in it
 ///
-/// Takes an experiment of the directory first, then removes what 'tw open' made and nothing else. Refuses when it holds
-/// something that cannot be captured.
+/// Takes an experiment of the directory first, ignored files too, then removes the directory. What a command makes again goes
+/// without being saved, and is named: node_modules/, .venv/, venv/, __pycache__/, .next/, target/, .cache/, .gradle/, *.pid,
+/// *.sock and .DS_Store where git does not track them, unless default_excludes is off. Refuses when the directory holds
+/// anything else that cannot be captured. Branches, tags and stashes that came while it was open stay, and are named.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,6 +36,12 @@ impl Human for Closed {
         page.line(format!("closed {}", text::path(&self.dir)));
         if let Some(id) = &self.experiment_id {
             page.line(format!("  what was in it is saved as {}", page.id(id)));
+        }
+        let refs = self.refs_made.as_deref().unwrap_or_default();
+        if !refs.is_empty() {
+            let names: Vec<String> = refs.iter().map(|name| text::clean(name)).collect();
+            let names = names.join(", ");
+            page.line(format!("  refs that came meanwhile, and stay: {names}"));
         }
         page.notices(&self.notices);
     }

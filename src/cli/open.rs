@@ -12,7 +12,8 @@ use crate::text::typed_path;
 ///
 /// Makes a detached linked worktree with the captured files, for experiments side by side; the present is not touched.
 /// Without DIR it goes beside the repository, as ../REPOSITORY.tw/ID. A DIR must be new or empty and outside of the
-/// working tree. The snapshot is kept until 'tw close DIR'.
+/// working tree. The snapshot is kept until 'tw close DIR', which saves what was made there, but for what a command makes
+/// again (target/, node_modules/ and the like).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

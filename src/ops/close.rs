@@ -11,6 +11,7 @@ use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::Closed;
 use crate::ops::record::{About, Made, make};
+use crate::ops::scratches::shared_refs::{AT_OPENING, SharedRefs};
 use crate::ops::scratches::survey::{Survey, refusal, survey};
 use crate::ops::scratches::{OF_CLOSE, gone, opening, remove};
 use crate::ops::stay::untold_commits;
@@ -53,6 +54,7 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
     }
     fail_point("close-saved");
     notices.extend(said(&there, store, &found, &opened)?);
+    let refs_made = refs_made(&there, store);
     let left = remove::contents(&root, &made.capture.manifest, &found.output)?;
     if !left.is_empty() {
         // Its stamps may not tell that something is not what was saved: the next try reads everything anew.
@@ -64,8 +66,16 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
     Ok(Closed {
         dir,
         experiment_id: Some(made.id.to_string()),
+        refs_made,
         notices,
     })
+}
+
+/// The refs that came while it was open; None when nobody wrote down which there were.
+fn refs_made(there: &Context<'_>, store: &Store) -> Option<Vec<String>> {
+    let before = SharedRefs::kept(&store.dir.file(AT_OPENING))?;
+    let now = SharedRefs::look(&there.repo).ok()?;
+    Some(before.made(&now, &there.repo, &store.objects))
 }
 
 fn find(ctx: &Context<'_>, dir: &Path) -> Result<(PathBuf, Worktree, OpenedDir)> {

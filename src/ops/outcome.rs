@@ -407,6 +407,9 @@ pub struct Closed {
     pub dir: PathBuf,
     /// What was in it; null: nothing had changed in it.
     pub experiment_id: Option<String>,
+    /// Refs that all worktrees share and that came while it was open, made in it or elsewhere, and those that moved to where its HEAD
+    /// was, or to a stash made there. They stay. Null: an earlier version opened it.
+    pub refs_made: Option<Vec<String>>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }

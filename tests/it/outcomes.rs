@@ -421,6 +421,7 @@ fn closed() -> Closed {
     Closed {
         dir: "/work/tree.tw/ab12cd".into(),
         experiment_id: None,
+        refs_made: None,
         notices: Vec::new(),
     }
 }

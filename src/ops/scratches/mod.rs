@@ -52,6 +52,7 @@ use self::layout::LaidOut;
 use self::opening::{LOCKED, Opening, clear_dead};
 use self::place::Place;
 use self::present::Present;
+use self::shared_refs::{AT_OPENING, SharedRefs};
 
 /// In the `timewarp` directory of a scratch that a run is made in: held locked by its maker, as long as that lives.
 pub const MAKER: &str = "maker";
@@ -63,13 +64,13 @@ const USAGE: i32 = 129;
 /// How many paths a sentence names.
 const NAMED: usize = 5;
 
-/// What a scratch is for.
 /// The trigger of what a closed directory left.
 pub const OF_CLOSE: &str = "close";
 
 /// The trigger of what the scratch of a run left.
 pub const OF_SCRATCH: &str = "scratch";
 
+/// What a scratch is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// It stays until somebody closes it.
@@ -260,6 +261,9 @@ fn say_opened(
     if let Purpose::Run(word) = purpose {
         extra.insert(PURPOSE.to_owned(), word.into());
         maker = Some(hold_file_within(&own.dir.file(MAKER), Duration::ZERO)?);
+    } else if let Ok(refs) = SharedRefs::look(&there.repo) {
+        // A run is looked at by itself. Where they cannot be listed, closing says nothing of them.
+        refs.keep(&own.dir.file(AT_OPENING))?;
     }
     let opened = OpenedDir {
         version: 1,

@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::json;
+
 use crate::sandbox::Sandbox;
 use crate::trip::snapshot;
 
@@ -203,4 +205,49 @@ fn close_saves_what_the_default_globs_leave_out() {
     assert!(!saved.contains("node_modules"), "{saved}");
     let notices = closed["notices"].to_string();
     assert!(notices.contains("'node_modules', 'target'"), "{closed}");
+}
+
+#[test]
+fn close_names_the_refs_that_were_made_inside() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["branch", "before"]);
+    let id = snapshot(&sandbox);
+    sandbox.json(["open", &id, "../opened"]);
+    let dir = sandbox.root().join("opened");
+    std::fs::write(dir.join("a.txt"), "more\n").unwrap();
+    for words in [
+        &["add", "a.txt"][..],
+        &["stash", "-q"],
+        &["branch", "inside"],
+        &["tag", "t1"],
+        &["switch", "-q", "before"],
+        &["commit", "-q", "--allow-empty", "-m", "inside"],
+        &["bisect", "start"],
+    ] {
+        sandbox.git_in(&dir, words);
+    }
+    // Work elsewhere on what was there before.
+    sandbox.git(["commit", "-q", "--allow-empty", "-m", "beside"]);
+    let ran = sandbox.tw(["--json", "close", "../opened"]);
+    let closed = crate::schema::read(&ran.stdout).unwrap();
+    crate::schema::check("close", &closed);
+    let made = [
+        "refs/heads/before",
+        "refs/heads/inside",
+        "refs/stash",
+        "refs/tags/t1",
+    ];
+    assert_eq!(closed["refs_made"], json!(made), "{closed}");
+
+    sandbox.json(["open", &id, "../again"]);
+    sandbox.git_in(&sandbox.root().join("again"), ["branch", "more"]);
+    let said = sandbox.ok(["close", "../again"]);
+    assert!(
+        said.contains("refs that came meanwhile, and stay: refs/heads/more"),
+        "{said}"
+    );
+    // An earlier version opened it.
+    sandbox.json(["open", &id, "../old"]);
+    std::fs::remove_file(sandbox.path(".git/worktrees/old/timewarp/refs-at-opening")).unwrap();
+    assert_eq!(sandbox.json(["close", "../old"])["refs_made"], json!(null));
 }

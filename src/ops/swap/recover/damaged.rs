@@ -67,6 +67,7 @@ const OWN: &[(&str, Holds)] = &[
     ("desk", Holds::Directory),
     ("prefixes", Holds::Directory),
     ("exports", Holds::Directory),
+    ("refs-at-opening", Holds::Bytes),
 ];
 
 /// Those in the directory that all worktrees share.
