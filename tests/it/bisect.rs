@@ -546,12 +546,16 @@ fn what_a_stopped_search_did_outside_is_told() {
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = waiting.join().unwrap().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.contains("\"INTERRUPTED\""), "{said}");
-    assert!(
-        said.contains("\"escapes\"") && said.contains("\"a.txt\""),
-        "{said}"
+    assert_eq!(output.status.code(), Some(130));
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    crate::schema::check("bisect-run", &said);
+    assert_eq!(
+        (&said["ok"], &said["result"]),
+        (&json!(true), &json!("interrupted"))
     );
+    assert_eq!(said["escapes"], json!(["a.txt"]), "{said}");
+    let stopped = said["probes"].as_array().unwrap();
+    assert_eq!(stopped[0]["verdict"], "undecided", "{said}");
 }
 
 #[test]

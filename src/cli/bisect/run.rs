@@ -109,6 +109,7 @@ impl Human for Bisected {
                 page.line("it changed more than once; what led to the newer end is");
             }
             Answer::Flaky => page.line("the command says now this, now that; nothing is blamed"),
+            Answer::Interrupted => page.line("the search was stopped; nothing is blamed yet"),
         }
         let edge = match (&self.first_bad, &self.first_good) {
             (Some(bad), _) => Some((bad, page.options.style.red("first bad"))),
@@ -139,6 +140,9 @@ impl Human for Bisected {
                 "'tw open {after}' lays it out beside the working tree"
             ));
         }
+        if self.result == Answer::Interrupted {
+            page.hint("run it again: what was found out is kept");
+        }
         if let Some((session, checkpoint)) = self.culprit() {
             page.hint(format!(
                 "'tw revert {}' takes back what this prompt changed and keeps what came later",
@@ -151,7 +155,7 @@ impl Human for Bisected {
         match self.result {
             Answer::Found | Answer::NotMonotonic => 0,
             Answer::Range => 4,
-            Answer::Flaky => 1,
+            Answer::Flaky | Answer::Interrupted => 1,
         }
     }
 

@@ -106,8 +106,7 @@ impl Bisect {
 /// Searches.
 ///
 /// # Errors
-/// `NOT_REPRODUCED` names the end that is not as it is to be; `INTERRUPTED` when somebody stopped it; those of addresses and of
-/// scratches.
+/// `NOT_REPRODUCED` names the end that is not as it is to be; those of addresses and of scratches.
 pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
@@ -159,7 +158,10 @@ pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
         Err(_) => error,
     })?;
     search.outside = outside?;
-    search.answer(found)
+    Ok(match found {
+        Some(found) => search.answer(found)?,
+        None => search.bisected(Answer::Interrupted, None, Vec::new(), None),
+    })
 }
 
 /// What the runs did outside of their scratches, or somebody else while they went on.
@@ -252,12 +254,13 @@ struct Bisecting<'a, 'c> {
 }
 
 impl Bisecting<'_, '_> {
-    fn search(&mut self, stop: &Deferred) -> Result<Found> {
+    /// What is found; None when somebody stopped it.
+    fn search(&mut self, stop: &Deferred) -> Result<Option<Found>> {
         let line = self.line();
         self.recall(&line);
         loop {
             let places = match search::next(&line, &self.known) {
-                Next::Done(found) => return Ok(found),
+                Next::Done(found) => return Ok(Some(found)),
                 Next::Probe(places) => places,
             };
             self.rounds += 1;
@@ -268,8 +271,7 @@ impl Bisecting<'_, '_> {
             }
             self.ctx.progress.advance(places.len() as u64);
             if stop.requested() {
-                return Err(Error::new(Code::Interrupted, "the search was stopped")
-                    .hint("run it again: what was found out is kept"));
+                return Ok(None);
             }
         }
     }

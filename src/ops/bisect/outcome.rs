@@ -18,6 +18,8 @@ pub enum Answer {
     NotMonotonic,
     /// A probe said once so, once otherwise.
     Flaky,
+    /// Somebody stopped it; the next search goes on with what it found out.
+    Interrupted,
 }
 
 json::words!(Answer {
@@ -25,6 +27,7 @@ json::words!(Answer {
     Range = "range",
     NotMonotonic = "not-monotonic",
     Flaky = "flaky",
+    Interrupted = "interrupted",
 });
 
 /// What the command says of a tree.
