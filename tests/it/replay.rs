@@ -191,7 +191,31 @@ fn a_check_that_was_not_approved_here_is_an_error_and_the_others_run() {
         (&json!("error"), &json!([]))
     );
     assert!(refused["error"].as_str().unwrap().contains("not approved"));
+    assert_eq!(refused["before"], Value::Null);
     assert_eq!(of(&document, &second)["status"], "passed");
+    let (again, _) = replayed(&sandbox, &["replay", "--", "touch b.txt"]);
+    assert_eq!(of(&again, &first)["before"], "error");
+}
+
+#[test]
+fn a_fix_that_broke_while_its_check_could_not_run_opens_its_issue_again() {
+    let (sandbox, first, _) = solved();
+    let run = |file: &str| {
+        sandbox.write("RULES.md", file);
+        let words = ["replay", "--with", "RULES.md", "--", "cp RULES.md a.txt"];
+        of(&replayed(&sandbox, &words).0, &first).clone()
+    };
+    assert_eq!(run("fixed\n")["status"], "passed");
+    let approved = sandbox.path(".git/timewarp/approved");
+    let kept = std::fs::read(&approved).unwrap();
+    std::fs::remove_file(&approved).unwrap();
+    assert_eq!(run("fixed\n")["before"], "passed");
+    std::fs::write(&approved, kept).unwrap();
+    let broken = run("worse\n");
+    assert_eq!(
+        (&broken["before"], &broken["reopened"]),
+        (&json!("error"), &json!(true))
+    );
 }
 
 #[test]

@@ -97,7 +97,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Repl
     let mut results = Vec::new();
     for (at, issue) in chosen.iter().enumerate() {
         let subject = subject(ctx, store, request, issue, &with);
-        let mut result = replayed(issue, before(&earlier, &shown, issue));
+        let mut result = replayed(issue, before(&earlier, &shown, issue, Counts::Everything));
         match subject {
             Ok(subject) => subjects.push((at, subject)),
             Err(error) => result.error = Some(error.message().to_owned()),
@@ -127,7 +127,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Repl
     run(ctx, request, (&subjects, logs), &mut record, told)?;
     notices.extend(tries::notices(record.runs()));
     for (at, issue) in chosen.iter().enumerate() {
-        notices.extend(into_issue(ctx, store, issue, &mut record, at)?);
+        notices.extend(into_issue(ctx, store, issue, (&mut record, &earlier), at)?);
     }
     record.ended_at = Some(ctx.env.now().rfc3339());
     count(&mut record);
@@ -228,13 +228,25 @@ fn replayed(issue: &Issue, before: Option<Status>) -> Replayed {
     }
 }
 
-/// How an issue came out in the last replay with the same command.
-fn before(earlier: &[Replay], command: &str, issue: &Issue) -> Option<Status> {
+/// Which results of earlier replays count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    /// Also those without a run, for a reason that they name.
+    Everything,
+    /// Those with a run.
+    Runs,
+}
+
+/// How an issue came out in the last replay with the same command. One that was stopped before the issue's turn says nothing.
+fn before(earlier: &[Replay], command: &str, issue: &Issue, counts: Counts) -> Option<Status> {
     let id = issue.id.to_string();
     let same = earlier.iter().filter(|replay| replay.command == command);
     let mut results = same.flat_map(|replay| &replay.results);
+    let says = |result: &&Replayed| {
+        !result.runs.is_empty() || (counts == Counts::Everything && result.error.is_some())
+    };
     results
-        .find(|result| result.issue_id == id && !result.runs.is_empty())
+        .find(|result| result.issue_id == id && says(result))
         .map(|result| result.status)
 }
 
@@ -261,10 +273,12 @@ fn into_issue(
     ctx: &Context<'_>,
     store: &Store,
     issue: &Issue,
-    record: &mut Replay,
+    (record, earlier): (&mut Replay, &[Replay]),
     at: usize,
 ) -> Result<Vec<String>> {
     let (replay, command) = (record.replay_id.clone(), record.command.clone());
+    // One that could not run in between says nothing of the fix.
+    let before = before(earlier, &command, issue, Counts::Runs);
     let Some(result) = record.results.get_mut(at) else {
         return Ok(Vec::new());
     };
@@ -275,10 +289,10 @@ fn into_issue(
         result.status,
         Status::Passed | Status::Failed | Status::Timeout
     );
-    if !says_something || result.before == Some(result.status) {
+    if !says_something || before == Some(result.status) {
         return Ok(Vec::new());
     }
-    let broke = result.before == Some(Status::Passed);
+    let broke = before == Some(Status::Passed);
     let comment = Tail::random()?;
     let now = ctx.env.now().rfc3339();
     let (number, changed) = issues::update(ctx, store, issue.id, "replay", |issue| {
