@@ -24,7 +24,7 @@ pub use self::times::{set_times_at, touch_at};
 pub use self::writers::{has_writer, may_change_unseen};
 pub use super::regular::read_optional;
 use crate::env::fail_point;
-use crate::env::has_coarse_times;
+use crate::env::{clock_nanos, has_coarse_times};
 use crate::error::{Result, ResultExt};
 use crate::git::process::Maker;
 use crate::work::{Work, count};
@@ -54,6 +54,15 @@ fn granularity(time: i64) -> i64 {
 /// Whether a file that changes after `moment` may still have this time, so that it says nothing about such a change.
 pub fn is_racy(time: i64, moment: i64) -> bool {
     time.saturating_add(granularity(time)) >= moment
+}
+
+/// Waits until what changes gets another time than this one (nanoseconds since the epoch). A time that lies ahead is not waited for: no
+/// change gets it before its time has come.
+pub fn wait_until_past(time: i64) {
+    let left = time.saturating_add(granularity(time)) - clock_nanos();
+    if (0..=granularity(time)).contains(&left) {
+        std::thread::sleep(Duration::from_nanos(left.unsigned_abs() + 1));
+    }
 }
 
 /// What `lstat` says of a path, as far as change detection and restoring need it.

@@ -97,6 +97,30 @@ fn what_is_stored_through_a_mapping_after_a_snapshot_is_in_the_next() {
     assert_eq!(sandbox.text("data"), "MXpped");
 }
 
+/// Somebody may write to it: to a descriptor, or to a map, which moves no time when the swap has looked.
+#[test]
+fn what_somebody_may_write_to_is_clean_after_a_swap_as_far_as_its_bytes_are() {
+    for is_written in [false, true] {
+        let sandbox = Sandbox::new();
+        let past = snapshot(&sandbox);
+        sandbox.write("srv.log", "mapped");
+        let map = RefCell::new(mapped(&sandbox.path("srv.log")));
+        map.borrow_mut()[0] = b'M';
+        sandbox.git(["add", "-f", "srv.log"]);
+        std::thread::sleep(Duration::from_millis(60));
+        let dirty = || sandbox.git(["diff-files", "--name-only"]);
+        assert_eq!(dirty(), "");
+        sandbox.json(["travel", &past]);
+        let said = with_stop(&sandbox, &["return"], "swap-applied", || {
+            if is_written {
+                map.borrow_mut()[1] = b'X';
+            }
+        });
+        assert_eq!(said["mode"], "present", "{said}");
+        assert_eq!(dirty(), if is_written { "srv.log\n" } else { "" });
+    }
+}
+
 #[test]
 fn closing_keeps_what_is_stored_through_a_mapping() {
     let (sandbox, old, _) = with_mapped(&["gone"]);

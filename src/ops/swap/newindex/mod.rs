@@ -181,6 +181,7 @@ pub(super) fn new_index(
     let device = rustix::fs::fstat(root.fd())?.st_dev;
     let builder = IndexBuilder {
         ctx,
+        root: &root,
         device,
         attributes: attributes(ctx, store, &root)?,
         store,
@@ -295,6 +296,8 @@ pub fn fold<'a>(
 
 struct IndexBuilder<'a> {
     ctx: &'a Context<'a>,
+    /// The working tree.
+    root: &'a Root,
     /// The device of the working tree. git compares no devices unless it is built to.
     device: u64,
     /// The attributes of the files as they are now.

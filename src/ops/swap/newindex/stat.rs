@@ -5,8 +5,10 @@ use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
+use super::super::recover::node_of;
 use super::IndexBuilder;
-use crate::git::fs::nanoseconds;
+use crate::git::Oid;
+use crate::git::fs::{Stamp, nanoseconds, wait_until_past};
 use crate::git::index::{Entry, Index, Stat};
 use crate::git::tree::{self, Node};
 use crate::ops::gitview::GitView;
@@ -125,19 +127,29 @@ impl IndexBuilder<'_> {
     }
 
     /// Whether the file is still the one whose bytes are known: what somebody changed since must not come out looking clean, be it under
-    /// the stamp that it had.
+    /// the stamp that it had. Where the stamp alone does not tell, its bytes are read again; git does the same with what is racy.
     fn is_as_seen(&self, path: &[u8], meta: &Metadata) -> bool {
         let written = self.written.contains_key(path);
-        let seen = self.finder.file(path).filter(|_| !written);
-        seen.is_none_or(|file| {
-            let seen = file.stamp;
-            meta.is_dir()
-                || !file.flags.has(FileFlags::RACY)
-                    && seen.mtime == nanoseconds(meta.mtime(), meta.mtime_nsec())
-                    && seen.ctime == nanoseconds(meta.ctime(), meta.ctime_nsec())
-                    && seen.ino == meta.ino()
-                    && seen.size == meta.size()
-        })
+        let Some(file) = self.finder.file(path).filter(|_| !written) else {
+            return true;
+        };
+        if meta.is_dir() {
+            return true;
+        }
+        let seen = file.stamp;
+        let has_stamp = seen.mtime == nanoseconds(meta.mtime(), meta.mtime_nsec())
+            && seen.ctime == nanoseconds(meta.ctime(), meta.ctime_nsec())
+            && seen.ino == meta.ino()
+            && seen.size == meta.size();
+        has_stamp && (!file.flags.has(FileFlags::RACY) || self.holds_still(path, &seen, file.oid))
+    }
+
+    /// Whether a file has these bytes, under a stamp that every later write moves.
+    fn holds_still(&self, path: &[u8], seen: &Stamp, oid: Oid) -> bool {
+        wait_until_past(seen.ctime);
+        wait_until_past(seen.mtime);
+        let found = node_of(self.root, path, self.store.objects.format());
+        matches!(found, Ok(Some((node, _))) if node.oid == oid)
     }
 }
 
