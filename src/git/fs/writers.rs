@@ -26,15 +26,12 @@ const OVERLAY: i64 = 0x794c_7630;
 pub fn may_change_unseen(file: &File, time: i64) -> bool {
     let kind = rustix::fs::fstatfs(file.as_fd()).map_or(0, |found| found.f_type);
     let is_young = time.saturating_add(until_written_back()) >= clock_nanos();
-    // Not asked without need: who opens it to write and not to wait is refused at that moment.
-    if !is_young && !IN_MEMORY.contains(&kind) {
-        return false;
+    let is_in_memory = IN_MEMORY.contains(&kind);
+    // A lease, be it held for a moment, lets others' `open` with `O_NONBLOCK` fail: it is asked for only where its answer decides.
+    if kind == OVERLAY || !(is_young || is_in_memory) {
+        return is_young;
     }
-    match is_open_for_writing(file) {
-        Some(true) => true,
-        Some(false) if kind != OVERLAY => false,
-        _ => is_young,
-    }
+    is_open_for_writing(file).unwrap_or(is_young)
 }
 
 /// Whether another program is known to have an open file open for writing, or mapped to write in it.
