@@ -32,6 +32,9 @@ Examples:
   tw list --kind experiment -n 1")]
 pub struct Args {
     /// Carry these files over into the present
+    ///
+    /// A directory is carried over as it is: files that the present had in it, or in its place, stay away and are named. What is beneath a
+    /// file of the present cannot be carried over.
     #[arg(long, value_name = "PATH", num_args = 1.., add = complete::paths_on_disk())]
     pub keep: Vec<OsString>,
 

@@ -8,9 +8,9 @@ use super::commits::CommitsOfStay;
 use super::experiment::Leaving;
 use super::left_out::LeftOut;
 use crate::env::Moment;
-use crate::error::{Code, Error, Result};
-use crate::git::fs::{Root, nanoseconds};
-use crate::git::path::{self, RepoPath};
+use crate::error::Result;
+use crate::git::fs::nanoseconds;
+use crate::git::path::RepoPath;
 use crate::ops::capture::Storing;
 use crate::ops::outcome::{Aftermath, Changes, HeadReport, MovedAside, Returned};
 use crate::ops::record::Made;
@@ -78,7 +78,10 @@ impl ReturnOperation<'_> {
             &self.backup,
             &in_the_way.take(),
         )?);
-        Ok(self.returned(start, stays, changes(&prepared.plan), moved_aside))
+        let away = self.kept_away(&start.keep, &prepared.capture)?;
+        let mut returned = self.returned(start, stays, changes(&prepared.plan), moved_aside);
+        returned.notices.extend(away);
+        Ok(returned)
     }
 
     /// Returns.
@@ -111,7 +114,9 @@ impl ReturnOperation<'_> {
             &swapped.plan.left,
         )?);
         let moved_aside = moved_aside.into_iter().map(MovedAside::from).collect();
+        let away = self.kept_away(&start.keep, &swapped.saved.capture)?;
         let mut returned = self.returned(start, stays, swapped.changes(), moved_aside);
+        returned.notices.extend(away);
         returned.dry_run = false;
         returned.verified = true;
         returned.experiment_id = swapped.is_saved.then(|| swapped.saved.id.to_string());
@@ -123,7 +128,7 @@ impl ReturnOperation<'_> {
     }
 
     fn start_home(&self, request: &Return) -> Result<Start> {
-        let keep = self.keep(request)?;
+        let keep = self.kept(request)?;
         let (raw_head, head) = head_for(self.ctx, self.store, &self.backup)?;
         Ok(Start {
             keep,
@@ -188,30 +193,6 @@ impl ReturnOperation<'_> {
             },
             members: Vec::new(),
         }
-    }
-
-    fn keep(&self, request: &Return) -> Result<Vec<Vec<u8>>> {
-        let mut keep = Vec::new();
-        for word in &request.keep {
-            let path = self.ctx.repo_path(word)?;
-            if !path.is_empty() && !path::is_safe(&path) {
-                let shown = path::display(word.as_encoded_bytes());
-                let message = format!("'{shown}' is not a path that tw touches and cannot be kept");
-                return Err(Error::new(Code::PathNotFound, message)
-                    .hint("--keep names files of the past that stay in the working tree"));
-            }
-            let root = Root::open(self.ctx.repo.worktree_root())?;
-            if path.is_empty() || root.stamp(&path)?.is_none() {
-                let shown = path::display(word.as_encoded_bytes());
-                return Err(Error::new(
-                    Code::PathNotFound,
-                    format!("'{shown}' does not exist and cannot be kept"),
-                )
-                .hint("--keep names files of the past that stay in the working tree"));
-            }
-            keep.push(path);
-        }
-        Ok(keep)
     }
 
     /// What is left out of snapshots and changed since the past was entered, and what is to be said of what is gone.

@@ -11,6 +11,7 @@ pub mod guard;
 mod hidden;
 mod home;
 mod hop;
+mod keep;
 mod left_out;
 mod limit;
 mod written;

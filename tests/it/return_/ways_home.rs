@@ -1,5 +1,6 @@
 //! There is always a way home: what is in the way, too large, or wanted in the present.
 
+use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 
 use crate::faults::killed_at;
@@ -211,18 +212,88 @@ fn keep_of_what_is_not_there_is_an_error_and_changes_nothing() {
 }
 
 #[test]
-fn keep_of_a_file_whose_directory_the_present_has_as_a_file() {
+fn keep_of_what_is_behind_a_symlink_says_so() {
     let sandbox = away();
-    sandbox.write("x/fix.txt", "the fix\n");
-    let ran = sandbox.tw(["return", "--keep", "x/fix.txt"]);
-    // Both cannot be there. Either it says so and stays, or one of them gives way in the open.
-    if ran.code == 0 {
-        assert!(sandbox.exists("x"));
-    } else {
-        assert_eq!(state_json(&sandbox)["mode"], "past");
-        assert_eq!(sandbox.text("x/fix.txt"), "the fix\n");
+    sandbox.write("real/f", "made there\n");
+    symlink("real", sandbox.path("link")).unwrap();
+    let (error, code) = sandbox.json_error(["return", "--keep", "link/f"]);
+    assert_eq!((error["code"].as_str(), code), (Some("PATH_NOT_FOUND"), 3));
+    assert_eq!(
+        error["message"],
+        "'link/f' is behind the symlink 'link' and cannot be kept"
+    );
+}
+
+#[test]
+fn keep_beneath_a_file_of_the_present_is_refused_before_anything_is_written() {
+    let sandbox = Sandbox::new();
+    for path in ["d/z", "d/y", "e/z"] {
+        sandbox.write(path, "then\n");
     }
-    assert!(!sandbox.exists(".git/timewarp/journal.json"));
+    let id = snapshot(&sandbox);
+    sandbox.remove("d");
+    sandbox.write("d", "now\n");
+    sandbox.remove("e");
+    symlink("a.txt", sandbox.path("e")).unwrap();
+    let present = sandbox.state();
+    sandbox.json(["travel", &id]);
+    sandbox.write("d/z", "the fix\n");
+    let before = sandbox.state();
+    for (path, why) in [("d/z", "'d' is a file"), ("e/z", "'e' is a symlink")] {
+        for args in [
+            &["return", "--keep", path][..],
+            &["return", "--dry-run", "--keep", path],
+        ] {
+            let (error, code) = sandbox.json_error(args);
+            assert_eq!((error["code"].as_str(), code), (Some("WOULD_OVERWRITE"), 5));
+            let message = format!("'{path}' cannot be kept: in the present {why}");
+            assert_eq!(error["message"], message);
+            assert_eq!(
+                error["hint"],
+                "'tw return' without it leads to the present, and saves it in the experiment"
+            );
+            assert_eq!(list(&error["paths"]), [path]);
+            before.assert_same(&sandbox.state());
+        }
+    }
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true);
+    present.assert_same(&sandbox.state());
+    let experiment = returned["experiment_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, experiment, "d/z"), "the fix\n");
+}
+
+/// What is kept may stand where the present had something, or be a directory in which the present had more.
+#[test]
+fn keep_names_what_of_the_present_it_keeps_away() {
+    let sandbox = Sandbox::new();
+    sandbox.write("f", "then\n");
+    sandbox.write("both/z", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.remove("f");
+    for path in ["f/x", "f/y", "both/x", "g", "other"] {
+        sandbox.write(path, "now\n");
+    }
+    let backup = sandbox.json(["travel", &id])["backup_id"].clone();
+    let backup = backup.as_str().unwrap();
+    sandbox.write("g/z", "made there\n");
+    sandbox.write("both/z", "changed there\n");
+    let keep = ["--keep", "f", "both", "g"];
+    let note = format!(
+        "what is kept keeps 4 files of the present away: 'both/x', 'f/x', 'f/y', 'g'; 'tw restore {backup} PATH' brings one back"
+    );
+    let looked = sandbox.json([&["return", "--dry-run"][..], &keep].concat());
+    assert_eq!(list(&looked["notices"]), [note.as_str()], "{looked}");
+    let returned = sandbox.json([&["return"][..], &keep].concat());
+    assert_eq!(list(&returned["notices"]), [note.as_str()], "{returned}");
+    assert_eq!(returned["verified"], true);
+    assert_eq!(sandbox.text("f"), "then\n");
+    assert_eq!(sandbox.text("both/z"), "changed there\n");
+    assert_eq!(sandbox.text("other"), "now\n");
+    sandbox.json(["restore", backup, "f/x", "both/x"]);
+    for path in ["f/x", "both/x"] {
+        assert_eq!(sandbox.text(path), "now\n");
+    }
 }
 
 #[test]
