@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use crate::git::fs::Root;
 use crate::git::path;
-use crate::ops::Context;
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Plan;
 
@@ -15,15 +14,9 @@ pub(super) const ONE_NAME: &str = "another name but for upper and lower case";
 /// The paths that a plan writes and that are one here with another that it writes, or with what is there by another name.
 ///
 /// # Errors
-/// git's settings, or the working tree's root, cannot be read.
-pub(super) fn one_name(
-    ctx: &Context<'_>,
-    root: &Root,
-    manifest: &Manifest,
-    plan: &Plan,
-) -> Result<Vec<Vec<u8>>> {
-    // git asks the file system once, when the repository is made; a setting that was copied along may be wrong.
-    if !ctx.repo.ignore_case()? || !is_one_here(root)? {
+/// The working tree's root cannot be read.
+pub(super) fn one_name(root: &Root, manifest: &Manifest, plan: &Plan) -> Result<Vec<Vec<u8>>> {
+    if !is_one_here(root)? {
         return Ok(Vec::new());
     }
     let files = manifest
@@ -34,10 +27,43 @@ pub(super) fn one_name(
     Ok(alike(plan, there))
 }
 
+/// Whether what is found at a path that the manifest lacks is one that it has, by another spelling.
+///
+/// # Errors
+/// As [`one_name`].
+pub(super) fn is_another_spelling(root: &Root, manifest: &Manifest, full: &[u8]) -> Result<bool> {
+    if !is_one_here(root)? {
+        return Ok(false);
+    }
+    let wanted = folded(full);
+    let mut entries = manifest.entries();
+    Ok(entries.any(|(dir, file)| folded(&manifest.path_of(dir, &file)) == wanted))
+}
+
+/// Whether this file system finds a name by another spelling. `core.ignorecase` says what held where the repository was made, and
+/// inode numbers say nothing where they go by the name (FUSE): what can be found and is in no list of names is another spelling.
 fn is_one_here(root: &Root) -> Result<bool> {
-    let (one, other) = (root.stamp(b".git")?, root.stamp(b".GIT")?);
-    let is_same = one.zip(other).map(|(one, other)| one.ino == other.ino);
-    Ok(is_same == Some(true))
+    let finds = |name: &[u8]| Ok(root.stamp(name)?.is_some());
+    // The usual case: one look.
+    if finds(b".git")? && !finds(b".GIT")? {
+        return Ok(false);
+    }
+    let names = root.names(b"")?;
+    let mut others = names.iter().map(|name| (name, spelled_otherwise(name)));
+    match others.find(|(name, other)| *name != other && !names.contains(other)) {
+        Some((_, other)) => finds(&other),
+        // Nothing is there that could be asked for.
+        None => Ok(false),
+    }
+}
+
+/// A name with its ASCII letters in the other case.
+fn spelled_otherwise(name: &[u8]) -> Vec<u8> {
+    let flipped = name.iter().map(|byte| match byte {
+        b'a'..=b'z' => byte.to_ascii_uppercase(),
+        other => other.to_ascii_lowercase(),
+    });
+    flipped.collect()
 }
 
 /// Of the paths that a plan writes those that are alike but for their case, with one another or with what is there.
@@ -92,6 +118,19 @@ mod tests {
                 .collect(),
             ..Plan::default()
         }
+    }
+
+    #[test]
+    fn here_names_are_told_apart_whatever_else_is_there() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let root = Root::open(dir.path()).expect("root");
+        let is_one = || is_one_here(&root).expect("looked");
+        assert!(!is_one(), "empty");
+        for name in ["readme", "README", "123", ".GIT", ".git"] {
+            std::fs::create_dir(dir.path().join(name)).expect("mkdir");
+            assert!(!is_one(), "{name}");
+        }
+        assert_eq!(spelled_otherwise(b".gIt \xc3\x84"), b".GiT \xc3\x84");
     }
 
     #[test]

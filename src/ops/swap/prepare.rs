@@ -9,7 +9,7 @@ use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
 use super::blobs::Blobs;
 use super::goal::{Aim, GitGoal, Goal};
 use super::obstacles::{GIT_DIRECTORY, Obstacles, UNREADABLE, find_obstacles};
-use super::one_name::{ONE_NAME, one_name};
+use super::one_name::{ONE_NAME, is_another_spelling, one_name};
 use super::plan::make_plan;
 use super::present_own::PresentOwn;
 use super::recover::node_of;
@@ -22,7 +22,7 @@ use crate::store::Store;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::text::{listed, size, typed_path};
-use crate::worktree::manifest::{FileFlags, Kind, Manifest};
+use crate::worktree::manifest::{FileFlags, Manifest};
 use crate::worktree::plan::{Plan, Side};
 
 /// Why a file is refused that [`PresentOwn`] holds.
@@ -30,6 +30,9 @@ const PRESENT_S: &str = "ignored in the present, whose backup does not have it";
 
 /// Why a file is refused that the user's own exclude keeps from every look.
 const BY_THE_USER: &str = "exclude";
+
+/// Why a file is refused that no scan finds, although it is there whenever its name is asked for.
+const COMES_AND_GOES: &str = "it comes and goes";
 
 /// A capture, and a plan that can be carried out.
 pub struct Prepared<'s> {
@@ -66,8 +69,10 @@ pub fn prepare<'s>(
         shown: goal.shown.clone(),
         other_rules: goal.experiment.as_ref().and_then(|left| left.likely_rules),
         prove: prove_first(goal, storing),
+        is_last: false,
     };
-    for _ in 0..TRIES {
+    for attempt in 1..=TRIES {
+        preparation.is_last = attempt == TRIES;
         if let Some(prepared) = preparation.attempt()? {
             return Ok(prepared);
         }
@@ -92,6 +97,8 @@ struct Preparation<'a, 'g, 's> {
     /// A tree whose ignore rules hold beside those on disk.
     other_rules: Option<Oid>,
     prove: Prove,
+    /// No other scan follows.
+    is_last: bool,
 }
 
 impl<'s> Preparation<'_, '_, 's> {
@@ -142,14 +149,19 @@ impl<'s> Preparation<'_, '_, 's> {
         let is_hidden = |path: &Vec<u8>| self.forced.contains(path);
         let (hidden, to_force): (BTreeSet<_>, BTreeSet<_>) =
             to_force.into_iter().partition(is_hidden);
-        let alike = one_name(ctx, &root, &capture.manifest, &plan)?;
+        let manifest = &capture.manifest;
+        let alike = one_name(&root, manifest, &plan)?;
         let hidden = hidden.into_iter().filter(|path| !alike.contains(path));
-        refused.extend(hidden.map(|path| (path, BY_THE_USER)));
+        refused.extend(hidden.map(|path| (path.clone(), why_hidden(manifest, &path))));
         refused.extend(alike.iter().map(|path| (path.clone(), ONE_NAME)));
         refused.extend(self.made_and_hidden(&root, &capture)?);
         // What is in the way may have been made by the stay as well.
         refused.sort();
         refused.dedup();
+        let flickers = refused.iter().any(|(_, why)| *why == COMES_AND_GOES);
+        if flickers && !self.is_last {
+            return Ok(None);
+        }
         if !refused.is_empty() {
             let is_git_s = refused.iter().any(|(_, why)| *why == GIT_DIRECTORY);
             match goal.in_the_way {
@@ -189,14 +201,13 @@ impl<'s> Preparation<'_, '_, 's> {
         for path in aim.made_before.intersection(&self.forced) {
             let is_kept = aim.keep.iter().any(|kept| path::is_within(path, kept));
             let is_there = || matches!(root.stamp(path), Ok(Some(stamp)) if !stamp.is_dir());
-            if !is_kept && !is_seen(capture, path) && is_there() && !self.is_the_present_s(path)? {
-                let kind = capture.manifest.file(path).map(|file| file.kind);
-                let why = if kind == Some(Kind::Unreadable) {
-                    UNREADABLE
-                } else {
-                    BY_THE_USER
-                };
-                found.push((path.clone(), why));
+            if !is_kept
+                && !is_seen(capture, path)
+                && is_there()
+                && !self.is_the_present_s(path)?
+                && !is_another_spelling(root, &capture.manifest, path)?
+            {
+                found.push((path.clone(), why_hidden(&capture.manifest, path)));
             }
         }
         Ok(found)
@@ -338,6 +349,15 @@ fn unproven_paths(manifest: &Manifest, plan: &Plan) -> BTreeSet<Vec<u8>> {
         .collect()
 }
 
+/// Why a capture has nothing of a path that it was told to capture, and at which something stands.
+fn why_hidden(manifest: &Manifest, full: &[u8]) -> &'static str {
+    let dir = full.strip_suffix(b"/").unwrap_or(full);
+    let reason = |at: &[u8]| manifest.file(at)?.kind.reason();
+    path::with_parents(dir)
+        .find_map(reason)
+        .unwrap_or(COMES_AND_GOES)
+}
+
 /// Whether a capture has the file of a path.
 fn is_seen(capture: &Capture<'_>, path: &[u8]) -> bool {
     let file = capture.manifest.file(path);
@@ -390,6 +410,9 @@ fn would_overwrite(
         error = error.hint(
             "your own 'exclude' keeps them from being captured: 'tw config exclude' shows it, 'tw config --unset exclude' takes it away",
         );
+    }
+    if refused.iter().any(|(_, why)| *why == COMES_AND_GOES) {
+        error = error.hint("another program makes and removes it: stop that and try again");
     }
     if refused.iter().any(|(_, why)| *why == ONE_NAME) {
         error = error.hint("this file system takes names that differ in upper and lower case alone for one: rename one of them");
@@ -520,4 +543,44 @@ fn start_in_the_way(ctx: &Context<'_>, plan: &Plan) -> Option<(Vec<u8>, &'static
     let mut files = plan.entries.iter().filter(|entry| entry.after.is_some());
     let entry = files.find(|entry| protected.contains(&entry.path))?;
     Some((entry.path.clone(), "the current directory"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::fs::Stamp;
+    use crate::worktree::manifest::{DirFlags, DirRec, FileRec, Ignored, Kind, no_oid};
+
+    #[test]
+    fn only_what_the_users_rule_hides_is_said_to_be_excluded() {
+        let mut manifest = Manifest::default();
+        let stamp = Stamp::default();
+        let name = manifest.intern(b"hidden");
+        manifest.push_file(FileRec {
+            name,
+            kind: Kind::UserExclude,
+            flags: FileFlags::NONE,
+            stamp,
+            git_mode: 0,
+            oid: no_oid(),
+        });
+        let path = manifest.intern(b"");
+        manifest.dirs.push(DirRec {
+            path,
+            parent: 0,
+            first: 0,
+            end: 1,
+            flags: DirFlags::NONE,
+            stamp,
+            tree: no_oid(),
+            ignored: Ignored::default(),
+        });
+        for (full, why) in [
+            ("hidden", BY_THE_USER),
+            ("hidden/x/", BY_THE_USER),
+            ("seen for a moment", COMES_AND_GOES),
+        ] {
+            assert_eq!(why_hidden(&manifest, full.as_bytes()), why, "{full}");
+        }
+    }
 }
