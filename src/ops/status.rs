@@ -101,7 +101,8 @@ fn stands_on(
     state: &State,
     interrupted: bool,
 ) -> Result<Option<Stored>> {
-    if interrupted || is_swapping(store.dir.path()) {
+    // Whoever else has the lock leaves the files alone: a swap has its journal before it touches the first.
+    if interrupted || store.dir.has_journal() {
         return Ok(None);
     }
     let id = state.current_snapshot_id.as_deref();

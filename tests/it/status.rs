@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::facts::id;
+use crate::hook::Held as _;
 use crate::sandbox::Sandbox;
 
 #[test]
@@ -27,6 +28,22 @@ fn files_changed_since_the_latest_snapshot_are_counted() {
         said.err()
     );
     assert_eq!(sandbox.json([""; 0])["changed"], changed(2));
+}
+
+/// As what comes after each swap, in the background: it touches no file.
+#[test]
+fn files_are_counted_while_somebody_has_the_lock() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.snap();
+    sandbox.write("a.txt", "changed\n");
+    let mut flock = sandbox.command("flock");
+    let flock = flock.args([".git/timewarp/lock", "sleep", "30"]);
+    let mut holder = flock.spawn_held();
+    let said = sandbox.json(["status"]);
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert_eq!(said["changed"], json!({"since": id(&first), "files": 1}));
+    assert_eq!(said["notices"], json!([]));
 }
 
 #[test]
