@@ -69,6 +69,9 @@ impl Run for Args {
             return reply(Ok(recovered));
         }
         if !call.ask.can_ask() {
+            if !call.output.is_json() {
+                call.output.preview(&recovered);
+            }
             return Err(undecided(&recovered, request.direction));
         }
         call.output.preview(&recovered);

@@ -136,6 +136,11 @@ fn a_path_edited_after_the_death_stops_recovery_and_keeps_its_bytes() {
             let (error, _) = sandbox.json_error(way);
             assert!(error["hint"].to_string().contains(command), "{error}");
         }
+        // Who cannot be asked is told all the same what he is asked to agree to.
+        let said = sandbox.tw(["recover"]);
+        assert_eq!((said.code, said.out().as_str()), (4, ""));
+        let listed = format!("\n  changed since: {path}\n");
+        assert!(said.err().contains(&listed), "{}", said.err());
         let done = sandbox.json(["recover", "-y"]);
         assert!(done["differing"].to_string().contains(path), "{done}");
         assert_eq!(
