@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::checkpoints;
 use super::sessions::{self, NoSnapshot, Started};
+use super::snapshot_view::SnapshotView;
 use super::swap::recover::taken_by_power;
 use super::{Context, redaction, watcher, workspaces};
 use super::{event_log, sessions::Ended};
@@ -265,6 +266,7 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
                 hooked.checkpoint_id = Some(taken.checkpoint.checkpoint_id);
                 hooked.session_id = Some(taken.checkpoint.session_id);
                 hooked.snapshot_id = Some(taken.checkpoint.snapshot_id);
+                note_interrupted(ctx, hooked, is_interrupted(&taken.snapshot));
             } else {
                 note_life(ctx, event, hooked)?;
             }
@@ -276,7 +278,9 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
                 } else {
                     Done::Recorded
                 };
+                let is_interrupted = is_interrupted(&taken.snapshot);
                 hooked.snapshot_id = Some(taken.snapshot.id);
+                note_interrupted(ctx, hooked, is_interrupted);
             }
             None => note_life(ctx, event, hooked)?,
         },
@@ -341,7 +345,17 @@ fn note_start(ctx: &Context<'_>, hooked: &mut Hooked, started: &Started) {
         let message = format!("power was lost before {title} was on disk; run 'tw recover'");
         write_log(ctx, hooked, "interrupted", None, &message);
     }
-    if started.interrupted {
+    note_interrupted(ctx, hooked, started.interrupted);
+}
+
+/// Whether a snapshot has what an interrupted swap left.
+fn is_interrupted(snapshot: &SnapshotView) -> bool {
+    snapshot.json.get("interrupted") == Some(&serde_json::Value::Bool(true))
+}
+
+/// Logs that a snapshot has what an interrupted swap left.
+fn note_interrupted(ctx: &Context<'_>, hooked: &Hooked, is_interrupted: bool) {
+    if is_interrupted {
         let message =
             "a swap was interrupted here: the snapshot has what was on disk; run 'tw recover'";
         write_log(ctx, hooked, "interrupted", Some(Code::Interrupted), message);

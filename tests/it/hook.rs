@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox, is_root, skipped};
+use crate::trip::stored;
 
 fn hook(sandbox: &Sandbox, args: &[&str], payload: &str) -> Ran {
     let mut command = sandbox.tw_command();
@@ -393,6 +394,25 @@ fn a_dead_swap_is_left_to_the_user_and_what_is_there_is_kept() {
     let shown = sandbox.json(["show", id]);
     assert_eq!(shown["snapshot"]["interrupted"], true);
     assert_eq!(sandbox.text("a.txt"), "two\n");
+    // So do the events that follow.
+    for event in ["UserPromptSubmit", "Stop"] {
+        let before = self::log(&sandbox).len();
+        sandbox.write("a.txt", format!("after {event}\n"));
+        let payload = json!({"session_id": "abcd", "prompt": "go on"});
+        silent(&sandbox, &["claude", event], &payload);
+        let log = self::log(&sandbox);
+        assert_eq!(log.len(), before + 1, "{event}: {log:?}");
+        let last = log.last().unwrap();
+        assert_eq!(
+            (&last["outcome"], &last["code"], &last["session_id"]),
+            (&json!("interrupted"), &json!("INTERRUPTED"), &json!("abcd")),
+            "{event}"
+        );
+        let shown = sandbox.json(["show", last["snapshot_id"].as_str().unwrap()]);
+        assert_eq!(shown["snapshot"]["interrupted"], true, "{event}");
+        let kept = stored(&sandbox, last["snapshot_id"].as_str().unwrap(), "a.txt");
+        assert_eq!(kept, format!("after {event}\n"));
+    }
 }
 
 #[test]
