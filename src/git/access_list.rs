@@ -12,7 +12,8 @@ pub struct AccessList {
     pub paths: BTreeMap<Vec<u8>, Access>,
     /// Owner and group of most paths.
     pub owner: Option<(u32, u32)>,
-    /// Whatever is not in `paths` belongs to `owner` and has no attributes. Otherwise nothing is known of it.
+    /// Whatever is not in `paths` belongs to `owner` and has no attributes. Otherwise nothing is known of it but that it belonged to
+    /// `owner`, which counts where nothing stands that could lend its access.
     pub complete: bool,
     /// What is made where nothing was, and is not in `paths`, keeps what it inherits from its directory: it may have had an ACL.
     pub inherits: bool,

@@ -126,6 +126,54 @@ fn a_snapshot_has_the_access_of_what_is_deleted_later() {
     }
 }
 
+/// Most files are a program's, the directory that holds them is not.
+#[test]
+fn what_belonged_to_most_files_owner_and_is_gone_comes_back_as_his() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let files = [1, 2, 3, 4, 5, 6].map(|number| format!("p/{number}"));
+    for file in &files {
+        sandbox.write(file, "the program's\n");
+        sandbox.chmod(file, 0o640);
+    }
+    std::os::unix::fs::symlink("1", sandbox.path("p/link")).unwrap();
+    sandbox.mkdir("p/q");
+    sandbox.write("p/q/7", "the program's\n");
+    let all = files.iter().map(String::as_str);
+    let all: Vec<&str> = all.chain(["p", "p/link", "p/q", "p/q/7"]).collect();
+    for path in &all {
+        std::os::unix::fs::lchown(sandbox.path(path), Some(USER), Some(33)).unwrap();
+    }
+    chown(sandbox.path("p/6"), Some(USER), Some(34)).unwrap();
+    let owners = |top: &std::path::Path| -> Vec<(u32, u32)> {
+        let of = |path: &&str| top.join(path).symlink_metadata().unwrap();
+        all.iter()
+            .map(|path| (of(path).uid(), of(path).gid()))
+            .collect()
+    };
+    let before = owners(&sandbox.repo());
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    let opened = sandbox.root().join("opened");
+    sandbox.json(["open", &id, opened.to_str().unwrap()]);
+    assert_eq!(owners(&opened), before);
+    sandbox.remove("p");
+    let restored = sandbox.json(["restore", &id]);
+    assert_eq!(restored["notices"], serde_json::json!([]));
+    assert_eq!(owners(&sandbox.repo()), before);
+    sandbox.remove("p");
+    sandbox.json(["travel", &id]);
+    assert_eq!(owners(&sandbox.repo()), before);
+    // What stands there lends its own.
+    sandbox.json(["return"]);
+    sandbox.write("p/1", "somebody's\n");
+    chown(sandbox.path("p/1"), Some(4321), Some(4321)).unwrap();
+    sandbox.json(["restore", &id, "p/1"]);
+    let found = sandbox.path("p/1").metadata().unwrap();
+    assert_eq!((found.uid(), found.gid()), (4321, 4321));
+}
+
 #[test]
 fn what_had_no_acl_inherits_none() {
     let (sandbox, id) = untouched();

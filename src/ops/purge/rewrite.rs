@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::{Code, Error, Result};
+use crate::git::access_list::AccessList;
 use crate::git::commit::RawCommit;
 use crate::git::objects::ObjectKind;
 use crate::git::path;
@@ -100,7 +101,7 @@ impl<'a> Rewriter<'a> {
             return Ok(None);
         }
         let name = format!("{}/{}", part::LISTS, access_list::LIST).into_bytes();
-        if access.paths.is_empty() && !access.complete {
+        if access == AccessList::default() {
             return Ok(Some((name, None)));
         }
         let oid = self

@@ -115,9 +115,13 @@ impl Apply<'_> {
         // Else everything that `sudo tw` makes would belong to root.
         let mut lost = Lost::default();
         if rustix::process::geteuid().is_root() {
-            let owner = rustix::fs::fstat(&dir)?;
-            let access = Access::owned((owner.st_uid, owner.st_gid));
-            lost = access.give_owner(&new).context(what)?;
+            let owner = if let Some(owner) = self.access.usual_owner() {
+                owner
+            } else {
+                let above = rustix::fs::fstat(&dir)?;
+                (above.st_uid, above.st_gid)
+            };
+            lost = Access::owned(owner).give_owner(&new).context(what)?;
         }
         if !self.access.inherits() {
             disinherit(&new).context(what)?;

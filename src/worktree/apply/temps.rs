@@ -323,7 +323,7 @@ impl<'a> Temps<'a> {
         Ok(Some(access))
     }
 
-    /// Who shall own a file that is made as root where nothing says so.
+    /// Who shall own a file that is made as root where nothing says so: whom most files of that side belong to, else its directory's owner.
     fn owner(
         &self,
         place: &Place<'_>,
@@ -332,7 +332,10 @@ impl<'a> Temps<'a> {
         if !self.privileged || access.is_some() {
             return Ok(None);
         }
-        place.owner().map(Some)
+        match self.granted.usual_owner() {
+            Some(owner) => Ok(Some(owner)),
+            None => place.owner().map(Some),
+        }
     }
 
     /// A new symlink gets the owner that a file would get.
