@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::extras::stored_extras;
 use super::goal::PastStart;
 use super::left_out::LeftOut;
 use crate::env::fail_point;
@@ -48,9 +49,8 @@ fn is_start(
     saved: &Stored,
     start: &PastStart<'_>,
 ) -> Result<bool> {
-    let (files, git) = (start.files, start.git);
+    let git = start.git;
     let is_same = has_same_files(ctx, store, saved, start)?
-        && saved.record.default_modes == files.record.default_modes
         && saved.head == git.head
         && index_parts(store, saved)? == index_parts(store, git)?;
     let operation = store.operation(saved)?;
@@ -115,23 +115,63 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
             || own.beneath(dir).next().is_some()
             || then.is_some_and(Node::is_gitlink);
     }
-    let mut modes = true;
-    for path in now.modes.keys().chain(files.modes.keys()) {
-        let is_extra = tree::find(&read, start.backup.tree, path)?.is_some();
-        let stays = (is_extra || stayed.iter().any(|dir| path::is_within(dir, path)))
-            && tree::find(&read, start.files.tree, path)?.is_none();
-        let side = if stays { &backup } else { &files };
-        modes &= now.modes.get(path) == side.modes.get(path);
-    }
     Ok(uncaptured
         && dirs
-        && modes
+        && has_same_bits(store, saved, start, &stayed)?
         && now.unstable.is_empty()
         && now.conflicts == git.conflicts
         && now.intent_to_add == git.intent_to_add
         && now.skip_worktree == git.skip_worktree
         && now.assume_unchanged == git.assume_unchanged
         && now.absent == git.absent)
+}
+
+/// Whether the permission bits are as travel gave them: the snapshot's, of which one that was not made here gives not all. `stayed`: the
+/// present's empty directories, which kept theirs, as its files did that the snapshot leaves alone.
+fn has_same_bits(
+    store: &Store,
+    saved: &Stored,
+    start: &PastStart<'_>,
+    stayed: &[&Vec<u8>],
+) -> Result<bool> {
+    let read = |oid| store.objects.read_tree(oid);
+    let (now, backup) = (
+        stored_extras(store, saved)?,
+        stored_extras(store, start.backup)?,
+    );
+    let mut given = stored_extras(store, start.files)?;
+    let mut paths: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
+    if given.foreign {
+        if given.is_pulled {
+            given = given.in_place_of(&backup);
+        }
+        for (path, node) in tree::flatten(&read, saved.tree)? {
+            let dirs = path::with_parents(path::split(&path).0).filter(|dir| !dir.is_empty());
+            paths.extend(dirs.map(|dir| (dir.to_vec(), tree::DIR_MODE)));
+            if node.mode != tree::LINK_MODE && !node.is_gitlink() {
+                paths.insert(path, node.mode);
+            }
+        }
+        paths.retain(|path, _| !now.absent.contains(path));
+    } else if saved.record.default_modes != start.files.record.default_modes {
+        return Ok(false);
+    } else {
+        for path in now.modes.keys().chain(given.modes.keys()) {
+            let found = tree::find(&read, saved.tree, path)?;
+            let mode = found.map_or(tree::DIR_MODE, |node| node.mode);
+            paths.insert(path.clone(), mode);
+        }
+    }
+    for (path, mode) in &paths {
+        let is_extra = tree::find(&read, start.backup.tree, path)?.is_some();
+        let stays = (is_extra || stayed.iter().any(|dir| path::is_within(dir, path)))
+            && tree::find(&read, start.files.tree, path)?.is_none();
+        let side = if stays { &backup } else { &given };
+        if now.permissions(path, *mode) != side.permissions(path, *mode) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether what no snapshot captures is as the snapshot or the present had it, or the present's `own`, which the rules of the snapshot

@@ -1,5 +1,7 @@
 //! `tw push --snapshots`: files go along only when they were named.
 
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::{Value, json};
 
 use super::hub::{Clone_, Hub, REF};
@@ -88,6 +90,32 @@ fn named_snapshots_go_along_and_can_be_travelled_to() {
     assert_eq!(b.git(["status", "--porcelain"]), before);
     assert!(!b.dir.join("b.txt").exists());
     b.git(["fsck", "--strict"]);
+}
+
+/// Its bits are narrowed where it is laid out: nobody changed anything there.
+#[test]
+fn a_trip_to_what_somebody_of_another_umask_sent_makes_no_experiment() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let chmod = |path: &std::path::Path, bits: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    std::fs::create_dir(a.dir.join("d")).unwrap();
+    a.write("d/e", "new here\n");
+    a.write("a.txt", "changed\n");
+    for (path, bits) in [("d", 0o775), ("d/e", 0o664), ("a.txt", 0o664)] {
+        chmod(&a.dir.join(path), bits);
+    }
+    let id = snapshot(&a, "of a group");
+    a.json(["push", "--snapshots", &id]);
+    b.json(["pull"]);
+    b.json(["travel", &id]);
+    assert_eq!(b.json(["return"])["experiment_id"], Value::Null);
+    for (path, bits) in [("d", 0o700), ("d/e", 0o664)] {
+        b.json(["travel", &id]);
+        chmod(&b.dir.join(path), bits);
+        assert_ne!(b.json(["return"])["experiment_id"], Value::Null, "{path}");
+    }
 }
 
 /// An issue came before its snapshot, and so its note annotates nothing that is here.
