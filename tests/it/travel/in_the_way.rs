@@ -383,3 +383,42 @@ fn a_repository_where_an_empty_directory_was_is_left_as_it_is() {
     refused(&sandbox, &past, "n");
     assert_eq!(mode(&sandbox, "n") & 0o777, 0o700);
 }
+
+/// A glob of the user's, or of the one snapshot alone, hides tracked files as well.
+#[test]
+fn what_a_snapshot_names_as_left_out_stays() {
+    for is_set in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.write("secret.yml", "old\n");
+        sandbox.git(["add", "secret.yml"]);
+        sandbox.git(["commit", "-q", "-m", "with it"]);
+        sandbox.write("secret.yml", "mine\n");
+        let then = sandbox.git(["status", "--porcelain"]);
+        let id = if is_set {
+            sandbox.git(["config", "timewarp.exclude", "secret.yml"]);
+            let id = snapshot(&sandbox);
+            sandbox.git(["config", "--unset", "timewarp.exclude"]);
+            id
+        } else {
+            let taken = sandbox.json(["snapshot", "--exclude", "secret.yml"]);
+            taken["snapshot"]["snapshot_id"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        let restored = sandbox.json(["restore", &id]);
+        assert_eq!(
+            restored["changes"]["removed"],
+            serde_json::json!([]),
+            "{restored}"
+        );
+        sandbox.write("a.txt", "now\n");
+        sandbox.assert_round_trip(&id, |sandbox| {
+            assert_eq!(sandbox.text("secret.yml"), "mine\n");
+            assert_eq!(sandbox.git(["status", "--porcelain"]), then);
+        });
+        sandbox.json(["travel", &id]);
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["experiment_id"], serde_json::Value::Null);
+    }
+}
