@@ -142,9 +142,9 @@ impl Human for Scheduled {
             "a message waits to go back to checkpoint {}",
             self.backtrack.checkpoint_id
         ));
+        let flag = &self.session_flag;
         page.hint(format!(
-            "the harness takes it with 'tw backtrack take{}'",
-            self.session_flag
+            "the harness takes it with 'tw backtrack take{flag}'"
         ));
     }
 

@@ -7,8 +7,8 @@ use crate::mcp;
 /// Serve an agent over the Model Context Protocol
 ///
 /// Agents start this; 'tw init' sets it up. Speaks the protocol on standard input and output until the agent closes
-/// its end. The tools are those of an agent that may be misled: nothing in them runs a command that nobody has run here, forgets a record, or leads out
-/// of the workspace. A travel gives a guard token, without which another agent cannot return by accident. Issues and their
+/// its end. The tools are those of an agent that may be misled: nothing in them runs a command that nobody has run here,
+/// forgets a record, or leads out of the workspace. A travel gives a guard token, without which another agent cannot return by accident. Issues and their
 /// conversations are resources, and the way of an issue is a prompt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -310,10 +310,8 @@ impl Human for Rewound {
         }
         page.notices(&self.notices);
         if !self.dry_run {
-            page.hint(format!(
-                "'tw rewind --undo{}' takes this back",
-                self.session_flag
-            ));
+            let flag = &self.session_flag;
+            page.hint(format!("'tw rewind --undo{flag}' takes this back"));
         }
     }
 

@@ -301,14 +301,12 @@ fn check(ctx: &Context<'_>, store: &Store, session_id: &str, id: i64) -> Result<
         let message = format!("session '{session_id}' has no checkpoint {id}: {has}");
         Error::new(Code::InvalidCheckpoint, message)
     };
-    let list = match points.of {
-        CheckpointSource::Session => "checkpoint list",
-        CheckpointSource::Context => "context show",
-    };
     let flag = sessions::session_flag(ctx, store, session_id);
-    Err(error
-        .hint(format!("'tw {list}{flag}' shows them"))
-        .detail("available", known))
+    let hint = match points.of {
+        CheckpointSource::Session => format!("'tw checkpoint list{flag}' shows them"),
+        CheckpointSource::Context => format!("'tw context show{flag}' shows them"),
+    };
+    Err(error.hint(hint).detail("available", known))
 }
 
 /// When, and where in the agent's own file, the conversation was last compacted or cleared: the model's context begins

@@ -128,7 +128,10 @@ impl ContextLog {
                 Code::PathNotFound,
                 format!("context log '{}' not found", self.file.path().display()),
             )
-            .hint(format!("'tw context append{}' starts one", self.flag))
+            .hint(format!(
+                "'tw context append{flag}' starts one",
+                flag = self.flag
+            ))
         })
     }
 

@@ -206,11 +206,9 @@ fn of_head(
         return Ok(());
     };
     let root = worktree.dir.root_of_head(&pointer)?;
-    let here = worktrees::root(worktree).map(|root| format!("-C {} ", typed_path(&root)));
-    let to_leave = format!(
-        "to leave the workspace: 'tw {}workspace off'",
-        here.unwrap_or_default()
-    );
+    let flag = worktrees::root(worktree).map(|root| format!("-C {} ", typed_path(&root)));
+    let flag = flag.unwrap_or_default();
+    let to_leave = format!("to leave the workspace: 'tw {flag}workspace off'");
     let head = Repo::discover(&root, ctx.env).map_err(|error| {
         error
             .while_doing("the head of the workspace")

@@ -196,7 +196,7 @@ fn every_command_that_a_message_names_is_one() {
                 filled.replace_all(&found[1], |part: &regex::Captures<'_>| match &part[1] {
                     "log" => "undo",
                     "operation" => "return",
-                    "user" => "",
+                    "user" | "flag" => "",
                     "agent" => "claude",
                     _ => "1",
                 });

@@ -399,7 +399,8 @@ fn a_repository_of_gits_comes_first() {
     // What doctor says is a command that works.
     let begin = said.find("'git fetch ").unwrap() + 1;
     let command = said[begin..].split('\'').next().unwrap();
-    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    let words = command.split(' ').skip(1);
+    let words: Vec<&str> = words.map(|word| word.trim_matches('"')).collect();
     real(&words);
     sandbox.write("a.txt", "two\n");
     assert!(sandbox.ok(["list", "--all"]).contains(&first[2..]));

@@ -35,7 +35,7 @@ pub fn setup(paths: &InstallPaths<'_>, agent: &str, variable: &str, dir: &str) -
     ];
     let notices = match paths.scope {
         Scope::Project => vec![
-            "Kimi's agents have no settings of a project's own: the hooks and the MCP server are in your own settings, for all your projects",
+            "Kimi has no settings of a project's own: its hooks and MCP server are in your own, for all your projects",
         ],
         Scope::User => Vec::new(),
     };

@@ -75,15 +75,14 @@ impl Human for Listing {
         }
         page.notices(&self.invalid);
         page.notices(&self.notices);
+        let flag = &self.session_flag;
         if self.checkpoints.is_empty() {
             page.hint(format!(
-                "'tw checkpoint{}' makes one; 'tw init' lets your agents do it at each prompt",
-                self.session_flag
+                "'tw checkpoint{flag}' makes one; 'tw init' lets your agents do it at each prompt"
             ));
         } else {
             page.hint(format!(
-                "'tw rewind N{}' shows what going back would do",
-                self.session_flag
+                "'tw rewind N{flag}' shows what going back would do"
             ));
         }
     }

@@ -125,8 +125,9 @@ impl Human for Taken {
         page.line(format!("  {}{since}", page.id(&checkpoint.snapshot_id)));
         page.notices(&self.notices);
         page.hint(format!(
-            "'tw rewind {}{}' goes back to it",
-            checkpoint.checkpoint_id, self.session_flag
+            "'tw rewind {}{flag}' goes back to it",
+            checkpoint.checkpoint_id,
+            flag = self.session_flag
         ));
     }
 

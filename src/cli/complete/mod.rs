@@ -143,7 +143,7 @@ mod tests {
     /// Arguments of one command.
     const FREE_THERE: &[(&str, &str)] = &[
         ("tw blame lines", "numbers of lines"),
-        ("tw config value", "as the setting has it"),
+        ("tw config values", "as the setting has it"),
         ("tw context append role", "the harness knows it"),
         ("tw context append tool_call_id", "the harness knows it"),
         (

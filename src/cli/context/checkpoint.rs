@@ -38,8 +38,9 @@ impl Human for Checkpointed {
         page.line(format!("checkpoint {}{marker}", self.checkpoint_id));
         page.notices(&self.notices);
         page.hint(format!(
-            "'tw context revert {}{}' comes back here",
-            self.checkpoint_id, self.flag
+            "'tw context revert {}{flag}' comes back here",
+            self.checkpoint_id,
+            flag = self.flag
         ));
     }
 

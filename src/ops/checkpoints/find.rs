@@ -107,14 +107,12 @@ pub fn find(ctx: &Context<'_>, store: &Store, word: &str, session: Option<&str>)
 /// The error for a word that names no checkpoint. `session` is whose it would be; None: the caller's.
 pub fn no_number(ctx: &Context<'_>, store: &Store, word: &str, session: Option<&str>) -> Error {
     let flag = session.map(|session| session_flag(ctx, store, session));
+    let flag = flag.unwrap_or_default();
     Error::new(
         Code::InvalidCheckpoint,
         format!("'{}' is not a checkpoint number", word.escape_debug()),
     )
-    .hint(format!(
-        "'tw checkpoint list{}' shows them",
-        flag.unwrap_or_default()
-    ))
+    .hint(format!("'tw checkpoint list{flag}' shows them"))
 }
 
 fn by_number(ctx: &Context<'_>, store: &Store, session_id: &str, number: u64) -> Result<Named> {

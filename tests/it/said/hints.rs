@@ -125,10 +125,12 @@ fn typed_in(state: &State, command: &str) -> (Vec<String>, usize) {
         };
         let ran = run(sandbox, hint);
         let typed = hint.join(" ");
-        // In passing, a command is called by its name alone, and one that asks does so on a terminal.
+        // In passing, a command is called by its name alone, one that asks does so on a terminal, and one that looks further may
+        // find nothing there, either.
         let by_name = [
             "required arguments were not provided",
             "no terminal to ask on",
+            "no snapshot has ",
         ];
         let is_named = typed == command || by_name.iter().any(|words| ran.err().contains(words));
         if ran.code != 0 && !is_named {

@@ -126,7 +126,7 @@ fn the_line_leaves_out_every_file_with_a_secret_looking_name() {
 fn more_secret_looking_names_than_a_line_takes_are_said_by_the_next_snapshots() {
     let sandbox = Sandbox::new();
     for number in 10..35 {
-        sandbox.write(&format!("{number}.pem"), "s");
+        sandbox.write(format!("{number}.pem"), "s");
     }
     let said = sandbox.tw(["snapshot"]).err();
     assert!(
