@@ -41,10 +41,20 @@ pub struct Conversion {
     pub eol: bool,
     /// `$Id$` is expanded, which only adds or removes bytes.
     pub ident: bool,
-    /// CR LF becomes LF when the file is added, even where the blob has it: the file is text whatever it looks like.
-    pub normalizes: bool,
-    /// The same for a file that git takes for text, unless the blob has it: `text=auto`.
-    pub normalizes_text: bool,
+    /// When CR LF becomes LF as the file is added, as far as attributes say so.
+    pub normalized: Normalized,
+}
+
+/// Of which files git makes CR LF to LF when it adds them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Normalized {
+    /// No attribute says that it does.
+    #[default]
+    Unsaid,
+    /// Of those that it takes for text, unless the blob has CR LF: `text=auto`.
+    WhereText,
+    /// Of all, even where the blob has it: they are text whatever they look like.
+    Always,
 }
 
 impl Conversion {
@@ -179,8 +189,7 @@ impl DirAttributes {
             encoding: !matches!(values[ENCODING], None | Some(State::Unspecified)),
             eol: self.may_convert_eol(&values),
             ident: is_on(values[IDENT]),
-            normalizes: normalizes(&values),
-            normalizes_text: matches!(values[TEXT], Some(State::Value(value)) if **value == *b"auto"),
+            normalized: normalized(&values),
         }
     }
 
@@ -212,13 +221,18 @@ impl DirAttributes {
     }
 }
 
-/// Whether `text` says that a file is text, or `crlf` or `eol` where it says nothing. `auto` leaves a blob with CR LF alone.
-fn normalizes(values: &Values<'_>) -> bool {
-    match (values[TEXT], values[CRLF]) {
-        (Some(State::Value(value)), _) => **value != *b"auto",
-        (Some(State::Set), _) => true,
+/// What `text` says of a file, or `crlf` or `eol` where it says nothing.
+fn normalized(values: &Values<'_>) -> Normalized {
+    let is_always = match (values[TEXT], values[CRLF]) {
+        (Some(State::Value(value)), _) if **value == *b"auto" => return Normalized::WhereText,
+        (Some(State::Value(_) | State::Set), _) => true,
         (Some(State::Unset), _) | (_, Some(State::Unset)) => false,
         (_, crlf) => is_on(crlf) || is_on(values[EOL]),
+    };
+    if is_always {
+        Normalized::Always
+    } else {
+        Normalized::Unsaid
     }
 }
 

@@ -18,7 +18,7 @@ use crate::ops::capture::Capture;
 use crate::ops::gitview::{attributes, clean_filters, read_index};
 use crate::ops::merge::{Conflict, Merged};
 use crate::ops::swap::pathindex::PathEntries;
-use crate::worktree::attributes::Conversion;
+use crate::worktree::attributes::{Conversion, Normalized};
 use crate::worktree::scan::read_ignore_file_named;
 
 impl Applying<'_, '_> {
@@ -107,7 +107,7 @@ impl Applying<'_, '_> {
 
     /// Whether git leaves the line ends of a file that only looks like text, since those in the index end in CR LF too.
     fn keeps_line_ends(&self, full: &[u8], conversion: &Conversion) -> Result<bool> {
-        if conversion.normalizes || conversion.encoding {
+        if conversion.normalized == Normalized::Always || conversion.encoding {
             return Ok(false);
         }
         let index = read_index(&self.ctx.repo, &self.store.objects)?;

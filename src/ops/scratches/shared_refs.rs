@@ -9,6 +9,7 @@ use crate::git::command::Git;
 use crate::git::fs::{Durable, write_atomic};
 use crate::git::objects::ObjectStore;
 use crate::git::reflog;
+use crate::git::regular;
 use crate::git::repo::Repo;
 use crate::store::names;
 
@@ -87,7 +88,7 @@ impl SharedRefs {
 
     /// As [`Self::keep`] wrote them; None when nobody did.
     pub fn kept(file: &Path) -> Option<Self> {
-        let text = std::fs::read_to_string(file).ok()?;
+        let text = regular::read_to_string(file).ok()?;
         let lines = text.lines().filter_map(|line| line.split_once(' '));
         let others = lines.map(|(to, name)| (name.to_owned(), to.to_owned()));
         Some(Self {

@@ -240,7 +240,7 @@ fn close_names_the_refs_that_were_made_inside() {
     assert_eq!(closed["refs_made"], json!(made), "{closed}");
 
     sandbox.json(["open", &id, "../again"]);
-    sandbox.git_in(&sandbox.root().join("again"), ["branch", "more"]);
+    sandbox.git_in(sandbox.root().join("again"), ["branch", "more"]);
     let said = sandbox.ok(["close", "../again"]);
     assert!(
         said.contains("refs that came meanwhile, and stay: refs/heads/more"),

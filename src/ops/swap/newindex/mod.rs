@@ -31,6 +31,7 @@ use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::stored::Stored;
 use crate::worktree::apply::Applied;
+use crate::worktree::attributes::Normalized;
 use crate::worktree::manifest::{Finder, Kind};
 use crate::worktree::plan::Plan;
 
@@ -106,8 +107,8 @@ fn has_other_line_ends(
     let Some(conversion) = attributes.conversion(path) else {
         return false;
     };
-    let is_sure = conversion.normalizes || conversion.normalizes_text;
-    if !is_sure || conversion.filter.is_some() || conversion.encoding {
+    let is_unsaid = conversion.normalized == Normalized::Unsaid;
+    if is_unsaid || conversion.filter.is_some() || conversion.encoding {
         return false;
     }
     let mut bytes = Vec::new();

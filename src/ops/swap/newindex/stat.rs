@@ -13,6 +13,7 @@ use crate::git::index::{Entry, Index, Stat};
 use crate::git::tree::{self, Node};
 use crate::ops::gitview::GitView;
 use crate::store::Store;
+use crate::worktree::attributes::Normalized;
 use crate::worktree::manifest::FileFlags;
 
 impl IndexBuilder<'_> {
@@ -168,12 +169,13 @@ pub(super) fn is_kept_by_git(
     if conversion.filter.is_some() || conversion.encoding {
         return false;
     }
-    if !conversion.ident && !conversion.normalizes {
+    let is_normalized = conversion.normalized == Normalized::Always;
+    if !conversion.ident && !is_normalized {
         return true;
     }
     let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
     store.objects.read(node.oid).is_ok_and(|(_, bytes)| {
         // `ident` shortens `$Id: …$` when a file is added, and a normalized file loses its carriage returns.
-        !(conversion.ident && has(&bytes, b"$Id") || conversion.normalizes && has(&bytes, b"\r\n"))
+        !(conversion.ident && has(&bytes, b"$Id") || is_normalized && has(&bytes, b"\r\n"))
     })
 }
