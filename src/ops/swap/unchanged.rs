@@ -4,7 +4,7 @@
 //! It is taken all the same, since only the end of the swap shows that no byte came in late, and then compared in everything that a
 //! snapshot records. Whatever differs, or cannot be read, keeps it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::extras::stored_extras;
 use super::goal::PastStart;
@@ -141,10 +141,8 @@ fn has_same_bits(
     );
     let mut given = stored_extras(store, start.files)?;
     let mut paths: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
-    if given.foreign {
-        if given.is_pulled {
-            given = given.in_place_of(&backup);
-        }
+    if given.is_pulled {
+        given = given.in_place_of(&backup);
         for (path, node) in tree::flatten(&read, saved.tree)? {
             let dirs = path::with_parents(path::split(&path).0).filter(|dir| !dir.is_empty());
             paths.extend(dirs.map(|dir| (dir.to_vec(), tree::DIR_MODE)));
@@ -162,10 +160,18 @@ fn has_same_bits(
             paths.insert(path.clone(), mode);
         }
     }
+    // All else is in the snapshot: looking each up there would take as long as there are files.
+    let mut extra: BTreeSet<Vec<u8>> = BTreeSet::new();
+    for change in tree::diff(&read, Some(start.files.tree), Some(saved.tree))? {
+        if change.old.is_none() {
+            extra.extend(path::with_parents(&change.path).map(<[u8]>::to_vec));
+        }
+    }
     for (path, mode) in &paths {
-        let is_extra = tree::find(&read, start.backup.tree, path)?.is_some();
-        let stays = (is_extra || stayed.iter().any(|dir| path::is_within(dir, path)))
-            && tree::find(&read, start.files.tree, path)?.is_none();
+        let has_stayed = stayed.iter().any(|dir| path::is_within(dir, path));
+        let stays = (has_stayed || extra.contains(path))
+            && tree::find(&read, start.files.tree, path)?.is_none()
+            && (has_stayed || tree::find(&read, start.backup.tree, path)?.is_some());
         let side = if stays { &backup } else { &given };
         if now.permissions(path, *mode) != side.permissions(path, *mode) {
             return Ok(false);
