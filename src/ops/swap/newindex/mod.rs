@@ -80,7 +80,7 @@ pub(super) fn converted_paths(
         let entry = index.get(path, 0)?;
         let is_clean = || {
             is_stat_clean(entry, index, &file.stamp)
-                || has_other_line_ends(&attributes, store, (&root, path), entry)
+                || has_other_line_ends(&attributes, store, (&root, path), (file.oid, entry))
         };
         Some(file.kind == Kind::File && is_clean())
     };
@@ -96,13 +96,13 @@ fn attributes<'a>(ctx: &'a Context<'_>, store: &'a Store, root: &'a Root) -> Res
     GitView::new(&ctx.repo, &store.objects, root, None, known)
 }
 
-/// Whether a file differs from its entry in the line ends alone that git makes of them: at a racy entry, as each of a merge and many of a
-/// checkout, git looks at the bytes. What a filter makes of them is not found out.
+/// Whether a file, which still has the bytes that were captured, differs from its entry in the line ends alone that git makes of them: at a
+/// racy entry, as each of a merge and many of a checkout, git looks at the bytes. What a filter makes of them is not found out.
 fn has_other_line_ends(
     attributes: &GitView<'_>,
     store: &Store,
     (root, path): (&Root, &[u8]),
-    entry: &Entry,
+    (captured, entry): (Oid, &Entry),
 ) -> bool {
     let Some(conversion) = attributes.conversion(path) else {
         return false;
@@ -117,6 +117,10 @@ fn has_other_line_ends(
     let Ok((_, staged)) = store.objects.read(entry.oid) else {
         return false;
     };
+    let is_as_captured = |bytes: &[u8]| {
+        let found = store.objects.hash(ObjectKind::Blob, bytes);
+        found.is_ok_and(|oid| oid == captured)
+    };
     // Of what git may take for binary only git knows; with such line ends in the entry it leaves a file alone.
     let may_be_binary =
         |byte: &u8| *byte < b' ' && !b"\t\n\r\x08\x0c\x1b".contains(byte) || *byte == 0x7f;
@@ -130,6 +134,7 @@ fn has_other_line_ends(
         && !bytes.iter().any(may_be_binary)
         && !staged.contains(&b'\r')
         && has_other_ends()
+        && is_as_captured(&bytes)
 }
 
 /// Of the paths that a plan touches, those that git holds for clean by their stat data alone: their bytes are the entry's, and git would add
