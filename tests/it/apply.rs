@@ -23,6 +23,12 @@ fn tried(in_the_past: impl FnOnce(&Sandbox)) -> (Sandbox, String) {
     sandbox.git(["add", "."]);
     sandbox.git(["commit", "-q", "-m", "all"]);
     sandbox.json(["session", "start"]);
+    let id = tried_in(&sandbox, || in_the_past(&sandbox));
+    (sandbox, id)
+}
+
+/// The issue on what is there now, one run of which did `in_the_past`; back in the present.
+fn tried_in(sandbox: &Sandbox, in_the_past: impl FnOnce()) -> String {
     let reported = sandbox.json([
         "issue",
         "report",
@@ -35,9 +41,9 @@ fn tried(in_the_past: impl FnOnce(&Sandbox)) -> (Sandbox, String) {
     ]);
     let id = reported["issue_id"].as_str().unwrap().to_owned();
     sandbox.json(["issue", "start", &id]);
-    in_the_past(&sandbox);
+    in_the_past();
     sandbox.json(["return"]);
-    (sandbox, id)
+    id
 }
 
 /// Applies with conflicts: exit status 1 and an answer all the same.
@@ -305,22 +311,10 @@ fn stages_have_what_git_would_store_of_each_side() {
     sandbox.git(["add", "."]);
     sandbox.git(["commit", "-q", "-m", "all"]);
     sandbox.git(["config", "core.safecrlf", "true"]);
-    let words = [
-        "--task-context",
-        "t",
-        "--symptom",
-        "s",
-        "--success-criteria",
-        "c",
-    ];
-    let reported = sandbox.json([&["issue", "report"][..], &words].concat());
-    let id = reported["issue_id"].as_str().unwrap();
-    sandbox.json(["issue", "start", id]);
-    write("theirs");
-    sandbox.json(["return"]);
+    let id = tried_in(&sandbox, || write("theirs"));
     write("ours");
     let _ = std::fs::remove_file(sandbox.path("../ran"));
-    let applied = apply_to_conflicts(&sandbox, id);
+    let applied = apply_to_conflicts(&sandbox, &id);
     assert!(!sandbox.exists("../ran"));
     let of = |line: &dyn Fn(&str) -> String| {
         ["base", "ours", "theirs"].map(|word| line(word).into_bytes())
@@ -356,21 +350,9 @@ fn line_ends_that_git_leaves_stay_in_the_stages() {
     sandbox.git(["add", "."]);
     sandbox.git(["commit", "-q", "-m", "with CR LF"]);
     sandbox.git(["config", "core.autocrlf", "true"]);
-    let words = [
-        "--task-context",
-        "t",
-        "--symptom",
-        "s",
-        "--success-criteria",
-        "c",
-    ];
-    let reported = sandbox.json([&["issue", "report"][..], &words].concat());
-    let id = reported["issue_id"].as_str().unwrap();
-    sandbox.json(["issue", "start", id]);
-    write("theirs");
-    sandbox.json(["return"]);
+    let id = tried_in(&sandbox, || write("theirs"));
     write("ours");
-    apply_to_conflicts(&sandbox, id);
+    apply_to_conflicts(&sandbox, &id);
     let all = ["base", "ours", "theirs"].map(|word| format!("{word}\r\ntwo\r\n").into_bytes());
     assert_eq!(staged(&sandbox, "f.txt"), all);
 }

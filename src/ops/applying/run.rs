@@ -58,33 +58,26 @@ pub fn apply_run(
 ) -> Result<AppliedRun> {
     let store = ctx.store()?;
     let begun = recover::begin(ctx, store, "apply", dry_run)?;
-    let done = put(ctx, of, (on_conflict, dry_run), choose);
-    begun.answer(done, |applied| &mut applied.notices)
-}
-
-fn put(
-    ctx: &Context<'_>,
-    of: &str,
-    (on_conflict, dry_run): (OnConflict, DryRun),
-    choose: impl FnOnce() -> Result<RunSides>,
-) -> Result<AppliedRun> {
-    let store = ctx.store()?;
-    if store.dir.state()?.mode == Mode::Past {
-        let message = "a run is applied to the present, and this is the past";
-        return Err(Error::new(Code::AlreadyInPast, message).hint("run 'tw return' first"));
-    }
-    let (run, snapshot, experiment) = choose()?;
-    let sides = (&snapshot, &experiment);
-    let put = Applying::of_run(ctx, store, sides, of, on_conflict)?.run(dry_run == DryRun::Yes)?;
-    Ok(AppliedRun {
-        run,
-        snapshot_id: snapshot.id.to_string(),
-        experiment_id: experiment.id.to_string(),
-        backup_id: put.backup_id,
-        dry_run: put.dry_run,
-        changes: put.changes,
-        merged: put.merged.merged.into_iter().map(RepoPath::new).collect(),
-        conflicts: put.merged.conflicts.into_iter().map(Into::into).collect(),
-        notices: put.notices,
-    })
+    let put = || {
+        if store.dir.state()?.mode == Mode::Past {
+            let message = "a run is applied to the present, and this is the past";
+            return Err(Error::new(Code::AlreadyInPast, message).hint("run 'tw return' first"));
+        }
+        let (run, snapshot, experiment) = choose()?;
+        let sides = (&snapshot, &experiment);
+        let applying = Applying::of_run(ctx, store, sides, of, on_conflict)?;
+        let put = applying.run(dry_run == DryRun::Yes)?;
+        Ok(AppliedRun {
+            run,
+            snapshot_id: snapshot.id.to_string(),
+            experiment_id: experiment.id.to_string(),
+            backup_id: put.backup_id,
+            dry_run: put.dry_run,
+            changes: put.changes,
+            merged: put.merged.merged.into_iter().map(RepoPath::new).collect(),
+            conflicts: put.merged.conflicts.into_iter().map(Into::into).collect(),
+            notices: put.notices,
+        })
+    };
+    begun.answer(put(), |applied| &mut applied.notices)
 }

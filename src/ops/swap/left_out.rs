@@ -11,13 +11,13 @@ use crate::store::stored::Stored;
 use crate::worktree::globs::{Check, Source};
 
 /// What was never looked at when a snapshot was taken.
-pub(super) struct LeftOut<'a> {
+pub(super) struct LeftOutThen<'a> {
     rules: TreeRules<'a>,
     /// Paths of the record's list, of which some are directories.
     listed: BTreeSet<Vec<u8>>,
 }
 
-impl<'a> LeftOut<'a> {
+impl<'a> LeftOutThen<'a> {
     /// Of a snapshot that is gone to.
     ///
     /// # Errors

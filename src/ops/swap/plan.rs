@@ -6,7 +6,7 @@ use super::super::Context;
 use super::super::capture::Capture;
 use super::extras::captured_extras;
 use super::goal::{Aim, Goal, PathChanges, SnapshotAim};
-use super::left_out::LeftOut;
+use super::left_out::LeftOutThen;
 use super::present_own::PresentOwn;
 use super::read_tree;
 use crate::error::Result;
@@ -66,7 +66,7 @@ struct Others<'a> {
     forced: &'a BTreeSet<Vec<u8>>,
     hiding: &'a BTreeSet<Vec<u8>>,
     own: Option<&'a PresentOwn<'a>>,
-    /// See [`LeftOut::of_backup`].
+    /// See [`LeftOutThen::of_backup`].
     ends_stay: bool,
 }
 
@@ -92,9 +92,9 @@ fn towards(
     // Before planning, so that no directory is made or removed for them.
     changes.retain(|change| !is_kept(&change.path));
     let there = if *ends_stay {
-        LeftOut::of_backup(ctx, store, aim.stored)?
+        LeftOutThen::of_backup(ctx, store, aim.stored)?
     } else {
-        LeftOut::of(ctx, store, aim.stored)?
+        LeftOutThen::of(ctx, store, aim.stored)?
     };
     let hides =
         |path: &[u8]| there.hides(path) || hiding.iter().any(|dir| path::is_within(path, dir));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::extras::stored_extras;
 use super::goal::PastStart;
-use super::left_out::LeftOut;
+use super::left_out::LeftOutThen;
 use crate::env::fail_point;
 use crate::error::Result;
 use crate::git::tree::{self, Node};
@@ -72,7 +72,7 @@ fn has_same_files(
         return Ok(true);
     }
     let read = |oid| store.objects.read_tree(oid);
-    let there = LeftOut::of(ctx, store, files)?;
+    let there = LeftOutThen::of(ctx, store, files)?;
     for change in tree::diff(&read, Some(files.tree), Some(saved.tree))? {
         let path = &change.path;
         let was_there = tree::find(&read, start.backup.tree, path)? == change.new;

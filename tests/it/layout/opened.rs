@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
+use crate::faults::killed_at;
 use crate::sandbox::Sandbox;
 use crate::trip::snapshot;
 
@@ -139,12 +140,7 @@ fn what_somebody_made_where_an_open_died_is_left_alone() {
         let sandbox = Sandbox::new();
         let id = snapshot(&sandbox);
         // Killed before git has made anything.
-        let killed = sandbox
-            .tw_command()
-            .env("TW_FAIL_POINT", "open-named")
-            .args(["open", &id, "../mine"])
-            .output();
-        assert_eq!(killed.unwrap().status.code(), None);
+        killed_at(&sandbox, "open-named", &["open", &id, "../mine"]);
         let mine = sandbox.root().join("mine");
         let dir = mine.to_str().unwrap();
         sandbox.git(["worktree", "add", "-q", "--detach", "--no-checkout", dir]);
@@ -161,12 +157,7 @@ fn what_somebody_made_where_an_open_died_is_left_alone() {
         assert_eq!(said, "[]");
         // Of another repository.
         sandbox.git(["worktree", "remove", "--force", dir]);
-        let killed = sandbox
-            .tw_command()
-            .env("TW_FAIL_POINT", "open-named")
-            .args(["open", &id, "../mine"])
-            .output();
-        assert_eq!(killed.unwrap().status.code(), None);
+        killed_at(&sandbox, "open-named", &["open", &id, "../mine"]);
         let apart = sandbox.root().join("apart.git");
         let separate = format!("--separate-git-dir={}", apart.display());
         sandbox.git(["init", "-q", &separate, dir]);
