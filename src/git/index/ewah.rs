@@ -2,6 +2,7 @@
 
 use super::corrupt;
 use super::cursor::Cursor;
+use super::write::length;
 use crate::error::Result;
 
 /// Reads one bitmap from `rest` and gives the positions of its set bits, ascending.
@@ -33,6 +34,23 @@ pub(super) fn read(rest: &mut Cursor, limit: usize) -> Result<Vec<usize>> {
         }
     }
     Ok(set.bits)
+}
+
+/// Appends a bitmap with the bits at `set`, which ascend: one run of no words, then all words as they are.
+pub(super) fn write(set: &[usize], out: &mut Vec<u8>) {
+    let bits = set.last().map_or(0, |last| last + 1);
+    let mut words = vec![0_u64; bits.div_ceil(64)];
+    for &bit in set {
+        words[bit / 64] |= 1 << (bit % 64);
+    }
+    let run = (words.len() as u64) << 33;
+    let last_run = 0_u32;
+    out.extend_from_slice(&length(bits));
+    out.extend_from_slice(&length(words.len() + 1));
+    for word in std::iter::once(run).chain(words) {
+        out.extend_from_slice(&word.to_be_bytes());
+    }
+    out.extend_from_slice(&last_run.to_be_bytes());
 }
 
 struct Set {

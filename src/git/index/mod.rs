@@ -37,8 +37,9 @@ use std::path::Path;
 use super::tree::Node;
 use super::{ObjectFormat, Oid};
 use crate::error::{Code, Error, Result};
-use crate::git::fs::Stamp;
+use crate::git::fs::{Durable, Stamp, write_atomic_with_mode};
 use crate::git::mapped::Bytes;
+use write::Split;
 
 pub use builder::Builder;
 pub use cache_tree::{CacheTree, Valid};
@@ -272,7 +273,7 @@ pub struct Index {
     pub was_folded: Vec<Folded>,
     /// Directories to write folded: see [`Index::fold`].
     fold: Vec<Folded>,
-    /// To be written as git has an index that it is going to split, with no directory folded.
+    /// To be written split, with no directory folded.
     pub splits: bool,
 }
 
@@ -338,9 +339,24 @@ impl Index {
 
     /// The bytes of an index file that any git reads: version 4 when this one has it, else 2 or 3; with the cache tree and
     /// resolve-undo when present, and never split, or with what only caches. Sparse, and without a cache tree, where a
-    /// directory was folded. With [`Index::splits`] it links to no shared file, and git makes one at its next write.
+    /// directory was folded.
     pub fn write_bytes(&self) -> Vec<u8> {
         write::bytes(self)
+    }
+
+    /// Writes the index into `file`, in one step. With [`Index::splits`] its entries are in a shared file in `git_dir` (the
+    /// worktree's own), which is written before.
+    ///
+    /// # Errors
+    /// `IO`: a file cannot be written.
+    pub fn write(&self, file: &Path, git_dir: &Path, durable: Durable, mode: u32) -> Result<()> {
+        if !self.splits {
+            return write_atomic_with_mode(file, &self.write_bytes(), durable, mode);
+        }
+        let Split { id, shared, small } = write::split(self);
+        let shared_file = split::shared_path(git_dir, id);
+        write_atomic_with_mode(&shared_file, &shared, durable, mode)?;
+        write_atomic_with_mode(file, &small, durable, mode)
     }
 
     /// The entries, sorted by path and stage.

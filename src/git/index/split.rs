@@ -4,7 +4,7 @@
 //! content in the first entries of the small file (whose names are empty). The other entries there are new.
 
 use super::arena::Arena;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::cursor::Cursor;
 use super::read::{Raw, raw};
@@ -33,13 +33,25 @@ impl Link {
     }
 }
 
+/// The payload of a `link` to the shared file `base`, of which the entries at `replaced` are in the small file.
+pub(super) fn write_link(base: Oid, replaced: &[usize], out: &mut Vec<u8>) {
+    out.extend_from_slice(base.as_bytes());
+    ewah::write(&[], out);
+    ewah::write(replaced, out);
+}
+
+/// The shared file's place.
+pub(super) fn shared_path(git_dir: &Path, id: Oid) -> PathBuf {
+    git_dir.join(format!("sharedindex.{id}"))
+}
+
 /// Puts the changes in `small` over the shared file that its link names. Without one it stays as it is.
 pub(super) fn merge(mut small: Raw, git_dir: &Path, checksum: Checksum) -> Result<Raw> {
-    // A zero id stands for no shared file: git splits such an index at its next write.
+    // A zero id stands for no shared file.
     let Some(link) = small.link.take().filter(|link| !link.base.is_null()) else {
         return Ok(small);
     };
-    let file = git_dir.join(format!("sharedindex.{}", link.base));
+    let file = shared_path(git_dir, link.base);
     let naming = || {
         let name = path::display(file.as_os_str().as_encoded_bytes());
         format!("cannot read shared index '{name}'")

@@ -1,55 +1,129 @@
-//! From an [`Index`] to the bytes of its file.
+//! From an [`Index`] to the bytes of its file, or of its two files where it is split.
 
 use super::cursor::put_varint;
 use super::entries::{
     HEADER, NAME_MASK, ON_DISK_EXTENDED, ON_DISK_INTENT, ON_DISK_SKIP, ON_DISK_VALID,
 };
-use super::{Entry, Flags, Index, sparse};
+use super::{Entry, Flags, Index, sparse, split};
+use crate::git::Oid;
 use crate::git::objects::PlainHash;
 
 /// See [`Index::write_bytes`].
 pub(super) fn bytes(index: &Index) -> Vec<u8> {
     let folded = sparse::folded(index);
     let index = folded.as_ref().unwrap_or(index);
-    let version = version(index);
-    let mut out = Vec::with_capacity(HEADER + index.len() * 128);
-    out.extend_from_slice(b"DIRC");
-    out.extend_from_slice(&version.to_be_bytes());
-    out.extend_from_slice(&length(index.len()));
-    let mut last: &[u8] = b"";
+    let mut out = header(index, index.len());
+    let mut names = Names::new(index);
     for (path, entry) in index.iter() {
+        names.entry(path, entry, &mut out);
+    }
+    extensions(index, &mut out);
+    if folded.is_some() {
+        extension(&mut out, *b"sdir", |_| {});
+    }
+    finish(index, &mut out);
+    out
+}
+
+/// An index in two files.
+pub(super) struct Split {
+    /// The shared file's checksum, which is a part of its name.
+    pub(super) id: Oid,
+    /// The shared file: all entries, none marked as outside of the sparse checkout.
+    pub(super) shared: Vec<u8>,
+    /// The file that links to it: the entries that are marked so, and all the rest.
+    pub(super) small: Vec<u8>,
+}
+
+/// The two files of a split index. No directory is folded: git folds none of a split index. But it folds what is marked in a
+/// shared file, in memory and while it reads, and counts other entries then than the link does: so none is marked there.
+pub(super) fn split(index: &Index) -> Split {
+    let mut replaced = Vec::new();
+    let mut marked = Vec::new();
+    for (place, entry) in index.entries().iter().enumerate() {
+        if entry.flags.contains(Flags::SKIP_WORKTREE) {
+            replaced.push(place);
+            marked.push(entry);
+        }
+    }
+
+    let mut shared = header(index, index.len());
+    let mut names = Names::new(index);
+    for (path, entry) in index.iter() {
+        let mut entry = entry.clone();
+        entry.flags = entry.flags.without(Flags::SKIP_WORKTREE);
+        names.entry(path, &entry, &mut shared);
+    }
+    let id = finish(index, &mut shared);
+
+    let mut small = header(index, marked.len());
+    let mut names = Names::new(index);
+    for entry in marked {
+        // It has the name of the one that it replaces.
+        names.entry(b"", entry, &mut small);
+    }
+    extensions(index, &mut small);
+    extension(&mut small, *b"link", |out| {
+        split::write_link(id, &replaced, out);
+    });
+    finish(index, &mut small);
+    Split { id, shared, small }
+}
+
+fn header(index: &Index, count: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(HEADER + count * 128);
+    out.extend_from_slice(b"DIRC");
+    out.extend_from_slice(&version(index).to_be_bytes());
+    out.extend_from_slice(&length(count));
+    out
+}
+
+/// Writes entries one after another: version 4 says of a name only what differs from the one before.
+struct Names<'a> {
+    version: u32,
+    last: &'a [u8],
+}
+
+impl<'a> Names<'a> {
+    fn new(index: &Index) -> Self {
+        Self {
+            version: version(index),
+            last: b"",
+        }
+    }
+
+    fn entry(&mut self, path: &'a [u8], entry: &Entry, out: &mut Vec<u8>) {
         let start = out.len();
-        fixed(&mut out, entry, path.len());
-        if version == 4 {
-            let kept = common(last, path);
-            put_varint(&mut out, last.len() - kept);
+        fixed(out, entry, path.len());
+        if self.version == 4 {
+            let kept = common(self.last, path);
+            put_varint(out, self.last.len() - kept);
             out.extend_from_slice(&path[kept..]);
             out.push(0);
-            last = path;
+            self.last = path;
         } else {
             out.extend_from_slice(path);
             let len = (out.len() - start + 8) & !7;
             out.resize(start + len, 0);
         }
     }
+}
+
+/// The cache tree and resolve-undo.
+fn extensions(index: &Index, out: &mut Vec<u8>) {
     if let Some(tree) = &index.cache_tree {
-        extension(&mut out, *b"TREE", |out| tree.write(out));
+        extension(out, *b"TREE", |out| tree.write(out));
     }
     if let Some(payload) = &index.resolve_undo {
-        extension(&mut out, *b"REUC", |out| out.extend_from_slice(payload));
+        extension(out, *b"REUC", |out| out.extend_from_slice(payload));
     }
-    if folded.is_some() {
-        extension(&mut out, *b"sdir", |_| {});
-    }
-    if index.splits {
-        let none = index.format.null();
-        extension(&mut out, *b"link", |out| {
-            out.extend_from_slice(none.as_bytes());
-        });
-    }
-    let checksum = PlainHash::of(index.format, &out);
+}
+
+/// Appends the checksum of all before it.
+fn finish(index: &Index, out: &mut Vec<u8>) -> Oid {
+    let checksum = PlainHash::of(index.format, out);
     out.extend_from_slice(checksum.as_bytes());
-    out
+    checksum
 }
 
 /// Version 4 where it was asked for; else 3 when an entry has marks that 2 cannot hold.
@@ -122,7 +196,7 @@ fn extension(out: &mut Vec<u8>, name: [u8; 4], payload: impl FnOnce(&mut Vec<u8>
 }
 
 /// A count or length as the file has it.
-fn length(count: usize) -> [u8; 4] {
+pub(super) fn length(count: usize) -> [u8; 4] {
     u32::try_from(count)
         .expect("entries and extensions of an index in memory stay under 4 GiB")
         .to_be_bytes()

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::present::{Brought, Present};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{Durable, Root, Stamp, write_atomic_with_mode};
+use crate::git::fs::{Durable, Root, Stamp};
 use crate::git::index::{Builder, Entry, Flags, Stat};
 use crate::git::objects::ObjectKind;
 use crate::git::path;
@@ -273,9 +273,9 @@ fn write_index(
     // git would fold them itself, and dies of it when `git add -N` gave the index an entry.
     fold(store, stored, &lists.folded, &mut index)?;
     index.splits = there.repo.needs_split_index()?;
-    let bytes = index.write_bytes();
+    let (file, git_dir) = (there.repo.index_path(), there.repo.git_dir());
     // As git's own index, which is not waited for, either.
-    write_atomic_with_mode(&there.repo.index_path(), &bytes, Durable::No, 0o644)
+    index.write(&file, git_dir, Durable::No, 0o644)
 }
 
 /// What git would remember of a file; nothing, which makes git look at it, when it is not there.

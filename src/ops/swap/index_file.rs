@@ -98,8 +98,7 @@ pub(super) fn install(ctx: &Context<'_>, store: &Store, made: &Index) -> Result<
     // A shared repository's index may be writable for the group.
     let mode = index.metadata().map_or(0o644, |meta| meta.mode() & 0o777);
     // Beside the journal first: a reader of git's index must never see half of one.
-    let bytes = made.write_bytes();
-    write_atomic_with_mode(&after, &bytes, Durable::Yes, mode)?;
+    made.write(&after, ctx.repo.git_dir(), Durable::Yes, mode)?;
     fail_point("index-written");
     rename_into(&after, &index)?;
     kept.map_or(Ok(()), KeptPack::release)

@@ -30,7 +30,10 @@ fn a_split_index_that_git_may_fold_stays_one_that_git_can_read() {
     let sandbox = Sandbox::new();
     sandbox.git(["config", "core.splitIndex", "true"]);
     sandbox.write("in/x", "one\n");
+    sandbox.write("out/deep/x", "one\n");
     sandbox.write("out/deep/y", "one\n");
+    // Behind what git would fold.
+    sandbox.write("z", "one\n");
     commit(&sandbox, "dirs");
     sandbox.git(["sparse-checkout", "set", "--cone", "--sparse-index", "in"]);
     assert_eq!(sandbox.git(["status", "--porcelain"]), "");
@@ -47,6 +50,15 @@ fn a_split_index_that_git_may_fold_stays_one_that_git_can_read() {
             }
         });
     }
+    // The next command may be one that writes the index.
+    sandbox.write("z", "two\n");
+    sandbox.git(["add", "z"]);
+    assert_eq!(
+        sandbox.git(["diff", "--cached", "--name-only"]),
+        "in/x\nz\n"
+    );
+    sandbox.git(["reset", "-q", "--", "z"]);
+    sandbox.write("z", "one\n");
     assert_eq!(sandbox.git(["status", "--porcelain"]), "MM in/x\n");
     sandbox.json(["restore", "--staged", &id, "in/x"]);
     assert_eq!(sandbox.git(["status", "--porcelain"]), " M in/x\n");

@@ -147,7 +147,8 @@ impl Sandbox {
         fs::copy(self.file(), &copy).expect("copy");
         let mut command = self.command(&["write-tree"]);
         let output = command.env("GIT_INDEX_FILE", &copy).output().expect("runs");
-        assert!(output.status.success());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
         id(&output.stdout)
     }
 
