@@ -7,14 +7,18 @@ use crate::error::Result;
 use crate::git::path;
 use crate::ops::Context;
 use crate::store::Store;
+use crate::store::snapshot::Uncaptured;
 use crate::store::stored::Stored;
 use crate::worktree::globs::{Check, Source};
+use crate::worktree::manifest::Kind;
 
 /// What was never looked at when a snapshot was taken.
 pub(super) struct LeftOutThen<'a> {
     rules: TreeRules<'a>,
     /// Paths of the record's list, of which some are directories.
     listed: BTreeSet<Vec<u8>>,
+    /// Those of them that could not be read.
+    unreadable: BTreeSet<Vec<u8>>,
 }
 
 impl<'a> LeftOutThen<'a> {
@@ -24,8 +28,11 @@ impl<'a> LeftOutThen<'a> {
     /// The rules that hold now, or the snapshot's lists, cannot be read.
     pub(super) fn of(ctx: &Context<'_>, store: &'a Store, stored: &Stored) -> Result<Self> {
         let listed = store.lists(stored)?.uncaptured;
+        let is_unreadable = |entry: &Uncaptured| Some(&*entry.reason) == Kind::Unreadable.reason();
+        let unreadable = listed.iter().filter(|(_, entry)| is_unreadable(entry));
         Ok(Self {
             rules: TreeRules::of(ctx, &store.objects, stored.tree, &globs_then(ctx, stored))?,
+            unreadable: unreadable.map(|(path, _)| path.clone()).collect(),
             listed: listed.into_iter().map(|(path, _)| path).collect(),
         })
     }
@@ -39,6 +46,7 @@ impl<'a> LeftOutThen<'a> {
         Ok(Self {
             rules: TreeRules::of(ctx, &store.objects, backup.tree, &[])?,
             listed: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
         })
     }
 
@@ -50,13 +58,22 @@ impl<'a> LeftOutThen<'a> {
     /// Whether a file that is hidden there was there, though git tracked it: the user's own globs hide such a one as well, and then the
     /// record lists it. Another one was deleted.
     pub(super) fn lists(&self, full: &[u8]) -> bool {
-        !self.listed.is_empty() && path::with_parents(full).any(|at| self.listed.contains(at))
+        has_or_is_within(&self.listed, full)
     }
 
-    /// Whether an untracked directory at this path would be left out, with all that is in it.
-    pub(super) fn hides_dir(&self, full: &[u8]) -> bool {
-        self.rules.leaves_dir_out(full)
+    /// Whether a file at this path, or a directory over it, was there and could not be read.
+    pub(super) fn could_not_read(&self, full: &[u8]) -> bool {
+        has_or_is_within(&self.unreadable, full)
     }
+
+    /// Whether an untracked directory at this path would be left out, with all that is in it, or could not be read.
+    pub(super) fn hides_dir(&self, full: &[u8]) -> bool {
+        self.rules.leaves_dir_out(full) || self.could_not_read(full)
+    }
+}
+
+fn has_or_is_within(paths: &BTreeSet<Vec<u8>>, full: &[u8]) -> bool {
+    !paths.is_empty() && path::with_parents(full).any(|at| paths.contains(at))
 }
 
 /// The globs that left things out of a snapshot when it was taken, and would not now.

@@ -106,6 +106,9 @@ fn towards(
         if aim.made_before.contains(path) || forced.contains(path) {
             return Ok(false);
         }
+        if there.could_not_read(path) {
+            return Ok(true);
+        }
         Ok(hides(path) && (there.lists(path) || !tracks(store, aim.stored, path)?))
     };
     let after_node = |path: &[u8]| tree::find(&read, target, path);

@@ -76,7 +76,8 @@ fn has_same_files(
     for change in tree::diff(&read, Some(files.tree), Some(saved.tree))? {
         let path = &change.path;
         let was_there = tree::find(&read, start.backup.tree, path)? == change.new;
-        if change.old.is_some() || !was_there || !there.hides(path) {
+        let stayed = there.hides(path) || there.could_not_read(path);
+        if change.old.is_some() || !was_there || !stayed {
             return Ok(false);
         }
     }

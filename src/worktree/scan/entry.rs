@@ -47,9 +47,30 @@ impl Run<'_, '_, '_> {
                 self.needs_full();
                 return Ok(Some(*file));
             }
+            Kind::Unreadable => return Ok(Some(self.unreadable_again(old, dir, file, &stamp))),
             _ => {}
         }
         Ok(self.with_stamp(old, dir, file, &stamp))
+    }
+
+    /// The record of a name that could not be read. Who looks, and who else holds it, decides that, and no stamp tells.
+    fn unreadable_again(
+        &self,
+        old: &Manifest,
+        dir: &DirRec,
+        file: &FileRec,
+        stamp: &Stamp,
+    ) -> FileRec {
+        let full = old.path_of(dir, file);
+        if !stamp.is_dir() {
+            let tracked = file.flags.has(FileFlags::TRACKED);
+            return self.file_record(&full, file.name, stamp, tracked);
+        }
+        let fd = self.scan.root.open_dir_for_reading(&full);
+        if fd.is_ok_and(|fd| stamp_at(fd.as_fd(), b".git").is_ok()) {
+            self.needs_full();
+        }
+        *file
     }
 
     /// A known file's record, now that it has this stamp; `None` when it is no file any more.

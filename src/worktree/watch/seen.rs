@@ -107,14 +107,20 @@ fn parse_header(bytes: &[u8]) -> Option<(Token, Identity)> {
     Some((token, Identity::parse(header[36..].try_into().ok()?)?))
 }
 
-/// The directories of a manifest that no event tells of: those that are not on disk, and those with another repository in them,
-/// which is one by what its own directory holds. `None` when there are too many.
+/// Whether what becomes of a name depends on more than what happens to it: another repository is one by what its own directory
+/// holds, and who looks, and who else holds a file, decides whether it can be read.
+fn is_told_by_no_event(kind: Kind) -> bool {
+    matches!(kind, Kind::Nested | Kind::StrayGit | Kind::Unreadable)
+}
+
+/// The directories of a manifest that no event tells of: those that are not on disk, and those with a name of which none does.
+/// `None` when there are too many.
 pub fn apart(manifest: &Manifest) -> Option<Vec<Vec<u8>>> {
     let mut apart = Vec::new();
     for dir in &manifest.dirs {
         let mut files = manifest.files_of(dir).iter();
         if dir.flags.has(DirFlags::VIRTUAL)
-            || files.any(|file| matches!(file.kind, Kind::Nested | Kind::StrayGit))
+            || files.any(|file| is_told_by_no_event(file.kind))
         {
             apart.push(manifest.dir_path(dir).to_vec());
             if apart.len() > MOST_APART {

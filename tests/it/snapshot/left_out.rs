@@ -270,9 +270,18 @@ fn unreadable_files_and_directories_are_listed() {
         [("dir", "unreadable"), ("locked", "unreadable")]
             .map(|(path, reason)| (path.to_owned(), reason.to_owned()))
     );
+    let again = sandbox.json(["snapshot", "--if-changed"]);
+    assert_eq!(again["fresh"], false, "{again}");
     sandbox.chmod("dir", 0o755);
     sandbox.chmod("locked", 0o644);
     assert_eq!(sandbox.paths(&sandbox.snap()), ["a.txt", "dir/x", "locked"]);
+    let id = snapshot["snapshot_id"].as_str().unwrap();
+    sandbox.assert_round_trip(id, |sandbox| {
+        assert_eq!(sandbox.read("locked"), b"x");
+        assert_eq!(sandbox.read("dir/x"), b"x");
+    });
+    let restored = sandbox.json(["restore", id]);
+    assert_eq!(restored["changes"]["removed"], json!([]));
     // A directory that was known is taken away from us: whole, for reading, for looking behind its names.
     for mode in [0, 0o300, 0o600] {
         sandbox.chmod("dir", mode);
@@ -373,6 +382,14 @@ fn a_file_that_a_file_server_keeps_is_not_waited_for_without_end() {
         uncaptured(&snapshot),
         [("held".to_owned(), "unreadable".to_owned())]
     );
+    // No stamp tells that it can be read by now.
+    assert!(lease(&held, libc::F_UNLCK));
+    assert_eq!(sandbox.paths(&sandbox.snap()), ["a.txt", "held"]);
+    // It was there, and what was in it is not known: it stays.
+    sandbox.assert_round_trip(snapshot["snapshot_id"].as_str().unwrap(), |sandbox| {
+        assert_eq!(sandbox.read("held"), b"held\n");
+    });
+    assert!(lease(&held, libc::F_WRLCK));
     // Given back when it is wanted, it is taken. Closing it would not do: a program that another test starts may have it open for a moment.
     assert!(lease(&held, libc::F_UNLCK) && lease(&held, libc::F_WRLCK));
     let giving_back = std::thread::spawn(move || {
