@@ -10,6 +10,7 @@ use super::capture::{Capture, CaptureOptions, Storing, capture};
 use super::outcome::{Diff, FileDiff};
 use super::pathspec::Pathspec;
 pub use super::request::Patches;
+use super::swap::read_tree;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, read_link_at};
@@ -122,10 +123,7 @@ fn hidden(
     sides: [&Side; 2],
 ) -> Result<BTreeSet<Vec<u8>>> {
     let root = Root::open(ctx.repo.worktree_root())?;
-    let read = |oid| match seen.made_trees.get(&oid) {
-        Some(bytes) => Ok(bytes.clone()),
-        None => store.objects.read_tree(oid),
-    };
+    let read = |oid| read_tree(store, seen, oid);
     let mut found = BTreeSet::new();
     for side in sides {
         let Side::Stored(stored) = side else { continue };
@@ -456,8 +454,8 @@ impl<'a> Contents<'a> {
     }
 
     fn read_tree(&self, oid: Oid) -> Result<Vec<u8>> {
-        match self.seen.and_then(|seen| seen.made_trees.get(&oid)) {
-            Some(bytes) => Ok(bytes.clone()),
+        match self.seen {
+            Some(seen) => read_tree(self.store, seen, oid),
             None => self.store.objects.read_tree(oid),
         }
     }

@@ -187,7 +187,7 @@ impl Commits<'_> {
             // The anchor's own: it holds the index tree, the state commit and what they name.
             return Ok(known);
         }
-        for tree in &capture.index_trees {
+        for tree in capture.index_trees.values() {
             self.sink.put(ObjectKind::Tree, tree)?;
         }
         self.sink.put(ObjectKind::Commit, &bytes)

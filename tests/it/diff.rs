@@ -211,3 +211,23 @@ fn wide_characters_take_two_columns() {
         "{said}"
     );
 }
+
+/// What is staged has trees in no object yet, and so it is nearly always.
+#[test]
+fn what_is_staged_and_edited_on_is_compared() {
+    let sandbox = taken();
+    sandbox.write("staged/deep", "two\n");
+    sandbox.git(["add", "staged"]);
+    sandbox.write("staged/deep", "three\n");
+    sandbox.git(["update-index", "--chmod=+x", "staged/deep"]);
+    let diff = sandbox.json(["diff"]);
+    let has = |part: &str, field: &str, value: &str| {
+        let found = diff[part].as_array().unwrap();
+        found.iter().any(|one| one[field] == value)
+    };
+    assert!(has("files", "path", "staged/deep"), "{diff}");
+    assert!(has("others", "kind", "index"), "{diff}");
+    sandbox.json(["travel", "latest"]);
+    sandbox.git(["rm", "-q", "--cached", "a.txt"]);
+    assert_eq!(sandbox.tw(["diff"]).code, 0);
+}

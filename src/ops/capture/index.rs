@@ -128,7 +128,7 @@ pub(super) struct IndexState {
     pub(super) parsed: Option<Index>,
     pub(super) head_only: BTreeSet<Vec<u8>>,
     pub(super) tracked: String,
-    pub(super) trees: Vec<Vec<u8>>,
+    pub(super) trees: HashMap<Oid, Vec<u8>>,
     pub(super) stamp: Vec<i64>,
     pub(super) record: serde_json::Value,
 }
@@ -167,7 +167,7 @@ impl CaptureRun<'_, '_, '_> {
                     parsed,
                     head_only: kept.head_only,
                     tracked: known.tracked.clone(),
-                    trees: Vec::new(),
+                    trees: HashMap::new(),
                     stamp,
                     record: known.record.clone(),
                 });
@@ -249,11 +249,7 @@ impl CaptureRun<'_, '_, '_> {
             parsed: Some(index),
             head_only,
             tracked,
-            trees: made
-                .into_inner()
-                .unwrap_or_else(PoisonError::into_inner)
-                .into_values()
-                .collect(),
+            trees: made.into_inner().unwrap_or_else(PoisonError::into_inner),
             stamp,
             record,
         })

@@ -157,8 +157,8 @@ pub struct Capture<'s> {
     pub index_stamp: Vec<i64>,
     /// The operation under way.
     pub operation: OperationState,
-    /// Trees of the index that may have to be written.
-    pub index_trees: Vec<Vec<u8>>,
+    /// The bytes of trees of the index that may have to be written.
+    pub index_trees: HashMap<Oid, Vec<u8>>,
     /// Where objects go; None when they go nowhere.
     pub writer: Option<ObjectWriter<'s>>,
     /// Globs of ours that left things out, for the record.

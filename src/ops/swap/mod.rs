@@ -95,9 +95,14 @@ pub fn changes(plan: &Plan) -> Changes {
     }
 }
 
-/// Reads trees from the repository, and from a capture that is not stored yet.
+/// Reads trees from the repository, and from a capture that is not stored yet: of its files, and of its index.
 pub fn read_tree(store: &Store, capture: &Capture<'_>, oid: Oid) -> Result<Vec<u8>> {
-    match capture.made_trees.get(&oid) {
+    let Capture {
+        made_trees,
+        index_trees,
+        ..
+    } = capture;
+    match made_trees.get(&oid).or_else(|| index_trees.get(&oid)) {
         Some(bytes) => Ok(bytes.clone()),
         None => store.objects.read_tree(oid),
     }

@@ -4,14 +4,12 @@
 //! fetches it, or a file with the same bytes is stored. The same entry then stands in the tree. For a path in conflict the tree has HEAD's
 //! entry, as far as that is there: its stages say all.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::newindex::stages;
 use super::read_tree;
 use crate::error::Result;
-use crate::git::Oid;
 use crate::git::index::Entry;
-use crate::git::objects::ObjectKind;
 use crate::git::tree::{self, Node};
 use crate::ops::capture::Capture;
 use crate::store::Store;
@@ -60,15 +58,7 @@ pub(super) fn has_same_entries(
         return Ok(true);
     }
     let (then, beside) = (Beside::of(&then)?, Beside::of(&seen.index.unmerged)?);
-    // A look stores nothing: its trees are in memory.
-    let mut made: HashMap<Oid, &Vec<u8>> = HashMap::new();
-    for bytes in &seen.index_trees {
-        made.insert(store.objects.hash(ObjectKind::Tree, bytes)?, bytes);
-    }
-    let read = |oid: Oid| match made.get(&oid) {
-        Some(bytes) => Ok((*bytes).clone()),
-        None => read_tree(store, seen, oid),
-    };
+    let read = |oid| read_tree(store, seen, oid);
     let mut differing: BTreeMap<Vec<u8>, [Option<Node>; 2]> = BTreeMap::new();
     for change in tree::diff(&read, Some(side.tree), Some(now))? {
         differing.insert(change.path, [change.old, change.new]);

@@ -119,9 +119,7 @@ pub fn apart(manifest: &Manifest) -> Option<Vec<Vec<u8>>> {
     let mut apart = Vec::new();
     for dir in &manifest.dirs {
         let mut files = manifest.files_of(dir).iter();
-        if dir.flags.has(DirFlags::VIRTUAL)
-            || files.any(|file| is_told_by_no_event(file.kind))
-        {
+        if dir.flags.has(DirFlags::VIRTUAL) || files.any(|file| is_told_by_no_event(file.kind)) {
             apart.push(manifest.dir_path(dir).to_vec());
             if apart.len() > MOST_APART {
                 return None;

@@ -10,7 +10,7 @@ mod stat;
 pub use snapshot::stages;
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
@@ -59,15 +59,7 @@ pub(super) fn converted_paths(
     let Some(index) = &capture.parsed_index else {
         return Ok(Vec::new());
     };
-    let mut unwritten: HashMap<Oid, &Vec<u8>> = HashMap::new();
-    // They are stored together with the backup, which comes after this.
-    for bytes in &capture.index_trees {
-        unwritten.insert(store.objects.hash(ObjectKind::Tree, bytes)?, bytes);
-    }
-    let read = |oid: Oid| match unwritten.get(&oid) {
-        Some(bytes) => Ok((*bytes).clone()),
-        None => read_tree(store, capture, oid),
-    };
+    let read = |oid| read_tree(store, capture, oid);
     let mut changes = tree::diff(&read, Some(capture.index.tree_oid()?), Some(capture.tree))?;
     changes.retain(|change| change.old.is_some() && change.new.is_some());
     if changes.is_empty() {
