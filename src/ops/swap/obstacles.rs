@@ -1,7 +1,7 @@
 //! What stands where a plan writes and is not in the backup: files to capture first, and things that cannot be.
 
 use std::collections::BTreeSet;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
@@ -325,18 +325,8 @@ impl Finder<'_> {
             {
                 continue;
             }
-            let fd = match self.root.open_dir_for_reading(&at) {
-                Ok(fd) => fd,
-                // Replaced since: `apply` looks at each path once more before it touches it.
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
-                // What nobody can list, nobody can save.
-                Err(Errno::ACCESS | Errno::PERM) => {
-                    self.refuse(&at, UNREADABLE);
-                    continue;
-                }
-                Err(errno) => {
-                    return Err(errno).context(|| format!("cannot read '{}'", path::display(&at)));
-                }
+            let Some(fd) = self.open_to_list(&at)? else {
+                continue;
             };
             let names = rustix::fs::Dir::read_from(&fd)?;
             let mut is_empty = true;
@@ -358,30 +348,11 @@ impl Finder<'_> {
                 {
                     continue;
                 }
-                let stamp = match stamp_at(fd.as_fd(), name) {
-                    // Its names can be listed, and that is all.
-                    Err(Errno::ACCESS | Errno::PERM) => {
-                        self.refuse(&at, UNREADABLE);
-                        break;
-                    }
-                    other => other?,
-                };
-                match stamp {
-                    None => {}
-                    Some(stamp) if stamp.is_dir() => pending.push(full),
-                    Some(stamp) if stamp.is_file() || stamp.is_symlink() => {
-                        if let Some(file) = self.manifest.file(&full) {
-                            let kind = file.kind;
-                            self.known(&full, kind);
-                        } else if path::is_safe_component(name)
-                            && (!stamp.is_symlink() || path::is_safe_link(name))
-                        {
-                            self.found.to_force.insert(full);
-                        } else {
-                            self.refuse(&full, "unsafe-name");
-                        }
-                    }
-                    Some(stamp) => self.refuse(&full, reason_of(&stamp)),
+                match self.look_in(fd.as_fd(), &at, name)? {
+                    Seen::Nothing => {}
+                    Seen::There(stamp) if stamp.is_dir() => pending.push(full),
+                    Seen::There(stamp) => self.not_captured(full, &stamp),
+                    Seen::Closed => break,
                 }
             }
             if is_empty && !self.is_recorded(&at) {
@@ -389,5 +360,49 @@ impl Finder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A directory, to list its names; none where there is none to list any more, or nobody may.
+    fn open_to_list(&mut self, dir: &[u8]) -> Result<Option<OwnedFd>> {
+        match self.root.open_dir_for_reading(dir) {
+            Ok(fd) => Ok(Some(fd)),
+            // Replaced since: `apply` looks at each path once more before it touches it.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            // What nobody can list, nobody can save.
+            Err(Errno::ACCESS | Errno::PERM) => {
+                self.refuse(dir, UNREADABLE);
+                Ok(None)
+            }
+            Err(errno) => Err(errno).context(|| format!("cannot read '{}'", path::display(dir))),
+        }
+    }
+
+    /// What is at a name of a directory.
+    fn look_in(&mut self, fd: BorrowedFd<'_>, dir: &[u8], name: &[u8]) -> Result<Seen> {
+        match stamp_at(fd, name) {
+            // Its names can be listed, and that is all.
+            Err(Errno::ACCESS | Errno::PERM) => {
+                self.refuse(dir, UNREADABLE);
+                Ok(Seen::Closed)
+            }
+            other => Ok(other?.map_or(Seen::Nothing, Seen::There)),
+        }
+    }
+
+    /// Something that is no directory and that the capture does not have as a file has to go.
+    fn not_captured(&mut self, full: Vec<u8>, stamp: &Stamp) {
+        if !stamp.is_file() && !stamp.is_symlink() {
+            self.refuse(&full, reason_of(stamp));
+            return;
+        }
+        let name = path::split(&full).1;
+        if let Some(file) = self.manifest.file(&full) {
+            self.known(&full, file.kind);
+        } else if path::is_safe_component(name) && (!stamp.is_symlink() || path::is_safe_link(name))
+        {
+            self.found.to_force.insert(full);
+        } else {
+            self.refuse(&full, "unsafe-name");
+        }
     }
 }

@@ -22,27 +22,25 @@ use crate::worktree::plan::{
     DirChange, EmptyDirs, Extras, Plan, PlanEntry, Planning, Side, closed_parents, plan,
 };
 
-/// The plan for what is there now. `forced` is what the capture has whatever the rules say; beneath `hiding` the target has nothing
-/// that it does not track; what the present may own stays.
+/// The plan for what is there now.
 pub(super) fn make_plan(
     ctx: &Context<'_>,
     store: &Store,
     goal: &Goal<'_>,
     capture: &Capture<'_>,
-    forced: &BTreeSet<Vec<u8>>,
-    hiding: &BTreeSet<Vec<u8>>,
-    own: Option<&PresentOwn<'_>>,
+    others: &Others<'_>,
 ) -> Result<Plan> {
     let computed;
     let (changes, saved) = match &goal.aim {
         Aim::Snapshot(aim) => {
-            let others = Others {
-                forced,
-                hiding,
-                own,
-                ends_stay: goal.ends_stay(),
+            let planner = SnapshotPlanner {
+                ctx,
+                store,
+                aim,
+                capture,
+                others,
             };
-            return towards(ctx, store, aim, capture, &others);
+            return planner.plan(goal.ends_stay());
         }
         Aim::Paths(aim) => (&aim.changes, &aim.saved),
         Aim::Computed { compute, saved, .. } => {
@@ -62,165 +60,171 @@ pub(super) fn make_plan(
 }
 
 /// What of what is there is not for the plan that leads to a snapshot to remove, beside the rules of that side.
-struct Others<'a> {
-    forced: &'a BTreeSet<Vec<u8>>,
-    hiding: &'a BTreeSet<Vec<u8>>,
-    own: Option<&'a PresentOwn<'a>>,
-    /// See [`LeftOutThen::of_backup`].
-    ends_stay: bool,
+pub(super) struct Others<'a> {
+    /// What the capture has whatever the rules say.
+    pub(super) forced: &'a BTreeSet<Vec<u8>>,
+    /// Beneath these the target has nothing that it does not track.
+    pub(super) hiding: &'a BTreeSet<Vec<u8>>,
+    /// What the present may own stays.
+    pub(super) own: Option<&'a PresentOwn<'a>>,
 }
 
-/// The plan that leads to a snapshot.
-fn towards(
-    ctx: &Context<'_>,
-    store: &Store,
-    aim: &SnapshotAim<'_>,
-    capture: &Capture<'_>,
-    others: &Others<'_>,
-) -> Result<Plan> {
-    let Others {
-        forced,
-        hiding,
-        own,
-        ends_stay,
-    } = others;
-    let own = *own;
-    let target = aim.stored.tree;
-    let is_kept = |path: &[u8]| aim.keep.iter().any(|kept| path::is_within(path, kept));
-    let read = |oid| read_tree(store, capture, oid);
-    let mut changes = tree::diff(&read, Some(capture.tree), Some(target))?;
-    // Before planning, so that no directory is made or removed for them.
-    changes.retain(|change| !is_kept(&change.path));
-    let there = if *ends_stay {
-        LeftOutThen::of_backup(ctx, store, aim.stored)?
-    } else {
-        LeftOutThen::of(ctx, store, aim.stored)?
-    };
-    let hides =
-        |path: &[u8]| there.hides(path) || hiding.iter().any(|dir| path::is_within(path, dir));
-    // What was left out there was never looked at: that the target lacks such a path says nothing.
-    let left_out = |path: &[u8]| {
+/// Makes the plan that leads to a snapshot.
+struct SnapshotPlanner<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store,
+    aim: &'a SnapshotAim<'a>,
+    capture: &'a Capture<'a>,
+    others: &'a Others<'a>,
+}
+
+impl SnapshotPlanner<'_> {
+    /// `ends_stay`: see [`LeftOutThen::of_backup`].
+    fn plan(&self, ends_stay: bool) -> Result<Plan> {
+        let (ctx, store, aim, own) = (self.ctx, self.store, self.aim, self.others.own);
+        let read = |oid| read_tree(store, self.capture, oid);
+        let mut changes = tree::diff(&read, Some(self.capture.tree), Some(aim.stored.tree))?;
+        // Before planning, so that no directory is made or removed for them.
+        changes.retain(|change| !self.is_kept(&change.path));
+        let there = if ends_stay {
+            LeftOutThen::of_backup(ctx, store, aim.stored)?
+        } else {
+            LeftOutThen::of(ctx, store, aim.stored)?
+        };
+        let leaves = |oid| {
+            let leaves = tree::flatten(&read, oid)?.into_iter();
+            Ok(leaves.map(|(path, _)| path).collect())
+        };
+        let before = captured_extras(ctx, self.capture)?;
+        let in_place = aim
+            .extras
+            .is_pulled
+            .then(|| aim.extras.in_place_of(&before));
+        let mut plan = plan(&Planning {
+            changes: &changes,
+            manifest: &self.capture.manifest,
+            before: &before,
+            after: in_place.as_ref().unwrap_or(&aim.extras),
+            after_node: &|path| self.after_node(path),
+            leaves: &leaves,
+            left_out: &|path| self.left_out(&there, path),
+            leaves_dir_out: &|dir| self.leaves_dir_out(&there, dir),
+            stays: &|dir| own.is_some_and(|own| own.is_dir(dir)),
+            empty_dirs: aim.empty_dirs,
+            only: aim.only,
+            may_change,
+        })?;
+        // Permissions and access differ where the trees are alike.
+        plan.entries.retain(|entry| !self.is_kept(&entry.path));
+        let mut more = self.made_dirs_unseen()?;
+        more.extend(self.dirs_in_submodules(&changes)?);
+        if !more.is_empty() {
+            plan.dirs.extend(more);
+            plan.dirs.sort_by(|a, b| a.path.cmp(&b.path));
+            plan.dirs.dedup_by(|a, b| a.path == b.path);
+        }
+        plan.dirs.retain(|dir| !self.is_kept(&dir.path));
+        Ok(plan)
+    }
+
+    fn is_kept(&self, path: &[u8]) -> bool {
+        let mut keep = self.aim.keep.iter();
+        keep.any(|kept| path::is_within(path, kept))
+    }
+
+    fn after_node(&self, path: &[u8]) -> Result<Option<Node>> {
+        let read = |oid| read_tree(self.store, self.capture, oid);
+        tree::find(&read, self.aim.stored.tree, path)
+    }
+
+    /// Whether a path was left out there. It was never looked at: that the target lacks such a path
+    /// says nothing.
+    fn left_out(&self, there: &LeftOutThen<'_>, path: &[u8]) -> Result<bool> {
+        let Others {
+            forced,
+            hiding,
+            own,
+        } = self.others;
         if own.map_or(Ok(false), |own| own.has(path))? {
             return Ok(true);
         }
-        if aim.made_before.contains(path) || forced.contains(path) {
+        if self.aim.made_before.contains(path) || forced.contains(path) {
             return Ok(false);
         }
         if there.could_not_read(path) {
             return Ok(true);
         }
-        Ok(hides(path) && (there.lists(path) || !tracks(store, aim.stored, path)?))
-    };
-    let after_node = |path: &[u8]| tree::find(&read, target, path);
-    let leaves_dir_out = |dir: &[u8]| {
-        let is_present_s = own.is_some_and(|own| own.has_dir(dir));
-        is_present_s || !aim.made_before.contains(dir) && there.hides_dir(dir)
-    };
-    let stays = |dir: &[u8]| own.is_some_and(|own| own.is_dir(dir));
-    let leaves = |oid| {
-        let leaves = tree::flatten(&read, oid)?.into_iter();
-        Ok(leaves.map(|(path, _)| path).collect())
-    };
-    let before = captured_extras(ctx, capture)?;
-    let in_place = aim
-        .extras
-        .is_pulled
-        .then(|| aim.extras.in_place_of(&before));
-    let mut plan = plan(&Planning {
-        changes: &changes,
-        manifest: &capture.manifest,
-        before: &before,
-        after: in_place.as_ref().unwrap_or(&aim.extras),
-        after_node: &after_node,
-        leaves: &leaves,
-        left_out: &left_out,
-        leaves_dir_out: &leaves_dir_out,
-        stays: &stays,
-        empty_dirs: aim.empty_dirs,
-        only: aim.only,
-        may_change,
-    })?;
-    // Permissions and access differ where the trees are alike.
-    plan.entries.retain(|entry| !is_kept(&entry.path));
-    let mut more = made_dirs_unseen(ctx, aim, (&capture.manifest, own), &after_node)?;
-    more.extend(dirs_in_submodules(ctx, aim, (&changes, own), &after_node)?);
-    if !more.is_empty() {
-        plan.dirs.extend(more);
-        plan.dirs.sort_by(|a, b| a.path.cmp(&b.path));
-        plan.dirs.dedup_by(|a, b| a.path == b.path);
+        let hides = there.hides(path) || hiding.iter().any(|dir| path::is_within(path, dir));
+        Ok(hides && (there.lists(path) || !tracks(self.store, self.aim.stored, path)?))
     }
-    plan.dirs.retain(|dir| !is_kept(&dir.path));
-    Ok(plan)
-}
 
-/// Directories in those of submodules that the target lacks, where there is nothing but directories and what the present left out.
-/// They go, and so does the submodule's: nothing captured says that any of them was there.
-fn dirs_in_submodules(
-    ctx: &Context<'_>,
-    aim: &SnapshotAim<'_>,
-    (changes, own): (&[Change], Option<&PresentOwn<'_>>),
-    after_node: &dyn Fn(&[u8]) -> Result<Option<Node>>,
-) -> Result<Vec<DirChange>> {
-    let mut found = Vec::new();
-    let is = |node: Option<Node>| node.is_some_and(Node::is_gitlink);
-    let mut gone = changes
-        .iter()
-        .filter(|change| is(change.old) && !is(change.new))
-        .peekable();
-    let (Some(own), EmptyDirs::Go, Some(_)) = (own, aim.empty_dirs, gone.peek()) else {
-        return Ok(found);
-    };
-    let root = Root::open(ctx.repo.worktree_root())?;
-    for change in gone {
-        let dirs = own.only_dirs_in(&root, &change.path).unwrap_or_default();
-        for (path, bits) in dirs {
-            let is_after = aim.extras.leads_to_empty_dir(&path)
-                || after_node(&path)?.is_some_and(Node::is_dir);
-            if !is_after {
+    fn leaves_dir_out(&self, there: &LeftOutThen<'_>, dir: &[u8]) -> bool {
+        let is_present_s = self.others.own.is_some_and(|own| own.has_dir(dir));
+        is_present_s || !self.aim.made_before.contains(dir) && there.hides_dir(dir)
+    }
+
+    /// Directories in those of submodules that the target lacks, where there is nothing but directories and what the present left out.
+    /// They go, and so does the submodule's: nothing captured says that any of them was there.
+    fn dirs_in_submodules(&self, changes: &[Change]) -> Result<Vec<DirChange>> {
+        let mut found = Vec::new();
+        let is = |node: Option<Node>| node.is_some_and(Node::is_gitlink);
+        let mut gone = changes
+            .iter()
+            .filter(|change| is(change.old) && !is(change.new))
+            .peekable();
+        let (Some(own), EmptyDirs::Go, Some(_)) =
+            (self.others.own, self.aim.empty_dirs, gone.peek())
+        else {
+            return Ok(found);
+        };
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        for change in gone {
+            let dirs = own.only_dirs_in(&root, &change.path).unwrap_or_default();
+            for (path, bits) in dirs {
+                let is_after = self.aim.extras.leads_to_empty_dir(&path)
+                    || self.after_node(&path)?.is_some_and(Node::is_dir);
+                if !is_after {
+                    found.push(DirChange {
+                        path,
+                        before: Some(bits),
+                        after: None,
+                    });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Directories that the stay made, that the rules hide from a look, and that the target does not have: they go when nothing is left in them.
+    fn made_dirs_unseen(&self) -> Result<Vec<DirChange>> {
+        let (aim, manifest) = (self.aim, &self.capture.manifest);
+        let mut found = Vec::new();
+        let is_unseen =
+            |path: &&Vec<u8>| manifest.find_dir(path).is_none() && manifest.file(path).is_none();
+        let mut unseen = aim.made_before.iter().filter(is_unseen).peekable();
+        if unseen.peek().is_none() {
+            return Ok(found);
+        }
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        for path in unseen {
+            let stays = self.after_node(path)?.is_some_and(Node::is_dir)
+                || aim.extras.leads_to_empty_dir(path)
+                || self.others.own.is_some_and(|own| own.has_dir(path));
+            if stays {
+                continue;
+            }
+            if let Ok(Some(stamp)) = root.stamp(path)
+                && stamp.is_dir()
+            {
                 found.push(DirChange {
-                    path,
-                    before: Some(bits),
+                    path: path.clone(),
+                    before: Some(stamp.permissions()),
                     after: None,
                 });
             }
         }
+        Ok(found)
     }
-    Ok(found)
-}
-
-/// Directories that the stay made, that the rules hide from a look, and that the target does not have: they go when nothing is left in them.
-fn made_dirs_unseen(
-    ctx: &Context<'_>,
-    aim: &SnapshotAim<'_>,
-    (manifest, own): (&Manifest, Option<&PresentOwn<'_>>),
-    after_node: &dyn Fn(&[u8]) -> Result<Option<Node>>,
-) -> Result<Vec<DirChange>> {
-    let mut found = Vec::new();
-    let is_unseen =
-        |path: &&Vec<u8>| manifest.find_dir(path).is_none() && manifest.file(path).is_none();
-    let mut unseen = aim.made_before.iter().filter(is_unseen).peekable();
-    if unseen.peek().is_none() {
-        return Ok(found);
-    }
-    let root = Root::open(ctx.repo.worktree_root())?;
-    for path in unseen {
-        let stays = after_node(path)?.is_some_and(Node::is_dir)
-            || aim.extras.leads_to_empty_dir(path)
-            || own.is_some_and(|own| own.has_dir(path));
-        if stays {
-            continue;
-        }
-        if let Ok(Some(stamp)) = root.stamp(path)
-            && stamp.is_dir()
-        {
-            found.push(DirChange {
-                path: path.clone(),
-                before: Some(stamp.permissions()),
-                after: None,
-            });
-        }
-    }
-    Ok(found)
 }
 
 /// Whether git tracked the path on the side that a swap leads to: no ignore rule leaves such a path out, so that it was

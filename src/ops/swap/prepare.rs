@@ -10,7 +10,7 @@ use super::blobs::Blobs;
 use super::goal::{Aim, GitGoal, Goal};
 use super::obstacles::{GIT_DIRECTORY, Obstacles, UNREADABLE, find_obstacles};
 use super::one_name::{ONE_NAME, is_another_spelling, one_name};
-use super::plan::make_plan;
+use super::plan::{Others, make_plan};
 use super::present_own::PresentOwn;
 use super::recover::node_of;
 use super::{TRIES, copied, protected_dirs};
@@ -112,15 +112,12 @@ impl<'s> Preparation<'_, '_, 's> {
             return Ok(None);
         }
         let (ctx, store, goal) = (self.ctx, self.store, self.goal);
-        let mut plan = make_plan(
-            ctx,
-            store,
-            goal,
-            &capture,
-            &self.forced,
-            &self.others.hiding,
-            self.present.as_ref(),
-        )?;
+        let others = Others {
+            forced: &self.forced,
+            hiding: &self.others.hiding,
+            own: self.present.as_ref(),
+        };
+        let mut plan = make_plan(ctx, store, goal, &capture, &others)?;
         let unproven = unproven_paths(&capture.manifest, &plan);
         if !unproven.is_empty() {
             // Only where not all are proven anyway.
@@ -128,51 +125,7 @@ impl<'s> Preparation<'_, '_, 's> {
             return Ok(None);
         }
         let root = Root::open(ctx.repo.worktree_root())?;
-        let shared = &self.others.shared;
-        let Obstacles {
-            to_force,
-            mut refused,
-        } = find_obstacles(
-            &root,
-            &self.own,
-            shared,
-            (&capture, self.present.as_ref()),
-            &plan,
-        )?;
-        // All that is refused is named at once, so that it can be moved away at once.
-        refused.extend(start_in_the_way(ctx, &plan));
-        refused.extend(self.of_the_present(&plan)?);
-        if self.shows_what_is_saved(&root, &plan, &to_force)? {
-            return Ok(None);
-        }
-        // Captured whatever the rules say, and not there all the same.
-        let is_hidden = |path: &Vec<u8>| self.forced.contains(path);
-        let (hidden, to_force): (BTreeSet<_>, BTreeSet<_>) =
-            to_force.into_iter().partition(is_hidden);
-        let manifest = &capture.manifest;
-        let alike = one_name(&root, manifest, &plan)?;
-        let hidden = hidden.into_iter().filter(|path| !alike.contains(path));
-        refused.extend(hidden.map(|path| (path.clone(), why_hidden(manifest, &path))));
-        refused.extend(alike.iter().map(|path| (path.clone(), ONE_NAME)));
-        refused.extend(self.made_and_hidden(&root, &capture)?);
-        // What is in the way may have been made by the stay as well.
-        refused.sort();
-        refused.dedup();
-        let flickers = refused.iter().any(|(_, why)| *why == COMES_AND_GOES);
-        if flickers && !self.is_last {
-            return Ok(None);
-        }
-        if !refused.is_empty() {
-            let is_git_s = refused.iter().any(|(_, why)| *why == GIT_DIRECTORY);
-            match goal.in_the_way {
-                Some(found) if !is_git_s => {
-                    found.replace(refused.into_iter().map(|(path, _)| path).collect());
-                }
-                _ => return Err(would_overwrite(ctx, goal, &refused)),
-            }
-        }
-        if !to_force.is_empty() {
-            self.forced.extend(to_force);
+        if !self.is_way_clear(&root, &capture, &plan)? {
             return Ok(None);
         }
         know_dirs_on_disk(&root, &mut plan);
@@ -185,6 +138,63 @@ impl<'s> Preparation<'_, '_, 's> {
             blobs,
             raw_head,
         }))
+    }
+
+    /// Whether nothing uncaptured is in the way. What can be captured the next scan captures; what
+    /// cannot is refused.
+    fn is_way_clear(&mut self, root: &Root, capture: &Capture<'_>, plan: &Plan) -> Result<bool> {
+        let Obstacles {
+            to_force,
+            mut refused,
+        } = find_obstacles(
+            root,
+            &self.own,
+            &self.others.shared,
+            (capture, self.present.as_ref()),
+            plan,
+        )?;
+        // All that is refused is named at once, so that it can be moved away at once.
+        refused.extend(start_in_the_way(self.ctx, plan));
+        refused.extend(self.of_the_present(plan)?);
+        if self.shows_what_is_saved(root, plan, &to_force)? {
+            return Ok(false);
+        }
+        // Captured whatever the rules say, and not there all the same.
+        let is_hidden = |path: &Vec<u8>| self.forced.contains(path);
+        let (hidden, to_force): (BTreeSet<_>, BTreeSet<_>) =
+            to_force.into_iter().partition(is_hidden);
+        let manifest = &capture.manifest;
+        let alike = one_name(root, manifest, plan)?;
+        let hidden = hidden.into_iter().filter(|path| !alike.contains(path));
+        refused.extend(hidden.map(|path| (path.clone(), why_hidden(manifest, &path))));
+        refused.extend(alike.iter().map(|path| (path.clone(), ONE_NAME)));
+        refused.extend(self.made_and_hidden(root, capture)?);
+        // What is in the way may have been made by the stay as well.
+        refused.sort();
+        refused.dedup();
+        let flickers = refused.iter().any(|(_, why)| *why == COMES_AND_GOES);
+        if flickers && !self.is_last {
+            return Ok(false);
+        }
+        if !refused.is_empty() {
+            self.refuse(refused)?;
+        }
+        let is_clear = to_force.is_empty();
+        self.forced.extend(to_force);
+        Ok(is_clear)
+    }
+
+    /// The error of what cannot be captured. A goal that asks for what is in the way is told of it
+    /// instead.
+    fn refuse(&self, refused: Vec<(Vec<u8>, &'static str)>) -> Result<()> {
+        let is_git_s = refused.iter().any(|(_, why)| *why == GIT_DIRECTORY);
+        match self.goal.in_the_way {
+            Some(found) if !is_git_s => {
+                found.replace(refused.into_iter().map(|(path, _)| path).collect());
+                Ok(())
+            }
+            _ => Err(would_overwrite(self.ctx, self.goal, &refused)),
+        }
     }
 
     /// Files that the stay made, that the user's own exclude or their bits hide by now, and that are not as they were made: with the past
@@ -393,29 +403,15 @@ fn would_overwrite(
     }
     let git_s = refused.iter().find(|(_, why)| *why == GIT_DIRECTORY);
     if let Some((path, _)) = git_s {
-        return error.detail("git_directory", stored_path(path)).hint(format!(
-            "'{}' belongs to git itself and stays: {}",
-            path::display(path),
-            if goal.operation == "return" {
-                "name it to 'tw return --keep PATH'"
-            } else {
-                "take the snapshot elsewhere with 'tw open', or name other paths to 'tw restore SNAPSHOT PATH...'"
-            }
-        ));
+        return git_s_own(error, goal, path);
     }
     for hint in goal.hints {
         error = error.hint(*hint);
     }
-    if refused.iter().any(|(_, why)| *why == BY_THE_USER) {
-        error = error.hint(
-            "your own 'exclude' keeps them from being captured: 'tw config exclude' shows it, 'tw config --unset exclude' takes it away",
-        );
-    }
-    if refused.iter().any(|(_, why)| *why == COMES_AND_GOES) {
-        error = error.hint("another program makes and removes it: stop that and try again");
-    }
-    if refused.iter().any(|(_, why)| *why == ONE_NAME) {
-        error = error.hint("this file system takes names that differ in upper and lower case alone for one: rename one of them");
+    for (reason, hint) in WAYS_OUT {
+        if refused.iter().any(|(_, why)| *why == reason) {
+            error = error.hint(hint);
+        }
     }
     if let Some((path, _)) = refused.iter().find(|(_, why)| *why == UNREADABLE) {
         let there = ctx.repo.worktree_root().join(OsStr::from_bytes(path));
@@ -425,6 +421,37 @@ fn would_overwrite(
         ));
     }
     error
+}
+
+/// What can be done about the reasons for which something is refused.
+const WAYS_OUT: [(&str, &str); 3] = [
+    (
+        BY_THE_USER,
+        "your own 'exclude' keeps them from being captured: 'tw config exclude' shows it, 'tw config --unset exclude' takes it away",
+    ),
+    (
+        COMES_AND_GOES,
+        "another program makes and removes it: stop that and try again",
+    ),
+    (
+        ONE_NAME,
+        "this file system takes names that differ in upper and lower case alone for one: rename one of them",
+    ),
+];
+
+/// The error where a directory of git's own is in the way, which is nothing to be moved away.
+fn git_s_own(error: Error, goal: &Goal<'_>, path: &[u8]) -> Error {
+    let way_out = if goal.operation == "return" {
+        "name it to 'tw return --keep PATH'"
+    } else {
+        "take the snapshot elsewhere with 'tw open', or name other paths to 'tw restore SNAPSHOT PATH...'"
+    };
+    error
+        .detail("git_directory", stored_path(path))
+        .hint(format!(
+            "'{}' belongs to git itself and stays: {way_out}",
+            path::display(path),
+        ))
 }
 
 /// Other repositories in the working tree, as the sides that a swap takes files from have them.

@@ -70,6 +70,54 @@ pub(super) fn prove(
     let Some(claim) = Claim::of(goal) else {
         return Ok(Vec::new());
     };
+    let (root, seen) = look(ctx, store, &claim, (saved, plan))?;
+    fail_point("swap-looked");
+    let proof = Proof {
+        ctx,
+        store,
+        claim: &claim,
+        before: &saved.manifest,
+        seen: &seen,
+        applied,
+        root: &root,
+    };
+    let mut differing = proof.differing()?;
+    let unsaved = Unsaved::of_stay(&store.dir)?;
+    proof.forgive(&mut differing, &unsaved)?;
+    let mut left: BTreeSet<Vec<u8>> = BTreeSet::new();
+    for path in &differing {
+        if proof.is_left_in_place(&unsaved, path)? {
+            left.insert(path.clone());
+        }
+    }
+    let mut changed_since = Vec::new();
+    let mut wrong = Vec::new();
+    for path in differing.difference(&left) {
+        let was_changed = proof.was_changed_since(path) || proof.is_changed_unseen(path)?;
+        if was_changed {
+            changed_since.push(path.clone());
+        } else {
+            wrong.push(stored_path(path));
+        }
+    }
+    wrong.extend(proof.git_state()?);
+    if !wrong.is_empty() {
+        return Err(not_back(wrong));
+    }
+    let is_exact = changed_since.is_empty() && claim.except.is_empty() && left.is_empty();
+    if is_exact {
+        proof.keep_cache()?;
+    }
+    Ok(changed_since)
+}
+
+/// What is there now: the working tree, and what a capture sees of it.
+fn look<'s>(
+    ctx: &Context<'_>,
+    store: &'s Store,
+    claim: &Claim<'_>,
+    (saved, plan): (&Capture<'_>, &Plan),
+) -> Result<(Root, Capture<'s>)> {
     let before: &Manifest = &saved.manifest;
     let written = |full: &[u8]| blob_of(plan, full);
     let look = |forced: BTreeSet<Vec<u8>>, shown: BTreeSet<Vec<u8>>| {
@@ -89,82 +137,12 @@ pub(super) fn prove(
     let mut forced: BTreeSet<Vec<u8>> = claim.git.lists.forced.iter().cloned().collect();
     let mut seen = look(forced.clone(), BTreeSet::new())?;
     let root = Root::open(ctx.repo.worktree_root())?;
-    let hidden = hidden(store, &claim, &seen, &root)?;
+    let hidden = hidden(store, claim, &seen, &root)?;
     if !hidden.is_empty() {
         forced.extend(hidden.iter().cloned());
         seen = look(forced, hidden)?;
     }
-    fail_point("swap-looked");
-    let mut differing = differing(ctx, store, &claim, &seen, applied)?;
-    // What the present left out is seen now where what hid it is gone. It is where it was.
-    let unsaved = Unsaved::of_stay(&store.dir)?;
-    let mut was_there = BTreeSet::new();
-    for path in differing.iter().filter(|path| unsaved.has(path)) {
-        // What the present tracked beneath it was not on disk: the backup would have it.
-        let is_its_own = unsaved.is_one(path) || !tracks(store, claim.aim.stored, path)?;
-        if is_its_own && stamp_of_path(applied, path).is_none() {
-            was_there.insert(path.clone());
-        }
-    }
-    differing.retain(|path| !was_there.contains(path));
-    differing.retain(|path| {
-        !claim
-            .except
-            .iter()
-            // Also the directories above: they are there only because of it.
-            .any(|except| path::is_within(path, except) || path::is_within(except, path))
-    });
-    let mut left: BTreeSet<Vec<u8>> = BTreeSet::new();
-    for path in &differing {
-        if is_left_in_place(store, &claim, (before, &seen), (&root, &unsaved), path)? {
-            left.insert(path.clone());
-        }
-    }
-    let mut changed_since = Vec::new();
-    let mut wrong = Vec::new();
-    for path in differing.difference(&left) {
-        let was_changed = was_changed_since(&root, path, (before, &seen.manifest), applied)
-            || is_changed_unseen(store, &claim, before, applied, path)?;
-        if was_changed {
-            changed_since.push(path.clone());
-        } else {
-            wrong.push(stored_path(path));
-        }
-    }
-    wrong.extend(git_state(ctx, store, claim.git, &seen)?);
-    if !wrong.is_empty() {
-        return Err(not_back(wrong));
-    }
-    // The next snapshot starts from the present as it was, when it is exactly that.
-    let stored = claim.aim.stored;
-    let is_exact = changed_since.is_empty() && claim.except.is_empty() && left.is_empty();
-    if is_exact && seen.tree == stored.tree {
-        let name = names::snapshot_ref(&stored.id);
-        let meta: Meta = seen.meta(&name, stored.commit, stored.index_commit);
-        let file = store.dir.file("cache");
-        cache::save(&file, &seen.manifest, &meta, store.objects.format())?;
-    }
-    Ok(changed_since)
-}
-
-/// Whether a path is, or lies in, the directory of a submodule where the present had nothing, and in which something is that no
-/// experiment has: the plan leaves all of it in place, and the return names it.
-fn is_left_in_place(
-    store: &Store,
-    claim: &Claim<'_>,
-    (before, seen): (&Manifest, &Capture<'_>),
-    (root, unsaved): (&Root, &Unsaved),
-    path: &[u8],
-) -> Result<bool> {
-    let was_in = path::with_parents(path).find(|at| before.is_submodule(at));
-    // One that was none in the past may be one again.
-    let Some(dir) = was_in.or_else(|| seen.manifest.is_submodule(path).then_some(path)) else {
-        return Ok(false);
-    };
-    let read = |oid| read_tree(store, seen, oid);
-    Ok(!claim.aim.extras.leads_to_empty_dir(dir)
-        && tree::find(&read, claim.aim.stored.tree, dir)?.is_none()
-        && unsaved.only_dirs_in(root, dir).is_none())
+    Ok((root, seen))
 }
 
 /// What is claimed and on disk, and hidden from this look: by rules or settings that the past still has, or had until now.
@@ -197,100 +175,228 @@ fn not_back(wrong: Vec<String>) -> Error {
     .detail("paths", wrong)
 }
 
-/// The paths that are not as the claim has them.
-fn differing(
-    ctx: &Context<'_>,
-    store: &Store,
-    claim: &Claim<'_>,
-    seen: &Capture<'_>,
-    applied: &Applied,
-) -> Result<BTreeSet<Vec<u8>>> {
-    let claimed = &claim.aim.extras;
-    let read = |oid| read_tree(store, seen, oid);
-    let mut changes = tree::diff(&read, Some(claim.aim.stored.tree), Some(seen.tree))?;
-    // A sparse entry whose object came since is in the tree only now; on disk there was nothing, and is nothing.
-    let is_on_disk = |path: &[u8]| {
-        let file = seen.manifest.file(path);
-        file.is_none_or(|file| file.kind != Kind::Absent)
-    };
-    changes.retain(|change| change.old.is_some() || is_on_disk(&change.path));
-    let mut differing: BTreeSet<Vec<u8>> = changes.into_iter().map(|change| change.path).collect();
-    let extras = captured_extras(ctx, seen)?;
-    let target = claim.aim.stored.tree;
-    let is_recorded_dir = |dir: &[u8]| -> Result<bool> {
-        Ok(claimed.leads_to_empty_dir(dir)
-            || tree::find(&read, target, dir)?.is_some_and(Node::is_dir))
-    };
-    if extras.modes != claimed.modes || extras.defaults != claimed.defaults {
-        differing.extend(other_permissions(&seen.manifest, claimed, applied));
-        differing.extend(other_dir_permissions(
-            &seen.manifest,
-            claimed,
-            applied,
-            &is_recorded_dir,
-        )?);
-    }
-    let all = || seen.manifest.paths_on_disk();
-    for path in claimed.access.differing(&extras.access, all) {
-        // A directory that stays because of what rules leave out in it is no part of the claim.
-        let is_claimed = seen.manifest.dir_on_disk(&path).is_none() || is_recorded_dir(&path)?;
-        if is_claimed && !applied.lost.contains_key(&path) {
-            differing.insert(path);
-        }
-    }
-    let root = Root::open(ctx.repo.worktree_root())?;
-    // One that holds what rules leave out is there; what is captured in it differs by itself.
-    let gone = claimed.empty_dirs.difference(&extras.empty_dirs);
-    let gone = gone.filter(|dir| !matches!(root.stamp(dir), Ok(Some(stamp)) if stamp.is_dir()));
-    differing.extend(gone.cloned());
-    for dir in extras.empty_dirs.difference(&claimed.empty_dirs) {
-        // One that is new and still holds what the rules leave out, or a nested repository, stays with it.
-        if is_bare(&root, dir)? {
-            differing.insert(dir.clone());
-        }
-    }
-    Ok(differing)
+/// What a claim is held against: what is there, and what the swap knows that it saw and wrote.
+struct Proof<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store,
+    claim: &'a Claim<'a>,
+    /// What the backup saw.
+    before: &'a Manifest,
+    /// What is there now.
+    seen: &'a Capture<'a>,
+    applied: &'a Applied,
+    root: &'a Root,
 }
 
-/// Plain files whose permission bits are not those of the claim.
-fn other_permissions(manifest: &Manifest, claimed: &Extras, applied: &Applied) -> Vec<Vec<u8>> {
-    let plain = manifest
-        .entries()
-        .filter(|(_, file)| file.git_mode & 0o170_000 == 0o100_000 && file.kind != Kind::Absent);
-    plain
-        .map(|(dir, file)| (manifest.path_of(dir, &file), file))
-        .filter(|(path, file)| {
-            let perm = claimed.permissions(path, file.git_mode);
-            let perm = applied
-                .lost
-                .get(path)
-                .map_or(perm, |lost| lost.narrow(perm));
-            file.stamp.permissions() != perm
-        })
-        .map(|(path, _)| path)
-        .collect()
-}
+impl Proof<'_> {
+    /// The paths that are not as the claim has them.
+    fn differing(&self) -> Result<BTreeSet<Vec<u8>>> {
+        let (claimed, seen) = (&self.claim.aim.extras, self.seen);
+        let read = |oid| read_tree(self.store, seen, oid);
+        let mut changes = tree::diff(&read, Some(self.target()), Some(seen.tree))?;
+        // A sparse entry whose object came since is in the tree only now; on disk there was nothing, and is nothing.
+        let is_on_disk = |path: &[u8]| {
+            let file = seen.manifest.file(path);
+            file.is_none_or(|file| file.kind != Kind::Absent)
+        };
+        changes.retain(|change| change.old.is_some() || is_on_disk(&change.path));
+        let mut differing: BTreeSet<Vec<u8>> =
+            changes.into_iter().map(|change| change.path).collect();
+        let extras = captured_extras(self.ctx, seen)?;
+        if extras.modes != claimed.modes || extras.defaults != claimed.defaults {
+            differing.extend(self.other_permissions());
+            differing.extend(self.other_dir_permissions()?);
+        }
+        let all = || seen.manifest.paths_on_disk();
+        for path in claimed.access.differing(&extras.access, all) {
+            // A directory that stays because of what rules leave out in it is no part of the claim.
+            let is_claimed =
+                seen.manifest.dir_on_disk(&path).is_none() || self.is_recorded_dir(&path)?;
+            if is_claimed && !self.applied.lost.contains_key(&path) {
+                differing.insert(path);
+            }
+        }
+        differing.extend(self.other_empty_dirs(&extras)?);
+        Ok(differing)
+    }
 
-/// Directories of the claim whose permission bits are not those that it recorded.
-fn other_dir_permissions(
-    manifest: &Manifest,
-    claimed: &Extras,
-    applied: &Applied,
-    is_recorded: &dyn Fn(&[u8]) -> Result<bool>,
-) -> Result<Vec<Vec<u8>>> {
-    let mut other = Vec::new();
-    // The root's bits are recorded nowhere.
-    for dir in manifest.dirs.iter().skip(1) {
-        let path = manifest.dir_path(dir);
-        let perm = claimed.permissions(path, tree::DIR_MODE);
-        let lost = applied.lost.get(path);
-        let perm = lost.map_or(perm, |lost| lost.narrow(perm));
-        let differs = !dir.flags.has(DirFlags::VIRTUAL) && dir.stamp.permissions() != perm;
-        if differs && is_recorded(path)? {
-            other.push(path.to_vec());
+    /// The tree of the claim.
+    fn target(&self) -> Oid {
+        self.claim.aim.stored.tree
+    }
+
+    fn is_recorded_dir(&self, dir: &[u8]) -> Result<bool> {
+        let read = |oid| read_tree(self.store, self.seen, oid);
+        Ok(self.claim.aim.extras.leads_to_empty_dir(dir)
+            || tree::find(&read, self.target(), dir)?.is_some_and(Node::is_dir))
+    }
+
+    /// Empty directories that went, or came.
+    fn other_empty_dirs(&self, extras: &Extras) -> Result<Vec<Vec<u8>>> {
+        let claimed = &self.claim.aim.extras;
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        // One that holds what rules leave out is there; what is captured in it differs by itself.
+        let gone = claimed.empty_dirs.difference(&extras.empty_dirs);
+        let gone = gone.filter(|dir| !matches!(root.stamp(dir), Ok(Some(stamp)) if stamp.is_dir()));
+        let mut other: Vec<Vec<u8>> = gone.cloned().collect();
+        for dir in extras.empty_dirs.difference(&claimed.empty_dirs) {
+            // One that is new and still holds what the rules leave out, or a nested repository, stays with it.
+            if is_bare(&root, dir)? {
+                other.push(dir.clone());
+            }
+        }
+        Ok(other)
+    }
+
+    /// Plain files whose permission bits are not those of the claim.
+    fn other_permissions(&self) -> Vec<Vec<u8>> {
+        let (manifest, claimed) = (&self.seen.manifest, &self.claim.aim.extras);
+        let plain = manifest.entries().filter(|(_, file)| {
+            file.git_mode & 0o170_000 == 0o100_000 && file.kind != Kind::Absent
+        });
+        plain
+            .map(|(dir, file)| (manifest.path_of(dir, &file), file))
+            .filter(|(path, file)| {
+                let perm = claimed.permissions(path, file.git_mode);
+                let perm = self
+                    .applied
+                    .lost
+                    .get(path)
+                    .map_or(perm, |lost| lost.narrow(perm));
+                file.stamp.permissions() != perm
+            })
+            .map(|(path, _)| path)
+            .collect()
+    }
+
+    /// Directories of the claim whose permission bits are not those that it recorded.
+    fn other_dir_permissions(&self) -> Result<Vec<Vec<u8>>> {
+        let manifest = &self.seen.manifest;
+        let mut other = Vec::new();
+        // The root's bits are recorded nowhere.
+        for dir in manifest.dirs.iter().skip(1) {
+            let path = manifest.dir_path(dir);
+            let perm = self.claim.aim.extras.permissions(path, tree::DIR_MODE);
+            let lost = self.applied.lost.get(path);
+            let perm = lost.map_or(perm, |lost| lost.narrow(perm));
+            let differs = !dir.flags.has(DirFlags::VIRTUAL) && dir.stamp.permissions() != perm;
+            if differs && self.is_recorded_dir(path)? {
+                other.push(path.to_vec());
+            }
+        }
+        Ok(other)
+    }
+
+    /// Leaves out of what differs what the claim says nothing of.
+    fn forgive(&self, differing: &mut BTreeSet<Vec<u8>>, unsaved: &Unsaved) -> Result<()> {
+        // What the present left out is seen now where what hid it is gone. It is where it was.
+        let mut was_there = BTreeSet::new();
+        for path in differing.iter().filter(|path| unsaved.has(path)) {
+            // What the present tracked beneath it was not on disk: the backup would have it.
+            let is_its_own =
+                unsaved.is_one(path) || !tracks(self.store, self.claim.aim.stored, path)?;
+            if is_its_own && stamp_of_path(self.applied, path).is_none() {
+                was_there.insert(path.clone());
+            }
+        }
+        differing.retain(|path| !was_there.contains(path));
+        differing.retain(|path| {
+            let except = &self.claim.except;
+            !except
+                .iter()
+                // Also the directories above: they are there only because of it.
+                .any(|except| path::is_within(path, except) || path::is_within(except, path))
+        });
+        Ok(())
+    }
+
+    /// Whether a path is, or lies in, the directory of a submodule where the present had nothing, and in which something is that no
+    /// experiment has: the plan leaves all of it in place, and the return names it.
+    fn is_left_in_place(&self, unsaved: &Unsaved, path: &[u8]) -> Result<bool> {
+        let was_in = path::with_parents(path).find(|at| self.before.is_submodule(at));
+        // One that was none in the past may be one again.
+        let is_one = || self.seen.manifest.is_submodule(path);
+        let Some(dir) = was_in.or_else(|| is_one().then_some(path)) else {
+            return Ok(false);
+        };
+        let read = |oid| read_tree(self.store, self.seen, oid);
+        Ok(!self.claim.aim.extras.leads_to_empty_dir(dir)
+            && tree::find(&read, self.target(), dir)?.is_none()
+            && unsaved.only_dirs_in(self.root, dir).is_none())
+    }
+
+    /// Whether somebody else touched a path after we last saw it: when we wrote it, or before the swap. What the proof saw may be
+    /// gone or back again by now.
+    fn was_changed_since(&self, path: &[u8]) -> bool {
+        let (before, seen) = (self.before, &self.seen.manifest);
+        let now = self.root.stamp(path).ok().flatten();
+        let ours =
+            stamp_of_path(self.applied, path).or_else(|| before.file(path).map(|file| file.stamp));
+        match (now, ours) {
+            // What is in a directory changes its stamp, too.
+            (Some(now), None) if now.is_dir() => {
+                let seen = || before.dir_on_disk(path).map(|dir| dir.stamp.permissions());
+                let ours = self.applied.dir_modes.get(path).copied().or_else(seen);
+                ours.is_some_and(|ours| ours != now.permissions())
+            }
+            (Some(now), Some(ours)) => now != ours,
+            // Gone, or new, since.
+            (None, Some(_)) => true,
+            (Some(_), None) => true,
+            (None, None) => seen.file(path).is_some() || seen.dir_on_disk(path).is_some(),
         }
     }
-    Ok(other)
+
+    /// Whether a file was left alone because it was as the claim has it, under a stamp that did not tell of later writes.
+    fn is_changed_unseen(&self, path: &[u8]) -> Result<bool> {
+        let found = self.before.file(path).filter(|file| {
+            file.flags.has(FileFlags::RACY) && stamp_of_path(self.applied, path).is_none()
+        });
+        let Some(found) = found else {
+            return Ok(false);
+        };
+        let read = |oid| self.store.objects.read_tree(oid);
+        let claimed = tree::find(&read, self.target(), path)?;
+        Ok(claimed.is_some_and(|node| (node.mode, node.oid) == (found.git_mode, found.oid)))
+    }
+
+    /// What of HEAD, the index and the operation files is not as the claim has it.
+    fn git_state(&self) -> Result<Vec<String>> {
+        let (ctx, store, claimed) = (self.ctx, self.store, self.claim.git);
+        let (operation, index) = (&self.seen.operation, &self.seen.index);
+        let mut wrong = Vec::new();
+        if ctx.repo.raw_head()? != claimed.raw_head {
+            wrong.push("HEAD".to_owned());
+        }
+        let as_kept = |state| operation::as_kept(state, &ctx.repo);
+        if !operation::equal(&as_kept(operation), &as_kept(&claimed.operation)) {
+            wrong.push("the operation under way".to_owned());
+        }
+        let lists = claimed.lists;
+        let side = store.index_side(claimed.stored)?;
+        let same = has_same_entries(store, &side, self.seen)?
+            && index.intent_to_add == lists.intent_to_add
+            && index.skip_worktree == lists.skip_worktree
+            && index.assume_unchanged == lists.assume_unchanged
+            && index.resolve_undo == store.state_blob(side.state, part::RESOLVE_UNDO)?;
+        if !same {
+            wrong.push("the index".to_owned());
+        }
+        Ok(wrong)
+    }
+
+    /// The next snapshot starts from the present as it was, when it is exactly that.
+    fn keep_cache(&self) -> Result<()> {
+        let (stored, seen) = (self.claim.aim.stored, self.seen);
+        if seen.tree != stored.tree {
+            return Ok(());
+        }
+        let name = names::snapshot_ref(&stored.id);
+        let meta: Meta = seen.meta(&name, stored.commit, stored.index_commit);
+        let file = self.store.dir.file("cache");
+        cache::save(&file, &seen.manifest, &meta, self.store.objects.format())?;
+        Ok(())
+    }
 }
 
 /// Whether a directory holds nothing at all.
@@ -304,78 +410,6 @@ fn is_bare(root: &Root, dir: &[u8]) -> Result<bool> {
         }
     }
     Ok(true)
-}
-
-/// Whether somebody else touched a path after we last saw it: when we wrote it, or before the swap. What the proof saw may be
-/// gone or back again by now.
-fn was_changed_since(
-    root: &Root,
-    path: &[u8],
-    (before, seen): (&Manifest, &Manifest),
-    applied: &Applied,
-) -> bool {
-    let now = root.stamp(path).ok().flatten();
-    let ours = stamp_of_path(applied, path).or_else(|| before.file(path).map(|file| file.stamp));
-    match (now, ours) {
-        // What is in a directory changes its stamp, too.
-        (Some(now), None) if now.is_dir() => {
-            let seen = || before.dir_on_disk(path).map(|dir| dir.stamp.permissions());
-            let ours = applied.dir_modes.get(path).copied().or_else(seen);
-            ours.is_some_and(|ours| ours != now.permissions())
-        }
-        (Some(now), Some(ours)) => now != ours,
-        // Gone, or new, since.
-        (None, Some(_)) => true,
-        (Some(_), None) => true,
-        (None, None) => seen.file(path).is_some() || seen.dir_on_disk(path).is_some(),
-    }
-}
-
-/// Whether a file was left alone because it was as the claim has it, under a stamp that did not tell of later writes.
-fn is_changed_unseen(
-    store: &Store,
-    claim: &Claim<'_>,
-    before: &Manifest,
-    applied: &Applied,
-    path: &[u8],
-) -> Result<bool> {
-    let found = before
-        .file(path)
-        .filter(|file| file.flags.has(FileFlags::RACY) && stamp_of_path(applied, path).is_none());
-    let Some(found) = found else {
-        return Ok(false);
-    };
-    let read = |oid| store.objects.read_tree(oid);
-    let claimed = tree::find(&read, claim.aim.stored.tree, path)?;
-    Ok(claimed.is_some_and(|node| (node.mode, node.oid) == (found.git_mode, found.oid)))
-}
-
-fn git_state(
-    ctx: &Context<'_>,
-    store: &Store,
-    claimed: &GitSide<'_>,
-    seen: &Capture<'_>,
-) -> Result<Vec<String>> {
-    let (operation, index) = (&seen.operation, &seen.index);
-    let mut wrong = Vec::new();
-    if ctx.repo.raw_head()? != claimed.raw_head {
-        wrong.push("HEAD".to_owned());
-    }
-    let as_kept = |state| operation::as_kept(state, &ctx.repo);
-    if !operation::equal(&as_kept(operation), &as_kept(&claimed.operation)) {
-        wrong.push("the operation under way".to_owned());
-    }
-    let lists = claimed.lists;
-    let side = store.index_side(claimed.stored)?;
-    let same = has_same_entries(store, &side, seen)?
-        && index.intent_to_add == lists.intent_to_add
-        && index.skip_worktree == lists.skip_worktree
-        && index.assume_unchanged == lists.assume_unchanged
-        && index.resolve_undo == store.state_blob(side.state, part::RESOLVE_UNDO)?;
-    if !same {
-        wrong.push("the index".to_owned());
-    }
-    Ok(wrong)
 }
 
 /// The stamp of what the swap wrote at a path.

@@ -149,12 +149,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             .and_then(|()| self.write_journal(&mut journal));
         if let Err(error) = written {
             // Nothing was touched. What cannot be taken back now is cleared away by the next command.
-            let _ = self
-                .store
-                .dir
-                .remove_journal()
-                .and_then(|()| index_file::forget(self.store))
-                .and_then(|()| release(kept));
+            let _ = self.take_journal_back().and_then(|()| release(kept));
             return Err(error);
         }
         fail_point("swap-journal");
@@ -168,13 +163,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         // The commit point: who dies after this is cleaned up after, not rolled back.
         self.store.dir.write_state(&journal.state_after)?;
         fail_point("swap-state");
-        let start = self
-            .goal
-            .experiment
-            .as_ref()
-            .and_then(|experiment| experiment.start.as_ref());
-        let is_saved = !start
-            .is_some_and(|start| drop_needless(self.ctx, start, &saved, &raw_head, &mut journal));
+        let is_saved = !self.drop_needless(&saved, &raw_head, &mut journal);
         finish(self.store, &journal)?;
         // Only now: until the swap has ended, neither side depends on what a gc may take.
         release(kept)?;
@@ -186,6 +175,13 @@ impl<'s> SwapRun<'_, '_, 's> {
             changed_since,
             state: journal.state_after,
         }))
+    }
+
+    /// Takes away an experiment in which nothing was made; says whether it did.
+    fn drop_needless(&self, saved: &Made<'_>, raw_head: &str, journal: &mut Journal) -> bool {
+        let experiment = self.goal.experiment.as_ref();
+        let start = experiment.and_then(|experiment| experiment.start.as_ref());
+        start.is_some_and(|start| drop_needless(self.ctx, start, saved, raw_head, journal))
     }
 
     /// What is said of a swap that failed, after it was rolled back. One whose proof failed is left for the user to decide.
@@ -228,6 +224,12 @@ impl<'s> SwapRun<'_, '_, 's> {
         }
         fail_point("swap-linked");
         self.store.dir.write_journal(journal)
+    }
+
+    /// Takes a journal away after which nothing was written.
+    fn take_journal_back(&self) -> Result<()> {
+        self.store.dir.remove_journal()?;
+        index_file::forget(self.store)
     }
 
     /// Notes what the present has and no backup will have, as it is before this swap writes. Before the journal: from then on it may be

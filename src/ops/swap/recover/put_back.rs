@@ -177,13 +177,8 @@ impl<'a> Unfinished<'a> {
         let sides = sides(&root, journal, survey, towards)?;
         let goal = self.goal(towards, sides.changes, sides.forced)?;
         let goal = goal.showing(sides.shown);
-        let needed = !survey.differing.is_empty() || survey.temps.iter().any(|(_, kept)| !kept);
-        let saving = needed || rescue != Rescue::WhenNeeded;
-        let storing = if saving {
-            Storing::Durable(journal.swap_id.clone())
-        } else {
-            Storing::No
-        };
+        let storing = self.storing(survey, rescue);
+        let saving = storing != Storing::No;
         let mut prepared = prepare(ctx, store, &goal, &storing)?;
         if rescue != Rescue::Again && !explains(journal, &prepared.plan) {
             // Somebody wrote since the survey.
@@ -216,9 +211,7 @@ impl<'a> Unfinished<'a> {
             &mut kept,
         ))?;
         notices.extend(lost_notices(&applied));
-        for pack in kept {
-            pack.release()?;
-        }
+        kept.into_iter().try_for_each(KeptPack::release)?;
         let differing = survey.differing.iter().cloned().chain(sides.blocked);
         Ok(Recovered {
             action: "rolled-back",
@@ -228,6 +221,16 @@ impl<'a> Unfinished<'a> {
             changes: changes(&prepared.plan),
             notices,
         })
+    }
+
+    /// Whether what is there is saved, and how.
+    fn storing(&self, survey: &Survey, rescue: Rescue) -> Storing {
+        let needed = !survey.differing.is_empty() || survey.temps.iter().any(|(_, kept)| !kept);
+        if needed || rescue != Rescue::WhenNeeded {
+            Storing::Durable(self.journal.swap_id.clone())
+        } else {
+            Storing::No
+        }
     }
 
     fn goal(
