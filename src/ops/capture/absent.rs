@@ -1,12 +1,13 @@
 //! Sparse entries that are not on disk: they stand in the tree for what the index says.
 
 use super::super::gitview::GitView;
-use crate::git::Oid;
 use crate::git::index::Flags;
+use crate::git::{Oid, path};
 use crate::worktree::manifest::{
     DirFlags, DirRec, FileFlags, FileRec, Kind, Manifest, no_oid, preorder,
 };
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
 
 /// Index entries with skip-worktree that are not on disk (sparse checkout) stand in the tree for what the index says, unless
 /// a file stands where one of their directories would be: a tree has each name once. Those whose objects are not there
@@ -15,7 +16,7 @@ pub(super) fn add_absent(manifest: &mut Manifest, view: &GitView<'_>, unheld: &[
     let Some(index) = view.index() else { return };
     let mut missing: Vec<(Vec<u8>, u32, Oid)> = Vec::new();
     let covered = |path: &[u8]| {
-        let above = |at: &[u8]| crate::git::path::split(at).0.to_vec();
+        let above = |at: &[u8]| path::split(at).0.to_vec();
         std::iter::successors(Some(above(path)), |at| Some(above(at)))
             .take_while(|at| !at.is_empty())
             .any(|at| manifest.file(&at).is_some_and(|file| file.kind.in_tree()))
@@ -48,99 +49,133 @@ pub(super) fn add_absent(manifest: &mut Manifest, view: &GitView<'_>, unheld: &[
 }
 
 fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
-    use std::collections::BTreeMap;
-    // The manifest's own order: a directory comes before what is beneath, so that its position is known when a child asks for it.
-    struct ByPreorder(Vec<u8>);
-    impl PartialEq for ByPreorder {
-        fn eq(&self, other: &Self) -> bool {
-            self.0 == other.0
-        }
-    }
-    impl Eq for ByPreorder {}
-    impl PartialOrd for ByPreorder {
-        fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-            Some(self.cmp(other))
-        }
-    }
-    impl Ord for ByPreorder {
-        fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-            preorder(&self.0, &other.0)
-        }
-    }
-    /// A directory, when it is on disk, and its files by name.
-    type Listed = (Option<DirRec>, Vec<(Vec<u8>, FileRec)>);
-    let mut dirs: BTreeMap<ByPreorder, Listed> = BTreeMap::new();
-    for dir in &old.dirs {
-        let files = old.files_of(dir).iter();
-        let files = files
-            .map(|file| (old.bytes(file.name).to_vec(), file))
-            .collect();
-        dirs.insert(ByPreorder(old.dir_path(dir).to_vec()), (Some(*dir), files));
-    }
+    let mut listing = Listing::of(old);
     for (full, mode, oid) in missing {
-        let (dir, name) = crate::git::path::split(full);
+        listing.add_absent(full, *mode, *oid);
+    }
+    listing.into_manifest()
+}
+
+/// A directory's path, in the manifest's own order: a directory comes before what is beneath, so that
+/// its position is known when a child asks for it.
+struct ByPreorder(Vec<u8>);
+
+impl PartialEq for ByPreorder {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for ByPreorder {}
+
+impl PartialOrd for ByPreorder {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ByPreorder {
+    fn cmp(&self, other: &Self) -> Ordering {
+        preorder(&self.0, &other.0)
+    }
+}
+
+#[derive(Default)]
+struct ListedDir {
+    /// When it is on disk.
+    rec: Option<DirRec>,
+    /// By name.
+    files: Vec<(Vec<u8>, FileRec)>,
+}
+
+/// A manifest taken apart, so that something can be put between.
+struct Listing(BTreeMap<ByPreorder, ListedDir>);
+
+impl Listing {
+    fn of(manifest: &Manifest) -> Self {
+        let mut dirs = BTreeMap::new();
+        for dir in &manifest.dirs {
+            let files = manifest.files_of(dir).iter();
+            let listed = ListedDir {
+                rec: Some(*dir),
+                files: files
+                    .map(|file| (manifest.bytes(file.name).to_vec(), file))
+                    .collect(),
+            };
+            dirs.insert(ByPreorder(manifest.dir_path(dir).to_vec()), listed);
+        }
+        Self(dirs)
+    }
+
+    fn add_absent(&mut self, full: &[u8], mode: u32, oid: Oid) {
+        let (dir, name) = path::split(full);
         let mut at = dir;
         // A sparse checkout removes the directories that it empties: those above may be missing on disk, too.
         while !at.is_empty() {
-            dirs.entry(ByPreorder(at.to_vec())).or_default();
-            at = crate::git::path::split(at).0;
+            self.0.entry(ByPreorder(at.to_vec())).or_default();
+            at = path::split(at).0;
         }
         let rec = FileRec {
             name: Default::default(),
             kind: Kind::Absent,
             flags: FileFlags::TRACKED,
             stamp: Default::default(),
-            git_mode: *mode,
-            oid: *oid,
+            git_mode: mode,
+            oid,
         };
-        let slot = dirs.entry(ByPreorder(dir.to_vec())).or_default();
-        slot.1.push((name.to_vec(), rec));
+        let listed = self.0.entry(ByPreorder(dir.to_vec())).or_default();
+        listed.files.push((name.to_vec(), rec));
         // The tree that is known of it was made without this entry.
-        if let Some(dir) = &mut slot.0 {
+        if let Some(dir) = &mut listed.rec {
             dir.flags |= DirFlags::DIRTY;
         }
     }
-    let mut new = Manifest::default();
-    let mut places: HashMap<Vec<u8>, u32> = HashMap::new();
-    for (ByPreorder(dir_path), (rec, mut files)) in dirs {
-        files.sort_by(|a, b| a.0.cmp(&b.0));
-        let at = u32::try_from(new.dirs.len()).expect("fewer than 2^32 directories");
-        let parent = places
-            .get(crate::git::path::split(&dir_path).0)
-            .copied()
-            .unwrap_or(0);
-        let path = new.intern(&dir_path);
-        let first = new.next_place();
-        for (name, file) in files {
-            let name = new.intern(&name);
-            new.push_file(FileRec { name, ..file });
+
+    fn into_manifest(self) -> Manifest {
+        let mut new = Manifest::default();
+        let mut places: HashMap<Vec<u8>, u32> = HashMap::new();
+        for (ByPreorder(dir_path), ListedDir { rec, mut files }) in self.0 {
+            files.sort_by(|a, b| a.0.cmp(&b.0));
+            let at = u32::try_from(new.dirs.len()).expect("fewer than 2^32 directories");
+            let parent = places.get(path::split(&dir_path).0).copied().unwrap_or(0);
+            let path = new.intern(&dir_path);
+            let first = new.next_place();
+            for (name, file) in files {
+                let name = new.intern(&name);
+                new.push_file(FileRec { name, ..file });
+            }
+            let end = new.next_place();
+            let rec = rec.unwrap_or(DirRec {
+                path,
+                parent,
+                first,
+                end,
+                flags: DirFlags::VIRTUAL | DirFlags::DIRTY,
+                stamp: Default::default(),
+                tree: no_oid(),
+                ignored: Default::default(),
+            });
+            new.dirs.push(DirRec {
+                path,
+                parent,
+                first,
+                end,
+                ..rec
+            });
+            places.insert(dir_path, at);
         }
-        let end = new.next_place();
-        let rec = rec.unwrap_or(DirRec {
-            path,
-            parent,
-            first,
-            end,
-            flags: DirFlags::VIRTUAL | DirFlags::DIRTY,
-            stamp: Default::default(),
-            tree: no_oid(),
-            ignored: Default::default(),
-        });
-        new.dirs.push(DirRec {
-            path,
-            parent,
-            first,
-            end,
-            ..rec
-        });
-        places.insert(dir_path, at);
+        carry_up_dirty(&mut new);
+        new
     }
+}
+
+/// Marks the directories over those whose trees have to be made again.
+fn carry_up_dirty(manifest: &mut Manifest) {
     // Parents come before children: one pass backwards carries the mark up to the root.
-    for at in (1..new.dirs.len()).rev() {
-        if new.dirs[at].flags.has(DirFlags::DIRTY) {
-            let parent = new.dirs[at].parent as usize;
-            new.dirs[parent].flags |= DirFlags::DIRTY;
+    for at in (1..manifest.dirs.len()).rev() {
+        if manifest.dirs[at].flags.has(DirFlags::DIRTY) {
+            let parent = manifest.dirs[at].parent as usize;
+            manifest.dirs[parent].flags |= DirFlags::DIRTY;
         }
     }
-    new
 }

@@ -107,6 +107,15 @@ impl TreeSink for MemoryTrees<'_> {
     }
 }
 
+/// An index, made a tree.
+struct IndexTree {
+    oid: Oid,
+    /// The positions of the entries that are not in it, since their objects are not there.
+    missing: Vec<usize>,
+    /// What was made of it.
+    made: HashMap<Oid, Vec<u8>>,
+}
+
 /// git's cache tree as capture asks it.
 #[derive(Clone, Copy)]
 pub(super) struct Cached<'a>(pub(super) &'a CacheTree);
@@ -189,6 +198,77 @@ impl CaptureRun<'_, '_, '_> {
     ) -> Result<IndexState> {
         let index = read_index(&self.ctx.repo, &self.store.objects)?;
         let head_tree = head_tree(self.ctx, self.store, head)?;
+        let IndexTree {
+            oid: index_tree,
+            missing,
+            made,
+        } = self.index_tree(&index, head_tree, known)?;
+        let made = Mutex::new(made);
+        let read = |oid: Oid| {
+            let known = made
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get(&oid)
+                .cloned();
+            known.map_or_else(|| self.store.objects.read_tree(oid), Ok)
+        };
+        let head_only = head_only_paths(&read, head_tree, index_tree, &index)
+            .map_err(|error| not_fetched(self.ctx, self.store, error))?;
+        let summary = summarize(&index, index_tree, &missing, &self.store.objects);
+        let tracked = self.tracked(&index, &head_only, &summary)?;
+        let record = cached(&summary, &head_only);
+        Ok(IndexState {
+            summary,
+            parsed: Some(index),
+            head_only,
+            tracked,
+            trees: made.into_inner().unwrap_or_else(PoisonError::into_inner),
+            stamp,
+            record,
+        })
+    }
+}
+
+/// What the cache keeps of the index; nothing when that is much.
+fn cached(summary: &IndexSummary, head_only: &BTreeSet<Vec<u8>>) -> serde_json::Value {
+    if summary.paths() + head_only.len() > SUMMARY_LIMIT {
+        return serde_json::Value::Null;
+    }
+    let kept = CachedIndex {
+        summary: summary.clone(),
+        head_only: head_only.clone(),
+    };
+    serde_json::to_value(kept).unwrap_or_default()
+}
+
+impl CaptureRun<'_, '_, '_> {
+    /// Stands for what is tracked: what a scan was judged by holds as long as it is the same.
+    fn tracked(
+        &self,
+        index: &Index,
+        head_only: &BTreeSet<Vec<u8>>,
+        summary: &IndexSummary,
+    ) -> Result<String> {
+        let tracked = tracked_hash(index, head_only, self.ctx.repo.file_mode()?)?;
+        if summary.missing.is_empty() {
+            return Ok(tracked);
+        }
+        // What is not there has no place in the tree of the files either.
+        let text = format!(
+            "{tracked} {}",
+            summary.missing.join(&b"\0"[..]).escape_ascii()
+        );
+        let oid = self.store.objects.hash(ObjectKind::Blob, text.as_bytes())?;
+        Ok(oid.to_string())
+    }
+
+    /// The index as a tree. An entry whose object is not there is not in it.
+    fn index_tree(
+        &self,
+        index: &Index,
+        head_tree: Option<Oid>,
+        known: Option<Oid>,
+    ) -> Result<IndexTree> {
         let mut memory = MemoryTrees {
             store: self.store,
             made: HashMap::new(),
@@ -202,61 +282,20 @@ impl CaptureRun<'_, '_, '_> {
             }
             None => Ok(None),
         };
-        let mut index_tree = build_tree(&index, &unmerged, &mut memory)?;
-        let missing = self.missing(&index, index_tree, known, &memory)?;
+        let mut oid = build_tree(index, &unmerged, &mut memory)?;
+        let missing = self.missing(index, oid, known, &memory)?;
         if !missing.is_empty() {
             // A tree of ours that names a missing object would make the user's `git gc` and `git fsck` fail.
             memory.made.clear();
-            index_tree = build_tree_without(&index, &missing, &unmerged, &mut memory)?;
+            oid = build_tree_without(index, &missing, &unmerged, &mut memory)?;
         }
-        let made = Mutex::new(memory.made);
-        let read = |oid: Oid| {
-            let known = made
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .get(&oid)
-                .cloned();
-            known.map_or_else(|| self.store.objects.read_tree(oid), Ok)
-        };
-        let head_only = head_only_paths(&read, head_tree, index_tree, &index)
-            .map_err(|error| not_fetched(self.ctx, self.store, error))?;
-        let summary = summarize(&index, index_tree, &missing, &self.store.objects);
-        let mut tracked = tracked_hash(&index, &head_only, self.ctx.repo.file_mode()?)?;
-        if !missing.is_empty() {
-            // What is not there has no place in the tree of the files either.
-            let text = format!(
-                "{tracked} {}",
-                summary.missing.join(&b"\0"[..]).escape_ascii()
-            );
-            tracked = self
-                .store
-                .objects
-                .hash(ObjectKind::Blob, text.as_bytes())?
-                .to_string();
-        }
-        let short = summary.paths() + head_only.len() <= SUMMARY_LIMIT;
-        let record = if short {
-            let kept = CachedIndex {
-                summary: summary.clone(),
-                head_only: head_only.clone(),
-            };
-            serde_json::to_value(kept).unwrap_or_default()
-        } else {
-            serde_json::Value::Null
-        };
-        Ok(IndexState {
-            summary,
-            parsed: Some(index),
-            head_only,
-            tracked,
-            trees: made.into_inner().unwrap_or_else(PoisonError::into_inner),
-            stamp,
-            record,
+        Ok(IndexTree {
+            oid,
+            missing,
+            made: memory.made,
         })
     }
-}
 
-impl CaptureRun<'_, '_, '_> {
     /// The positions of merged entries whose objects are not there, or damaged. What an earlier index tree of ours names is held.
     fn missing(
         &self,

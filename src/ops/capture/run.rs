@@ -265,19 +265,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         if unanchored && let Some(manifest) = &mut old {
             self.doubt(manifest.to_mut());
         }
-        let view = GitView::new(
-            &self.ctx.repo,
-            &self.store.objects,
-            &root,
-            parsed,
-            gitview::Known {
-                head_only: state.head_only.clone(),
-                forced: self.wanted.forced.clone(),
-                submodules: state.summary.submodules,
-                missing: state.summary.missing.clone(),
-                sparse_ignore_files: state.summary.sparse_ignore_files(),
-            },
-        )?;
+        let view = self.git_view(&root, parsed, state)?;
         let (mut manifest, mut unchanged, way) =
             self.look(&root, &rules, &view, old, (way, &seen))?;
         view.check()?;
@@ -296,10 +284,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         };
         unchanged &= self.prove(&root, &mut manifest, how, way)?.looked_at == 0;
         if way == Way::Full {
-            // Nothing is known of any directory yet: git's cache tree spares making the trees that a commit has already.
-            let cached = view.index().and_then(|index| index.cache_tree.as_ref());
-            let has = |oid| !self.afresh && self.store.objects.contains(oid);
-            take_known_trees(&mut manifest, cached.map(index::Cached), &has);
+            self.take_known_trees(&mut manifest, &view);
         }
         let (count, largest) = amount(&manifest);
         let writer = self.writer((count + state.trees.len(), largest))?;
@@ -325,6 +310,36 @@ impl<'s> CaptureRun<'_, 's, '_> {
             seeded: way == Way::Full && !unanchored,
             is_quiet: false,
         })
+    }
+
+    /// Nothing is known of any directory yet: git's cache tree spares making the trees that a commit
+    /// has already.
+    fn take_known_trees(&self, manifest: &mut Manifest, view: &GitView<'_>) {
+        let cached = view.index().and_then(|index| index.cache_tree.as_ref());
+        let has = |oid| !self.afresh && self.store.objects.contains(oid);
+        take_known_trees(manifest, cached.map(index::Cached), &has);
+    }
+
+    /// What git says of the files.
+    fn git_view<'v>(
+        &'v self,
+        root: &'v Root,
+        parsed: Option<Index>,
+        state: &IndexState,
+    ) -> Result<GitView<'v>> {
+        GitView::new(
+            &self.ctx.repo,
+            &self.store.objects,
+            root,
+            parsed,
+            gitview::Known {
+                head_only: state.head_only.clone(),
+                forced: self.wanted.forced.clone(),
+                submodules: state.summary.submodules,
+                missing: state.summary.missing.clone(),
+                sparse_ignore_files: state.summary.sparse_ignore_files(),
+            },
+        )
     }
 
     /// Proves what is wanted of the ids that were taken from git's index.
