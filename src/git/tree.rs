@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::iter::Peekable;
+use std::vec::IntoIter;
 
 use super::path;
 use super::{ObjectFormat, Oid};
@@ -182,32 +184,16 @@ pub fn diff(read: ReadTree<'_>, old: Option<Oid>, new: Option<Oid>) -> Result<Ve
         let new_bytes = new.map(read).transpose()?.unwrap_or_default();
         // In tree order a file and a directory of one name may stand apart; by name they meet.
         let format = format_of(old.or(new));
-        let mut old_entries = by_name(parse(&old_bytes, format)?).into_iter().peekable();
-        let mut new_entries = by_name(parse(&new_bytes, format)?).into_iter().peekable();
-        loop {
-            let order = match (old_entries.peek(), new_entries.peek()) {
-                (None, None) => break,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(a), Some(b)) => a.name.cmp(b.name),
-            };
-            let before = if order.is_le() {
-                old_entries.next()
-            } else {
-                None
-            };
-            let after = if order.is_ge() {
-                new_entries.next()
-            } else {
-                None
-            };
-            let Some(name) = before.or(after).map(|entry| entry.name) else {
-                break;
-            };
-            let (before, after) = (
-                before.map(|entry| entry.node),
-                after.map(|entry| entry.node),
-            );
+        let pairs = Pairs {
+            old: by_name(parse(&old_bytes, format)?).into_iter().peekable(),
+            new: by_name(parse(&new_bytes, format)?).into_iter().peekable(),
+        };
+        for Pair {
+            name,
+            before,
+            after,
+        } in pairs
+        {
             if before == after {
                 continue;
             }
@@ -241,6 +227,39 @@ fn format_of(tree: Option<Oid>) -> ObjectFormat {
 fn by_name(mut entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     entries.sort_by(|a, b| a.name.cmp(b.name));
     entries
+}
+
+/// The entries of two trees, sorted by name, that have one name.
+struct Pairs<'a> {
+    old: Peekable<IntoIter<Entry<'a>>>,
+    new: Peekable<IntoIter<Entry<'a>>>,
+}
+
+/// A name, and what it is in two trees.
+struct Pair<'a> {
+    name: &'a [u8],
+    before: Option<Node>,
+    after: Option<Node>,
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = Pair<'a>;
+
+    fn next(&mut self) -> Option<Pair<'a>> {
+        let order = match (self.old.peek(), self.new.peek()) {
+            (None, None) => return None,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(a), Some(b)) => a.name.cmp(b.name),
+        };
+        let before = if order.is_le() { self.old.next() } else { None };
+        let after = if order.is_ge() { self.new.next() } else { None };
+        Some(Pair {
+            name: before.or(after)?.name,
+            before: before.map(|entry| entry.node),
+            after: after.map(|entry| entry.node),
+        })
+    }
 }
 
 fn check_depth(dir: &[u8], depth: usize) -> Result<()> {
@@ -295,6 +314,20 @@ pub fn edit(
     }
 }
 
+/// The edits beneath each directory, by its name; their paths start there.
+fn edits_beneath<'a>(edits: &[Edit<'a>]) -> BTreeMap<&'a [u8], Vec<Edit<'a>>> {
+    let mut beneath: BTreeMap<&[u8], Vec<Edit<'_>>> = BTreeMap::new();
+    for (path, node) in edits {
+        if let Some(at) = path.iter().position(|&byte| byte == b'/') {
+            beneath
+                .entry(&path[..at])
+                .or_default()
+                .push((&path[at + 1..], *node));
+        }
+    }
+    beneath
+}
+
 /// What becomes of a path.
 type Edit<'a> = (&'a [u8], Option<Node>);
 
@@ -317,16 +350,7 @@ fn edit_dir(
             entries.remove(*name);
         }
     }
-    let mut beneath: BTreeMap<&[u8], Vec<Edit<'_>>> = BTreeMap::new();
-    for (path, node) in edits {
-        if let Some(at) = path.iter().position(|&byte| byte == b'/') {
-            beneath
-                .entry(&path[..at])
-                .or_default()
-                .push((&path[at + 1..], *node));
-        }
-    }
-    for (name, edits) in beneath {
+    for (name, edits) in edits_beneath(edits) {
         let old = entries
             .get(name)
             .filter(|node| node.is_dir())
