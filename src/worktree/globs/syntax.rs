@@ -68,15 +68,7 @@ impl Syntax {
                 part.truncate(2);
             }
         }
-        if parts.is_empty() {
-            return Err("it names nothing");
-        }
-        if parts.len() > MAX_PARTS {
-            return Err("it has too many components");
-        }
-        if parts.iter().any(|part| part == "..") {
-            return Err("'..' leaves the working tree");
-        }
+        check(&parts)?;
         let floating = parts.iter().take_while(|part| *part == "**").count();
         let floating = floating.min(parts.len() - 1);
         let scope =
@@ -100,6 +92,20 @@ impl Syntax {
             names_a_byte,
         })
     }
+}
+
+/// Refuses what no path can match, and what is more than we care to match.
+fn check(parts: &[String]) -> Result<(), &'static str> {
+    if parts.is_empty() {
+        return Err("it names nothing");
+    }
+    if parts.len() > MAX_PARTS {
+        return Err("it has too many components");
+    }
+    if parts.iter().any(|part| part == "..") {
+        return Err("'..' leaves the working tree");
+    }
+    Ok(())
 }
 
 /// The glob that means one path of the repository and no other. Of a byte that is no text it asks only that there is one.

@@ -196,27 +196,11 @@ impl Run<'_, '_, '_> {
         else {
             return Ok(Entry::Nothing);
         };
-        // Of the kinds that are left aside the stamp does not say whether they are still what they were.
-        if let Some(file) = known
-            && self.way == Way::Fast
-            && file.kind.is_watched()
-            // These are more than a stamp can say: what is in them makes them what they are.
-            && !matches!(
-                file.kind,
-                Kind::Nested | Kind::StrayGit | Kind::Gitlink | Kind::Absent | Kind::Unreadable
-            )
-            && self.same(&file.stamp, &stamp)
-            && !file.flags.has(FileFlags::RACY | FileFlags::TO_HASH)
-        {
+        if let Some(file) = known.filter(|file| self.is_as_before(file, &stamp)) {
             return Ok(Entry::File(file));
         }
-        // Other rules judge names anew in directories that did not move.
-        if name == b".gitignore" && self.way == Way::Fast {
-            let touched_only =
-                known.is_some_and(|file| file.kind == Kind::File && self.same(&file.stamp, &stamp));
-            if !touched_only {
-                self.needs_full();
-            }
+        if name == b".gitignore" {
+            self.ignore_file_seen(known, &stamp);
         }
         if name == b".git" {
             let kind = self.nested().kind_of_dot_git(dir_path);
@@ -237,11 +221,46 @@ impl Run<'_, '_, '_> {
         if let (Some(rec), Some(file)) = (&mut rec, known) {
             self.reuse(&file, rec);
         }
-        if let Some(rec) = &mut rec
-            && self.way == Way::Full
+        if let Some(rec) = &mut rec {
+            self.take_seed(look, full, rec);
+        }
+        Ok(match rec {
+            Some(rec) => Entry::File(rec),
+            None if rules.is_in_nested_repository() => Entry::Nothing,
+            None => Entry::Ignored(stamp.size),
+        })
+    }
+
+    /// Whether a known name is what it was, as far as its stamp tells.
+    fn is_as_before(&self, file: &FileRec, stamp: &Stamp) -> bool {
+        // Of the kinds that are left aside the stamp does not say whether they are still what they were.
+        self.way == Way::Fast
+            && file.kind.is_watched()
+            // These are more than a stamp can say: what is in them makes them what they are.
+            && !matches!(
+                file.kind,
+                Kind::Nested | Kind::StrayGit | Kind::Gitlink | Kind::Absent | Kind::Unreadable
+            )
+            && self.same(&file.stamp, stamp)
+            && !file.flags.has(FileFlags::RACY | FileFlags::TO_HASH)
+    }
+
+    /// Other rules judge names anew in directories that did not move.
+    fn ignore_file_seen(&self, known: Option<FileRec>, stamp: &Stamp) {
+        let is_file_as_before =
+            |file: FileRec| file.kind == Kind::File && self.same(&file.stamp, stamp);
+        // Touched, and no more.
+        if self.way == Way::Fast && !known.is_some_and(is_file_as_before) {
+            self.needs_full();
+        }
+    }
+
+    /// Takes a file's object id from git's index, on the full way, when that has one for its stamp.
+    fn take_seed(&self, look: &NameToJudge<'_>, full: &[u8], rec: &mut FileRec) {
+        if self.way == Way::Full
             && rec.flags.has(FileFlags::TO_HASH)
             && rec.kind == Kind::File
-            && let Some((oid, mode)) = look.seeds.and_then(|seeds| seeds(full, &stamp))
+            && let Some((oid, mode)) = look.seeds.and_then(|seeds| seeds(full, &rec.stamp))
         {
             rec.oid = oid;
             rec.flags = rec.flags.without(FileFlags::TO_HASH) | FileFlags::UNPROVEN;
@@ -250,11 +269,6 @@ impl Run<'_, '_, '_> {
                 rec.flags |= FileFlags::SEEDED;
             }
         }
-        Ok(match rec {
-            Some(rec) => Entry::File(rec),
-            None if rules.is_in_nested_repository() => Entry::Nothing,
-            None => Entry::Ignored(stamp.size),
-        })
     }
 
     /// Takes over the object id of the earlier manifest when the stamp vouches for it.
@@ -320,6 +334,23 @@ impl Run<'_, '_, '_> {
         }
     }
 
+    /// A directory that is left aside, whose stamp may be known.
+    fn listed_dir(
+        look: &NameToJudge<'_>,
+        full: &[u8],
+        stamp: Option<Stamp>,
+        kind: Kind,
+    ) -> Result<Entry> {
+        let now = match stamp {
+            Some(stamp) => Ok(Some(stamp)),
+            None => stamp_at(look.fd, look.name),
+        };
+        let stamp = now.context(|| format!("cannot look at '{}'", path::display(full)))?;
+        Ok(stamp.map_or(Entry::Nothing, |stamp| {
+            Entry::File(Self::listed(kind, &stamp))
+        }))
+    }
+
     /// What becomes of a directory, whose stamp may be known: most are entered, and need none here.
     fn dir_entry(
         &self,
@@ -327,16 +358,7 @@ impl Run<'_, '_, '_> {
         full: &[u8],
         stamp: Option<Stamp>,
     ) -> Result<Entry> {
-        let listed = |kind| {
-            let now = match stamp {
-                Some(stamp) => Ok(Some(stamp)),
-                None => stamp_at(look.fd, look.name),
-            };
-            let stamp = now.context(|| format!("cannot look at '{}'", path::display(full)))?;
-            Ok(stamp.map_or(Entry::Nothing, |stamp| {
-                Entry::File(Self::listed(kind, &stamp))
-            }))
-        };
+        let listed = |kind| Self::listed_dir(look, full, stamp, kind);
         let verdict = self.judge_dir(look.rules, full);
         // A submodule is listed also where the rules leave it out: the index names it.
         if let Some(oid) = self.scan.tracked.gitlink(full) {
@@ -359,36 +381,32 @@ impl Run<'_, '_, '_> {
             Decision::Ignored => return Ok(Entry::Ignored(0)),
             Decision::Capture => return Ok(Entry::Nothing),
         };
-        let unreadable = || listed(Kind::Unreadable);
         let what = || format!("cannot open '{}'", path::display(full));
-        match self.scan.root.open_dir_for_reading(full) {
-            Ok(fd) => {
-                let now = stamp_of(fd.as_fd()).context(what)?;
-                if self.scan.own.contains(fd.as_fd(), &now) {
-                    return Ok(Entry::File(Self::listed(Kind::GitDirectory, &now)));
-                }
-                let enter = |inside: Option<SidesInside>, fd| match inside {
-                    // It stays open: the worker that reads it need not walk down its path again.
-                    Some(inside) => Entry::Dir(inside, Some((fd, now))),
-                    None => Entry::Ignored(0),
-                };
-                match stamp_at(fd.as_fd(), b".git") {
-                    Ok(None) => Ok(enter(inside, fd)),
-                    // Without the x bit names can be read, but nothing behind them.
-                    Err(Errno::ACCESS) => unreadable(),
-                    _ if self.nested().is_repository(full) => {
-                        Ok(match self.judge_tracked(look.rules, full) {
-                            Some(inside) => Entry::Dir(inside, Some((fd, now))),
-                            None => Entry::File(Self::listed(Kind::Nested, &now)),
-                        })
-                    }
-                    _ => Ok(enter(inside, fd)),
-                }
-            }
-            Err(Errno::ACCESS | Errno::PERM) => unreadable(),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Entry::Nothing),
-            Err(errno) => Err(errno).context(what),
+        let fd = match self.scan.root.open_dir_for_reading(full) {
+            Ok(fd) => fd,
+            Err(Errno::ACCESS | Errno::PERM) => return listed(Kind::Unreadable),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Entry::Nothing),
+            Err(errno) => return Err(errno).context(what),
+        };
+        let now = stamp_of(fd.as_fd()).context(what)?;
+        if self.scan.own.contains(fd.as_fd(), &now) {
+            return Ok(Entry::File(Self::listed(Kind::GitDirectory, &now)));
         }
+        let inside = match stamp_at(fd.as_fd(), b".git") {
+            Ok(None) => inside,
+            // Without the x bit names can be read, but nothing behind them.
+            Err(Errno::ACCESS) => return listed(Kind::Unreadable),
+            _ if self.nested().is_repository(full) => match self.judge_tracked(look.rules, full) {
+                Some(inside) => Some(inside),
+                None => return Ok(Entry::File(Self::listed(Kind::Nested, &now))),
+            },
+            _ => inside,
+        };
+        Ok(match inside {
+            // It stays open: the worker that reads it need not walk down its path again.
+            Some(inside) => Entry::Dir(inside, Some((fd, now))),
+            None => Entry::Ignored(0),
+        })
     }
 
     /// What follows from a nested repository for what the index has in it; nothing when that is nothing.

@@ -35,6 +35,13 @@ struct OpenedDir {
     stamp: Stamp,
 }
 
+/// What became of a directory's names so far.
+struct Judged {
+    files: ReadNames,
+    /// Directories that are to be read.
+    tasks: Vec<Task>,
+}
+
 impl Run<'_, '_, '_> {
     /// The fast way's look at a directory of the earlier manifest.
     pub(super) fn known_dir(
@@ -318,88 +325,90 @@ impl Run<'_, '_, '_> {
         found: &mut Vec<FoundDir>,
         names: &NameBuffer,
     ) -> Result<()> {
-        let OpenedDir {
-            path: dir_path,
-            old: at,
-            fd,
-            stamp,
-        } = opened;
-        let mut earlier = Earlier::new(self.old.zip(at));
+        let mut earlier = Earlier::new(self.old.zip(opened.old));
         let seeds = (self.way == Way::Full).then(|| {
             let has_attributes = names.has(b".gitattributes");
-            self.scan.tracked.seeds(&dir_path, has_attributes)
+            self.scan.tracked.seeds(&opened.path, has_attributes)
         });
-        let mut files = ReadNames::with_capacity(names.len());
-        let mut tasks = Vec::new();
+        let mut judged = Judged {
+            files: ReadNames::with_capacity(names.len()),
+            tasks: Vec::new(),
+        };
         for (name, is_dir) in names.iter() {
             if name == b".git" {
-                if dir_path.is_empty() {
+                if opened.path.is_empty() {
                     continue;
                 }
-                let nested = self.nested().is_repository(&dir_path);
-                if self.way == Way::Fast && nested != self.was_nested(&dir_path) {
+                let nested = self.nested().is_repository(&opened.path);
+                if self.way == Way::Fast && nested != self.was_nested(&opened.path) {
                     // A repository appeared in a directory we know, or went: what is not tracked in it drops out.
                     self.needs_full();
                     return Ok(());
                 }
             }
             let to_judge = NameToJudge {
-                fd: fd.as_fd(),
-                dir_path: &dir_path,
+                fd: opened.fd.as_fd(),
+                dir_path: &opened.path,
                 name,
                 is_dir,
                 known: earlier.find(name),
                 rules,
                 seeds: seeds.as_ref(),
             };
-            match self.entry(&to_judge)? {
-                Entry::File(rec) => {
-                    // On the fast way the earlier manifest's bytes are kept.
-                    let known = to_judge.known.filter(|_| self.way == Way::Fast);
-                    match known {
-                        Some(FileRec { name, .. }) => files.files.push(FoundFile {
-                            is_new: false,
-                            rec: FileRec { name, ..rec },
-                        }),
-                        None => files.push_new(name, rec),
-                    }
-                }
-                Entry::Dir(inside, fd) => {
-                    let full = path::join(&dir_path, name);
-                    let known = self.way == Way::Fast
-                        && self.old.is_some_and(|old| old.find_dir(&full).is_some());
-                    if !known {
-                        tasks.push(Task {
-                            path: full,
-                            // One huge directory must not use up all that may be open.
-                            fd: fd.filter(|_| tasks.len() < self.most_open_of_one()),
-                            above: Some((rules.clone(), inside)),
-                        });
-                    }
-                }
-                Entry::Ignored(bytes) => {
-                    files.ignored = files.ignored.and(Ignored { entries: 1, bytes });
-                }
-                Entry::Nothing => {}
-            }
+            self.add(&mut judged, &to_judge, self.entry(&to_judge)?);
         }
-        self.keep_absent(at, &mut files, names);
-        let vacant = names.len() == 0;
-        let inside_ignored = for_some && !self.scan.tracked.is_forced_dir(&dir_path);
-        let attributes = has_attributes(&fd)
-            .context(|| format!("cannot look at '{}'", path::display(&dir_path)))?;
+        let Judged { mut files, tasks } = judged;
+        self.keep_absent(opened.old, &mut files, names);
+        let inside_ignored = for_some && !self.scan.tracked.is_forced_dir(&opened.path);
+        let attributes = has_attributes(&opened.fd)
+            .context(|| format!("cannot look at '{}'", path::display(&opened.path)))?;
         found.push(FoundDir {
-            known: at.filter(|_| self.way == Way::Fast),
-            path: dir_path,
-            stamp,
-            flags: DirFlags::RACY.when(self.is_untold || self.is_racy(&stamp))
+            known: opened.old.filter(|_| self.way == Way::Fast),
+            path: opened.path,
+            stamp: opened.stamp,
+            flags: DirFlags::RACY.when(self.is_untold || self.is_racy(&opened.stamp))
                 | DirFlags::INSIDE_IGNORED.when(inside_ignored)
-                | DirFlags::VACANT.when(vacant)
+                | DirFlags::VACANT.when(names.len() == 0)
                 | DirFlags::ATTRIBUTES.when(attributes),
             names: Names::Read(files),
         });
         self.push(tasks);
         Ok(())
+    }
+
+    /// Adds what becomes of a name to what becomes of its directory.
+    fn add(&self, judged: &mut Judged, look: &NameToJudge<'_>, entry: Entry) {
+        let Judged { files, tasks } = judged;
+        match entry {
+            Entry::File(rec) => {
+                // On the fast way the earlier manifest's bytes are kept.
+                let known = look.known.filter(|_| self.way == Way::Fast);
+                match known {
+                    Some(FileRec { name, .. }) => files.files.push(FoundFile {
+                        is_new: false,
+                        rec: FileRec { name, ..rec },
+                    }),
+                    None => files.push_new(look.name, rec),
+                }
+            }
+            Entry::Dir(inside, fd) => {
+                let full = path::join(look.dir_path, look.name);
+                let known = self.way == Way::Fast
+                    && self.old.is_some_and(|old| old.find_dir(&full).is_some());
+                if !known {
+                    tasks.push(Task {
+                        path: full,
+                        // One huge directory must not use up all that may be open.
+                        fd: fd.filter(|_| tasks.len() < self.most_open_of_one()),
+                        above: Some((look.rules.clone(), inside)),
+                    });
+                }
+            }
+            Entry::Ignored(bytes) => {
+                files.ignored = files.ignored.and(Ignored { entries: 1, bytes });
+            }
+            Entry::Nothing => {}
+        }
     }
 
     /// Whether the fast way's directory had an ignore file that is gone: what it hid beneath may be in directories that did

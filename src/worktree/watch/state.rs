@@ -61,6 +61,81 @@ pub(super) struct Watcher {
 
 type Result<T> = std::result::Result<T, Ended>;
 
+/// Takes events in while the queue is read: all of a watcher but the queue, and what follows from
+/// them.
+struct Intake<'w> {
+    state_watch: WatchId,
+    cookie_watch: WatchId,
+    root_watch: WatchId,
+    cookies: &'w mut HashSet<Vec<u8>>,
+    changes: &'w mut Changes,
+    cache_moved: &'w mut bool,
+    overflows: &'w mut u64,
+    has_lost_events: &'w mut bool,
+    /// Watches that are not needed any more.
+    released: Vec<WatchId>,
+    /// Files that came, with their directories.
+    came: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Why the watcher is at its end.
+    ended: Option<Ended>,
+}
+
+impl Intake<'_> {
+    fn take(&mut self, event: Event<'_>) {
+        let own = [self.state_watch, self.cookie_watch, self.root_watch];
+        match event {
+            Event::Gone(watch) if own.contains(&watch) => self.ended = Some(Ended::Gone),
+            Event::Name {
+                watch, what, name, ..
+            } if watch == self.state_watch => {
+                if what == What::Went && name == DIR.as_bytes() {
+                    self.ended = Some(Ended::Gone);
+                }
+                *self.cache_moved |= name.starts_with(b"cache");
+            }
+            Event::Name {
+                watch, what, name, ..
+            } if watch == self.cookie_watch => self.take_own(what, name),
+            other => self.take_other(other),
+        }
+    }
+
+    /// Something happened in the watcher's own directory.
+    fn take_own(&mut self, what: What, name: &[u8]) {
+        if what == What::Went && name == SOCKET.as_bytes() {
+            self.ended = Some(Ended::Gone);
+        }
+        if what == What::Came && name.starts_with(COOKIE.as_bytes()) {
+            if self.cookies.len() >= MOST_COOKIES {
+                self.cookies.clear();
+            }
+            self.cookies.insert(name.to_vec());
+        }
+    }
+
+    /// Something happened in the working tree, or events were lost.
+    fn take_other(&mut self, event: Event<'_>) {
+        if event == Event::Overflow {
+            *self.overflows += 1;
+            *self.has_lost_events = true;
+            // Also what would have said that the cache is another.
+            *self.cache_moved = true;
+        }
+        if let Event::Name {
+            watch,
+            name,
+            is_dir: false,
+            what: What::Came,
+            ..
+        } = event
+            && let Some(dir) = self.changes.path(watch)
+        {
+            self.came.push((dir.to_vec(), name.to_vec()));
+        }
+        self.released.extend(self.changes.apply(event));
+    }
+}
+
 impl Watcher {
     /// Watches what the cache has; everything in it was looked at once for files with several names.
     pub(super) fn begin(
@@ -146,63 +221,26 @@ impl Watcher {
 
     /// Takes all events in that are there.
     fn drain(&mut self) -> Result<()> {
-        let mut released = Vec::new();
-        let mut came: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-        let mut ended = None;
-        let Self {
-            notifier,
-            changes,
-            cookies,
+        let mut intake = Intake {
+            state_watch: self.state_watch,
+            cookie_watch: self.cookie_watch,
+            root_watch: self.root_watch,
+            cookies: &mut self.cookies,
+            changes: &mut self.changes,
+            cache_moved: &mut self.cache_moved,
+            overflows: &mut self.overflows,
+            has_lost_events: &mut self.has_lost_events,
+            released: Vec::new(),
+            came: Vec::new(),
+            ended: None,
+        };
+        let drained = self.notifier.drain(|event| intake.take(event));
+        let Intake {
+            released,
+            came,
+            ended,
             ..
-        } = self;
-        let (state_watch, cookie_watch) = (self.state_watch, self.cookie_watch);
-        let own = [state_watch, cookie_watch, self.root_watch];
-        let (overflows, has_lost_events) = (&mut self.overflows, &mut self.has_lost_events);
-        let cache_moved = &mut self.cache_moved;
-        let drained = notifier.drain(|event| match event {
-            Event::Gone(watch) if own.contains(&watch) => ended = Some(Ended::Gone),
-            Event::Name {
-                watch, what, name, ..
-            } if watch == state_watch => {
-                if what == What::Went && name == DIR.as_bytes() {
-                    ended = Some(Ended::Gone);
-                }
-                *cache_moved |= name.starts_with(b"cache");
-            }
-            Event::Name {
-                watch, what, name, ..
-            } if watch == cookie_watch => {
-                if what == What::Went && name == SOCKET.as_bytes() {
-                    ended = Some(Ended::Gone);
-                }
-                if what == What::Came && name.starts_with(COOKIE.as_bytes()) {
-                    if cookies.len() >= MOST_COOKIES {
-                        cookies.clear();
-                    }
-                    cookies.insert(name.to_vec());
-                }
-            }
-            other => {
-                if other == Event::Overflow {
-                    *overflows += 1;
-                    *has_lost_events = true;
-                    // Also what would have said that the cache is another.
-                    *cache_moved = true;
-                }
-                if let Event::Name {
-                    watch,
-                    name,
-                    is_dir: false,
-                    what: What::Came,
-                    ..
-                } = other
-                    && let Some(dir) = changes.path(watch)
-                {
-                    came.push((dir.to_vec(), name.to_vec()));
-                }
-                released.extend(changes.apply(other));
-            }
-        });
+        } = intake;
         drained.map_err(refused)?;
         for watch in released {
             self.notifier.give_up(watch);
