@@ -9,12 +9,13 @@ use serde::Serialize;
 use super::Context;
 use super::outcome::Membership;
 use super::swap::recover;
-use super::workspaces::{self, membership};
+use super::workspaces::{self, Partner, membership};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{resolved, resolved_but_name};
 use crate::git::path::display;
+use crate::store::lock::WorktreeLock;
 use crate::store::state::Mode;
-use crate::store::workspace::{Member, Pointer, Workspace, way};
+use crate::store::workspace::{Member, Pointer, TogetherJournal, Workspace, way};
 use crate::text::typed_path;
 
 /// Answer of `workspace add`, `remove` and `off`.
@@ -50,26 +51,10 @@ pub fn add(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
     in_present(ctx, ctx.repo.worktree_root())?;
     let mut workspace = store.dir.workspace()?.unwrap_or_default();
     workspace.version = 1;
-    let mut new: Vec<(String, PathBuf, Context<'_>)> = Vec::new();
-    for word in dirs {
-        let dir = ctx.cwd.join(word);
-        let member = Context::open(&dir, ctx.env, ctx.progress).map_err(|error| {
-            error.hint("name a directory that is the root of a repository's working tree")
-        })?;
-        check(ctx, &member, &dir)?;
-        let path = way(ctx.repo.worktree_root(), member.repo.worktree_root());
-        if new.iter().any(|(known, ..)| *known == path) {
-            continue;
-        }
-        let common = member.repo.common_dir();
-        if let Some((other, ..)) = new.iter().find(|(.., one)| one.repo.common_dir() == common) {
-            return Err(same_repository(&dir, other));
-        }
-        new.push((path, dir, member));
-    }
+    let new = new_members(ctx, dirs)?;
     // All that can refuse it comes before the first is written.
     let mut held = Vec::new();
-    for (_, dir, member) in &new {
+    for NewMember { dir, member, .. } in &new {
         let their = member.store()?;
         let lock = member.lock(&their.dir, "workspace")?;
         notices.extend(recover::recover_locked(member, their, &lock)?);
@@ -81,23 +66,11 @@ pub fn add(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
     // That of a head which is gone, or forgot this one.
     store.dir.write_pointer(None)?;
     let mut added = Vec::new();
-    for (path, _, member) in &new {
+    for NewMember { path, member, .. } in &new {
         let their = member.store()?;
         // Before the list: a pointer to a head that does not know of it counts for nothing.
         their.dir.write_pointer(Some(&pointer(ctx, member)?))?;
-        let id = their.ensure_repository_id()?;
-        let known = workspace.members.iter().any(|one| one.path == *path);
-        workspace
-            .members
-            .retain(|one| one.path != *path || one.repository_id == id);
-        if !workspace.members.iter().any(|one| one.path == *path) {
-            workspace.members.push(Member {
-                path: path.clone(),
-                repository_id: id,
-                extra: serde_json::Map::new(),
-            });
-        }
-        if !known {
+        if list(&mut workspace, path, their.ensure_repository_id()?) {
             added.push(path.clone());
         }
     }
@@ -109,6 +82,55 @@ pub fn add(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
         workspace: membership(ctx)?,
         notices,
     })
+}
+
+/// A repository that becomes a member.
+struct NewMember<'a> {
+    /// From the head's working tree.
+    path: String,
+    /// As it was named.
+    dir: PathBuf,
+    member: Context<'a>,
+}
+
+/// Opens what is to become a member, each once.
+fn new_members<'a>(ctx: &Context<'a>, dirs: &[OsString]) -> Result<Vec<NewMember<'a>>> {
+    let mut new: Vec<NewMember<'a>> = Vec::new();
+    for word in dirs {
+        let dir = ctx.cwd.join(word);
+        let member = Context::open(&dir, ctx.env, ctx.progress).map_err(|error| {
+            error.hint("name a directory that is the root of a repository's working tree")
+        })?;
+        check(ctx, &member, &dir)?;
+        let path = way(ctx.repo.worktree_root(), member.repo.worktree_root());
+        if new.iter().any(|known| known.path == path) {
+            continue;
+        }
+        let common = member.repo.common_dir();
+        let other = new
+            .iter()
+            .find(|one| one.member.repo.common_dir() == common);
+        if let Some(other) = other {
+            return Err(same_repository(&dir, &other.path));
+        }
+        new.push(NewMember { path, dir, member });
+    }
+    Ok(new)
+}
+
+/// Enters a member into the list; says whether its path is new there.
+fn list(workspace: &mut Workspace, path: &str, id: String) -> bool {
+    let members = &mut workspace.members;
+    let is_new = !members.iter().any(|one| one.path == path);
+    members.retain(|one| one.path != path || one.repository_id == id);
+    if !members.iter().any(|one| one.path == path) {
+        members.push(Member {
+            path: path.to_owned(),
+            repository_id: id,
+            extra: serde_json::Map::new(),
+        });
+    }
+    is_new
 }
 
 fn pointer(head: &Context<'_>, member: &Context<'_>) -> Result<Pointer> {
@@ -281,37 +303,19 @@ fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<Member
         .iter()
         .cloned()
         .partition(|member| goes(member));
-    let is_gone = |path: &str| gone.iter().any(|member| member.path == path);
-    if let Some(mut all) = store.dir.together()? {
-        // Who is not there any more keeps nobody from the way back.
-        let lost: Vec<&str> = partners
-            .iter()
-            .filter(|one| is_gone(&one.path) && all.members.contains(&one.path))
-            .filter(|one| one.open(head).is_err())
-            .map(|one| one.path.as_str())
-            .collect();
-        if !lost.is_empty() {
-            all.members.retain(|path| !lost.contains(&path.as_str()));
-            store.dir.write_together(&all)?;
-            notices.extend(recover::recover_locked(head, store, &lock)?);
-        }
-        if store.dir.has_together() {
-            return Err(recover::unfinished_in_all());
-        }
-        let operation = all.operation;
-        notices.extend(lost.iter().map(|path| {
-            format!("'{path}' is taken out in the middle of a {operation}: should it come back, 'tw recover' there undoes it")
-        }));
+    let leaving: Vec<&Partner> = partners
+        .iter()
+        .filter(|partner| gone.iter().any(|member| member.path == partner.path))
+        .collect();
+    if let Some(all) = store.dir.together()? {
+        notices.extend(end_without(head, &lock, all, &leaving)?);
     }
     // The list first: a member that names a head which does not know it goes its own way.
     store.dir.write_workspace(&Workspace {
         members,
         ..workspace.clone()
     })?;
-    for partner in &partners {
-        if !is_gone(&partner.path) {
-            continue;
-        }
+    for partner in leaving {
         // One that is not there any more has nothing to forget.
         let Ok(member) = partner.open(head) else {
             continue;
@@ -334,4 +338,35 @@ fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<Member
         workspace: membership(head)?,
         notices,
     })
+}
+
+/// Ends a swap over all members that was interrupted. Who is not there any more, and leaves, keeps
+/// nobody from the way back.
+fn end_without(
+    head: &Context<'_>,
+    lock: &WorktreeLock,
+    mut all: TogetherJournal,
+    leaving: &[&Partner],
+) -> Result<Vec<String>> {
+    let store = head.store()?;
+    let mut notices = Vec::new();
+    let lost: Vec<&str> = leaving
+        .iter()
+        .filter(|one| all.members.contains(&one.path))
+        .filter(|one| one.open(head).is_err())
+        .map(|one| one.path.as_str())
+        .collect();
+    if !lost.is_empty() {
+        all.members.retain(|path| !lost.contains(&path.as_str()));
+        store.dir.write_together(&all)?;
+        notices.extend(recover::recover_locked(head, store, lock)?);
+    }
+    if store.dir.has_together() {
+        return Err(recover::unfinished_in_all());
+    }
+    let operation = all.operation;
+    notices.extend(lost.iter().map(|path| {
+        format!("'{path}' is taken out in the middle of a {operation}: should it come back, 'tw recover' there undoes it")
+    }));
+    Ok(notices)
 }

@@ -271,7 +271,7 @@ fn commit_own(
     depot: &Depot,
     new: &mut NewObjects,
     (own, parents): (&Own, &[Oid]),
-    changes: &[(Key, Option<Vec<u8>>)],
+    changes: &[TreeChange],
     message: &str,
 ) -> Result<Oid> {
     let tree = tree::write((&depot.objects, new), own.tree.tree, changes)?;
@@ -311,7 +311,7 @@ fn is_behind(depot: &Depot, commit: Oid, tip: Oid) -> Result<bool> {
     Ok(false)
 }
 
-fn edits(own: &Own) -> Vec<(Key, Option<Vec<u8>>)> {
+fn edits(own: &Own) -> Vec<TreeChange> {
     let edited = own.edited.iter();
     edited
         .map(|(key, shared)| (key.clone(), Some(shared.encode(key.0, &key.1))))
@@ -337,6 +337,40 @@ pub struct Sent {
     pub tries: u32,
 }
 
+/// What a record becomes in a tree; None: it goes.
+type TreeChange = (Key, Option<Vec<u8>>);
+
+/// Commits that are made for a push.
+struct Outgoing {
+    /// What is pushed.
+    commit: Oid,
+    /// What is kept of our side.
+    kept: Oid,
+}
+
+/// Makes the commit of our side, and the one in which the remote's has these changes, too.
+fn outgoing(
+    ctx: &Context<'_>,
+    depot: &Depot,
+    new: &mut NewObjects,
+    own: &Own,
+    (plan, changes): (&Plan, &[TreeChange]),
+) -> Result<Outgoing> {
+    let base = base(depot, own, plan.theirs)?;
+    let message = "tw: records of one repository";
+    let mut sides = edits(own);
+    let kept = commit_own(ctx, depot, new, (own, &base), &sides, message)?;
+    sides.extend(own.withheld().map(|key| (key.clone(), None)));
+    let ours = commit_own(ctx, depot, new, (own, &base), &sides, message)?;
+    let Some(theirs) = plan.theirs else {
+        return Ok(Outgoing { commit: ours, kept });
+    };
+    let tree = tree::write((&depot.objects, new), plan.tree, changes)?;
+    let message = "tw: records of several repositories";
+    let commit = tree::commit(new, tree, &[theirs, ours], message, ctx.env.now())?;
+    Ok(Outgoing { commit, kept })
+}
+
 /// Pushes what the remote lacks.
 ///
 /// # Errors
@@ -359,7 +393,7 @@ pub fn push(
         }
         let plan = Plan::make(ctx, Some(depot), own, theirs)?;
         scan::refuse(&plan.findings(ctx, allowed))?;
-        let changes: Vec<(Key, Option<Vec<u8>>)> = plan
+        let changes: Vec<TreeChange> = plan
             .differences
             .iter()
             .filter_map(|one| Some((one.key.clone(), Some(one.outgoing.clone()?))))
@@ -373,25 +407,7 @@ pub fn push(
             });
         }
         let mut new = NewObjects::new(store.objects.format());
-        let base = base(depot, own, theirs)?;
-        let message = "tw: records of one repository";
-        let mut sides = edits(own);
-        let kept = commit_own(ctx, depot, &mut new, (own, &base), &sides, message)?;
-        sides.extend(own.withheld().map(|key| (key.clone(), None)));
-        let ours = commit_own(ctx, depot, &mut new, (own, &base), &sides, message)?;
-        let commit = match plan.theirs {
-            None => ours,
-            Some(theirs) => {
-                let tree = tree::write((&depot.objects, &mut new), plan.tree, &changes)?;
-                tree::commit(
-                    &mut new,
-                    tree,
-                    &[theirs, ours],
-                    "tw: records of several repositories",
-                    ctx.env.now(),
-                )?
-            }
-        };
+        let Outgoing { commit, kept } = outgoing(ctx, depot, &mut new, own, (&plan, &changes))?;
         depot.set_refs(&new, &[(SHARED_OUTGOING, commit), (SHARED_OWN, kept)])?;
         mark(ctx, store, own)?;
         match push_ref(ctx, depot, setup, commit, &setup.shared_ref)? {

@@ -62,6 +62,19 @@ pub struct Going {
     record: SnapshotRecord,
 }
 
+impl Going {
+    fn finding(&self, field: &str, rule: &str, fingerprint: &str) -> Finding {
+        Finding {
+            kind: Subject::Snapshot,
+            id: self.id.to_string(),
+            field: field.to_owned(),
+            rule: rule.to_owned(),
+            length: None,
+            fingerprint: fingerprint.to_owned(),
+        }
+    }
+}
+
 /// The snapshots that these addresses name, as they are shared.
 ///
 /// # Errors
@@ -150,20 +163,12 @@ pub fn findings(
     let root = Root::open(ctx.repo.worktree_root())?;
     for one in going {
         let mut filters = Filters::of(ctx, (&root, &store.objects), one.tree)?;
-        let mut add = |field: String, rule: &str, fingerprint: &str| {
-            found.push(Finding {
-                kind: Subject::Snapshot,
-                id: one.id.to_string(),
-                field,
-                rule: rule.to_owned(),
-                length: None,
-                fingerprint: fingerprint.to_owned(),
-            });
+        let mut add = |field: &str, rule: &str, fingerprint: &str| {
+            found.push(one.finding(field, rule, fingerprint));
         };
         let message = one.record.message(&one.title);
         for rule in ctx.redactor().text(&message).counts.into_keys() {
-            let print = fingerprint(&rule, message.as_bytes());
-            add("its record".to_owned(), &rule, &print);
+            add("its record", &rule, &fingerprint(&rule, message.as_bytes()));
         }
         let read = |oid| store.objects.read_tree(oid);
         for (path, node) in tree::flatten(&read, one.tree)? {
@@ -171,8 +176,7 @@ pub fn findings(
             let redacted = ctx.redactor().text(&display(&path));
             let field = redacted.text;
             for rule in redacted.counts.into_keys() {
-                let print = fingerprint(&rule, &path);
-                add("the name of a file".to_owned(), &rule, &print);
+                add("the name of a file", &rule, &fingerprint(&rule, &path));
             }
             if node.mode == tree::GITLINK_MODE {
                 continue;
@@ -181,14 +185,14 @@ pub fn findings(
             if let Some(driver) = filters.map_or(Ok(None), |filters| filters.driver(&path))? {
                 // Of the filter: whoever knows what it does says it once for all of its files.
                 let rule = format!("{}{driver}", filters::RULE);
-                add(field.clone(), &rule, &fingerprint(&rule, b""));
+                add(&field, &rule, &fingerprint(&rule, b""));
             }
             let known = match looked_at.get(&node.oid) {
                 Some(known) => known.clone(),
                 None => in_blob(ctx, &store.objects, node.oid)?,
             };
             for (rule, print) in &known {
-                add(field.clone(), rule, print);
+                add(&field, rule, print);
             }
             looked_at.insert(node.oid, known);
         }
@@ -439,6 +443,49 @@ fn needed_again((store, depot): (&Store, &Depot), taken: Option<Oid>) -> Result<
     Ok(links)
 }
 
+/// The HEAD that a snapshot had, where that commit is here.
+fn head_here(store: &Store, theirs: &HeadRecord) -> Option<Oid> {
+    let oid = theirs.oid.as_deref();
+    let head = oid.and_then(|oid| Oid::from_hex(oid).ok());
+    head.filter(|oid| !theirs.unborn && store.objects.is_commit(*oid))
+}
+
+/// A snapshot of others that becomes one of ours.
+struct NewSnapshot<'a> {
+    id: &'a SnapshotId,
+    tree: Oid,
+    /// Where that commit is here.
+    head: Option<Oid>,
+    record: &'a SnapshotRecord,
+    title: &'a str,
+}
+
+impl NewSnapshot<'_> {
+    /// Takes its files out of the depot, and makes its commits and its ref.
+    fn put(&self, (store, depot): (&Store, &Depot)) -> Result<()> {
+        let (record, head) = (self.record, self.head);
+        // Nobody shares an index: it is taken to be as HEAD was.
+        let index = match head {
+            Some(head) => store.objects.commit(head)?.tree,
+            None => self.tree,
+        };
+        depot.give_to(&store.repo, &[self.tree])?;
+        store.objects.refresh();
+        let mut new = NewObjects::new(store.objects.format());
+        let index = encode_commit(index, head.as_slice(), FIXED_TIME, "index\n");
+        let index = new.put(ObjectKind::Commit, &index)?;
+        let parents: Vec<Oid> = head.into_iter().chain([index]).collect();
+        let at = Moment::parse_rfc3339(&record.created_at);
+        let time = author_time(at.ok_or_else(|| wrong("it has no time"))?);
+        let bytes = encode_commit(self.tree, &parents, time, &record.message(self.title));
+        let made = new.put(ObjectKind::Commit, &bytes)?;
+        let mut transaction = store.refs.transaction();
+        transaction.create(&snapshot_ref(self.id), made);
+        transaction.commit_with(&store.objects, &new)?;
+        Ok(())
+    }
+}
+
 /// Makes a snapshot of ours of one of a chain. None: it is here.
 fn take(
     (store, depot): (&Store, &Depot),
@@ -471,12 +518,7 @@ fn take(
     if is_dry {
         return Ok(Some(taken));
     }
-    let head = record
-        .head
-        .oid
-        .as_deref()
-        .and_then(|oid| Oid::from_hex(oid).ok());
-    let head = head.filter(|oid| !theirs.head.unborn && store.objects.is_commit(*oid));
+    let head = head_here(store, &theirs.head);
     record.head = HeadRecord {
         oid: head.map(|oid| oid.to_string()),
         detached: head.is_some(),
@@ -491,23 +533,14 @@ fn take(
             .insert(SHARED_BY.to_owned(), name.clone().into());
         shown = format!("{shown} (claimed by {name})");
     }
-    // Nobody shares an index: it is taken to be as HEAD was.
-    let index = match head {
-        Some(head) => store.objects.commit(head)?.tree,
-        None => raw.tree,
+    let new = NewSnapshot {
+        id: &parsed,
+        tree: raw.tree,
+        head,
+        record: &record,
+        title: &shown,
     };
-    depot.give_to(&store.repo, &[raw.tree])?;
-    store.objects.refresh();
-    let mut new = NewObjects::new(store.objects.format());
-    let index = encode_commit(index, head.as_slice(), FIXED_TIME, "index\n");
-    let index = new.put(ObjectKind::Commit, &index)?;
-    let parents: Vec<Oid> = head.into_iter().chain([index]).collect();
-    let at = Moment::parse_rfc3339(&record.created_at).ok_or_else(|| wrong("it has no time"))?;
-    let bytes = encode_commit(raw.tree, &parents, author_time(at), &record.message(&shown));
-    let made = new.put(ObjectKind::Commit, &bytes)?;
-    let mut transaction = store.refs.transaction();
-    transaction.create(&snapshot_ref(&parsed), made);
-    transaction.commit_with(&store.objects, &new)?;
+    new.put((store, depot))?;
     Ok(Some(taken))
 }
 

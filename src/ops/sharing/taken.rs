@@ -98,15 +98,6 @@ fn write(
         if before.is_none() && !is_new {
             return Err(refusal);
         }
-        let mut fields = shared.view();
-        if let (Some(before), Some(then)) = (&before, now) {
-            keep_edits(
-                &mut fields,
-                then,
-                &take_apart(*kind, id, &author.by, before),
-            );
-        }
-        let mut json = put_together(*kind, &fields);
         let of = Local {
             id,
             before: before.as_ref(),
@@ -114,21 +105,9 @@ fn write(
             author,
             source,
         };
-        match kind {
-            Kind::Issue | Kind::Session | Kind::Experiment => {
-                of.complete(&mut json, has_chat);
-                let read = Issue::from_json(&json)?;
-                if before.as_ref().and_then(|json| Issue::from_json(json).ok()) == Some(read) {
-                    return Ok(());
-                }
-            }
-            Kind::Chat => {
-                json.insert("version".to_owned(), VERSION.into());
-                let read = Chat::from_json(&json)?;
-                if before.as_ref().and_then(|json| Chat::from_json(json).ok()) == Some(read) {
-                    return Ok(());
-                }
-            }
+        let json = of.json(*kind, now, has_chat);
+        if reads_alike(*kind, &json, before.as_ref())? {
+            return Ok(());
         }
         match draft.only() {
             Some(there) => *there = json,
@@ -137,6 +116,23 @@ fn write(
         Ok(())
     });
     written.map(drop)
+}
+
+/// Whether a record would say what the one before it says.
+///
+/// # Errors
+/// It would be no record.
+fn reads_alike(kind: Kind, json: &Json, before: Option<&Json>) -> Result<bool> {
+    Ok(match kind {
+        Kind::Issue | Kind::Session | Kind::Experiment => {
+            let read = Issue::from_json(json)?;
+            before.and_then(|json| Issue::from_json(json).ok()) == Some(read)
+        }
+        Kind::Chat => {
+            let read = Chat::from_json(json)?;
+            before.and_then(|json| Chat::from_json(json).ok()) == Some(read)
+        }
+    })
 }
 
 /// What was edited here after it was looked at.
@@ -177,6 +173,21 @@ struct Local<'a> {
 }
 
 impl Local<'_> {
+    /// The record as it is to stand here. `then`: what ours said when it was merged.
+    fn json(&self, kind: Kind, then: Option<&Fields>, has_chat: bool) -> Json {
+        let mut fields = self.shared.view();
+        if let (Some(before), Some(then)) = (self.before, then) {
+            let now = take_apart(kind, self.id, &self.author.by, before);
+            keep_edits(&mut fields, then, &now);
+        }
+        let mut json = put_together(kind, &fields);
+        match kind {
+            Kind::Issue | Kind::Session | Kind::Experiment => self.complete(&mut json, has_chat),
+            Kind::Chat => drop(json.insert("version".to_owned(), VERSION.into())),
+        }
+        json
+    }
+
     fn complete(&self, json: &mut Json, has_chat: bool) {
         for private in Kind::Issue.private() {
             json.shift_remove(*private);

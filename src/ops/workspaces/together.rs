@@ -96,15 +96,7 @@ fn in_all<H, M: Send + 'static>(
         for partner in partners {
             let (say, words) = channel();
             let (report, reports) = channel();
-            led.push(Led {
-                partner: partner.clone(),
-                say,
-                reports,
-                at: None,
-                saved: None,
-                ended: None,
-                is_cause: false,
-            });
+            led.push(Led::new(partner.clone(), say, reports));
             let tie = Tie {
                 head_git_dir: way_home(ctx, &partner)?,
                 members: Vec::new(),
@@ -127,7 +119,7 @@ fn in_all<H, M: Send + 'static>(
             });
             started.map_err(unmoved)?;
         }
-        let leader = Rc::new(Leader {
+        let leader = Leader {
             dir: ctx.state_dir(),
             tie,
             operation: operation.to_owned(),
@@ -135,11 +127,8 @@ fn in_all<H, M: Send + 'static>(
             led: RefCell::new(led),
             is_decided: Cell::new(false),
             deferred: RefCell::default(),
-        });
-        let before = ctx.set_together(Some(leader.clone()));
-        let result = head();
-        ctx.set_together(before);
-        leader.end(result)
+        };
+        leader.lead(ctx, head)
     });
     drop(locks);
     let (head, members) = result?;
@@ -225,6 +214,19 @@ struct Led<M> {
 }
 
 impl<M> Led<M> {
+    /// One that did not begin yet.
+    fn new(partner: Partner, say: Sender<Word>, reports: Receiver<Report<M>>) -> Self {
+        Self {
+            partner,
+            say,
+            reports,
+            at: None,
+            saved: None,
+            ended: None,
+            is_cause: false,
+        }
+    }
+
     /// Says a word and waits for what comes of it.
     fn tell(&mut self, word: Word) {
         // A thread that is gone has nothing to say: what it was about is told below.
@@ -283,6 +285,22 @@ struct Leader<M> {
 }
 
 impl<M> Leader<M> {
+    /// Carries out the head's part, which lets the members come to every stage that it comes to.
+    fn lead<H>(
+        self,
+        ctx: &Context<'_>,
+        head: impl FnOnce() -> Result<H>,
+    ) -> Result<(H, Vec<(Partner, M)>)>
+    where
+        M: 'static,
+    {
+        let leader = Rc::new(self);
+        let before = ctx.set_together(Some(leader.clone()));
+        let result = head();
+        ctx.set_together(before);
+        leader.end(result)
+    }
+
     fn advance(&self, stage: Stage) -> Result<()> {
         let mut led = self.led.borrow_mut();
         led.iter_mut().try_for_each(|one| one.advance(stage))
