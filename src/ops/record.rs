@@ -4,6 +4,9 @@
 //! anchor, then a second look at everything that was reused, then the `.keep` goes. A ref whose objects a gc took in between
 //! is taken back and the whole is tried again.
 
+mod commits;
+
+use self::commits::Commits;
 use super::Context;
 use super::caller;
 use super::capture::heldcommits::held;
@@ -13,22 +16,21 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::Durable;
 use crate::git::gc;
-use crate::git::objects::{KeptPack, ObjectKind, ObjectStore, Written};
+use crate::git::objects::{KeptPack, ObjectKind, Written};
 use crate::git::operation;
 use crate::git::refs::Reason;
-use crate::git::tree::{self, Node};
+use crate::git::tree;
 use crate::store::Store;
 use crate::store::access as access_list;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
 use crate::store::snapshot::{
-    FIXED_TIME, HeadRecord, IndexRecord, Lists, SnapshotRecord, author_time, encode_commit,
+    HeadRecord, IndexRecord, Lists, SnapshotRecord, author_time, encode_commit,
 };
 use crate::store::state::{Mode, State, stored_path};
-use crate::store::stored::{Stored, part};
+use crate::store::stored::Stored;
 use crate::text::typed;
 use crate::worktree::cache::{self, Meta};
-use crate::worktree::capture::Sink;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
@@ -86,114 +88,6 @@ fn add_nested_heads(ctx: &Context<'_>, lists: &mut Lists) {
     }
 }
 
-/// The commits of a capture: index commit, state commit when one is needed, and the lists too long for the document.
-struct Commits<'a> {
-    objects: &'a ObjectStore,
-    sink: &'a dyn Sink,
-}
-
-impl Commits<'_> {
-    fn state(
-        &self,
-        capture: &Capture<'_>,
-        long: &[(&'static str, Vec<u8>)],
-        held: &[Oid],
-    ) -> Result<Option<Oid>> {
-        let mut edits: Vec<(Vec<u8>, Option<Node>)> = Vec::new();
-        let mut add = |path: String, mode: u32, oid: Oid| {
-            edits.push((path.into_bytes(), Some(Node { mode, oid })));
-        };
-        let blob = |bytes: &[u8]| self.sink.put(ObjectKind::Blob, bytes);
-        for (name, bytes) in long {
-            add(format!("{}/{name}", part::LISTS), 0o100_644, blob(bytes)?);
-        }
-        if !capture.index.unmerged.is_empty() {
-            add(
-                part::UNMERGED.to_owned(),
-                0o100_644,
-                blob(&capture.index.unmerged)?,
-            );
-        }
-        if let Some(payload) = &capture.index.resolve_undo {
-            add(part::RESOLVE_UNDO.to_owned(), 0o100_644, blob(payload)?);
-        }
-        for oid in &capture.index.blobs {
-            add(
-                format!("{}/{oid}", part::BLOBS),
-                0o100_644,
-                Oid::from_hex(oid)?,
-            );
-        }
-        let mut modes = String::new();
-        for (name, bytes, perm) in &capture.operation.files {
-            let mode = if perm & 0o100 == 0 {
-                0o100_644
-            } else {
-                0o100_755
-            };
-            // A git tree knows two modes only; whoever has another one stands in a list.
-            if mode & 0o777 != *perm {
-                modes.push_str(&format!("{perm:04o} {name}\n"));
-            }
-            add(format!("{}/{name}", part::OPERATION), mode, blob(bytes)?);
-        }
-        if !modes.is_empty() {
-            add(
-                part::OPERATION_MODES.to_owned(),
-                0o100_644,
-                blob(modes.as_bytes())?,
-            );
-        }
-        if !capture.operation.refs.is_empty() {
-            let lines: String = capture
-                .operation
-                .refs
-                .iter()
-                .map(|(name, oid)| format!("{oid} {name}\n"))
-                .collect();
-            add(
-                part::OPERATION_REFS.to_owned(),
-                0o100_644,
-                blob(lines.as_bytes())?,
-            );
-        }
-        for (name, oid) in &capture.operation.trees {
-            // A tree's entry has no slash in its name, and 'TREES' is one level deep.
-            let flat = name.replace('/', "-");
-            add(format!("{}/{flat}", part::TREES), tree::DIR_MODE, *oid);
-        }
-        if edits.is_empty() && held.is_empty() {
-            return Ok(None);
-        }
-        let nothing = |_: Oid| Ok(Vec::new());
-        let mut put = |bytes: &[u8]| self.sink.put(ObjectKind::Tree, bytes);
-        let tree = tree::edit(&nothing, &mut put, None, &edits)?;
-        // The time is fixed so that the same state is the same commit, and is stored once.
-        let bytes = encode_commit(tree, held, FIXED_TIME, "timewarp: state\n");
-        self.sink.put(ObjectKind::Commit, &bytes).map(Some)
-    }
-
-    fn index(&self, capture: &Capture<'_>, state: Option<Oid>) -> Result<Oid> {
-        let parents: Vec<Oid> = capture.head.oid.into_iter().chain(state).collect();
-        let bytes = encode_commit(
-            capture.index.tree_oid()?,
-            &parents,
-            FIXED_TIME,
-            "timewarp: index\n",
-        );
-        if let Some(known) = capture.known_index_commit
-            && known == self.objects.hash(ObjectKind::Commit, &bytes)?
-        {
-            // The anchor's own: it holds the index tree, the state commit and what they name.
-            return Ok(known);
-        }
-        for tree in capture.index_trees.values() {
-            self.sink.put(ObjectKind::Tree, tree)?;
-        }
-        self.sink.put(ObjectKind::Commit, &bytes)
-    }
-}
-
 /// Takes a snapshot, backup or experiment: captures and records, again when a gc came in between.
 ///
 /// # Errors
@@ -243,6 +137,66 @@ pub fn make_unless<'s, Known>(
     .hint("is 'git gc --prune=now' running in a loop? Run 'git fsck' and try again"))
 }
 
+/// What is written of a snapshot beside its files.
+struct Draft {
+    record: SnapshotRecord,
+    lists: Lists,
+    /// Those that are too long for the record.
+    long: Vec<(&'static str, Vec<u8>)>,
+    has_access: bool,
+}
+
+impl Draft {
+    fn new(
+        ctx: &Context<'_>,
+        store: &Store,
+        capture: &Capture<'_>,
+        about: &About,
+        (durable, now): (Durable, Moment),
+    ) -> Result<Self> {
+        let mut lists = capture.lists();
+        add_nested_heads(ctx, &mut lists);
+        lists.converted.clone_from(&about.converted);
+        let state = store.dir.state()?;
+        let mut record = new_record(ctx, store, capture, about, &state, now)?;
+        let mut long = record.set_lists(&lists);
+        let touched = (durable == Durable::Yes).then_some(about.touched.as_slice());
+        let access = recorded_access(ctx, capture, touched)?;
+        if let Some(access) = &access {
+            long.push((access_list::LIST, access_list::encode(access)));
+        }
+        Ok(Self {
+            record,
+            lists,
+            long,
+            has_access: access.is_some(),
+        })
+    }
+
+    /// Gives it an id and a number.
+    fn name(&mut self, store: &Store, kind: IdKind, now: Moment) -> Result<SnapshotId> {
+        // Its tail is random and short: two of one second may be the same.
+        let id = loop {
+            let id = SnapshotId::generate(kind, now)?;
+            if store.refs.read(&names::snapshot_ref(&id))?.is_none() {
+                break id;
+            }
+        };
+        self.record.snapshot_id = id.to_string();
+        kind.word().clone_into(&mut self.record.kind);
+        self.record.seq = store.next_seq()?;
+        Ok(id)
+    }
+}
+
+/// Whether a snapshot has to be on disk before anything else happens.
+fn durable(storing: &Storing) -> Durable {
+    match storing {
+        Storing::Durable(_) => Durable::Yes,
+        Storing::Yes | Storing::No => Durable::No,
+    }
+}
+
 /// Records a capture. `None` when objects that it reuses are gone: capture again.
 pub fn record<'s>(
     ctx: &Context<'_>,
@@ -252,10 +206,7 @@ pub fn record<'s>(
     mut capture: Capture<'s>,
     about: &About,
 ) -> Result<Option<Made<'s>>> {
-    let durable = match wanted.storing {
-        Storing::Durable(_) => Durable::Yes,
-        _ => Durable::No,
-    };
+    let durable = durable(&wanted.storing);
     let writer = capture
         .writer
         .take()
@@ -264,49 +215,25 @@ pub fn record<'s>(
         objects: &store.objects,
         sink: &Writing(&writer),
     };
-    let mut lists = capture.lists();
-    add_nested_heads(ctx, &mut lists);
-    lists.converted.clone_from(&about.converted);
     let now = ctx.env.now();
-    let state = store.dir.state()?;
-    let mut record = new_record(ctx, store, &capture, about, &state, now)?;
-    let mut long = record.set_lists(&lists);
-    let touched = (durable == Durable::Yes).then_some(about.touched.as_slice());
-    let access = recorded_access(ctx, &capture, touched)?;
-    if let Some(access) = &access {
-        long.push((access_list::LIST, access_list::encode(access)));
-    }
+    let mut draft = Draft::new(ctx, store, &capture, about, (durable, now))?;
     let held = held(ctx, store, &capture);
-    let state_commit = commits.state(&capture, &long, &held)?;
+    let state_commit = commits.state(&capture, &draft.long, &held)?;
     let index_commit = commits.index(&capture, state_commit)?;
-    // Its tail is random and short: two of one second may be the same.
-    let id = loop {
-        let id = SnapshotId::generate(kind, now)?;
-        if store.refs.read(&names::snapshot_ref(&id))?.is_none() {
-            break id;
-        }
-    };
-    record.snapshot_id = id.to_string();
-    kind.word().clone_into(&mut record.kind);
-    record.seq = store.next_seq()?;
+    let id = draft.name(store, kind, now)?;
     // Before the commit, in which the numbers stand.
-    let counted = writer.count();
-    record.stats.new_objects = counted.0;
-    record.stats.new_bytes = counted.1;
+    let stats = &mut draft.record.stats;
+    (stats.new_objects, stats.new_bytes) = writer.count();
     let parents: Vec<Oid> = capture.head.oid.into_iter().chain([index_commit]).collect();
-    let bytes = encode_commit(
-        capture.tree,
-        &parents,
-        author_time(now),
-        &record.message(&about.title),
-    );
+    let message = draft.record.message(&about.title);
+    let bytes = encode_commit(capture.tree, &parents, author_time(now), &message);
     let commit = writer.put(ObjectKind::Commit, &bytes)?;
-    if access.is_some() || gives_special_bits(&record, &lists)? {
+    if draft.has_access || gives_special_bits(&draft.record, &draft.lists)? {
         // Before there is a ref: whoever finds the snapshot may trust its access list only with this note.
         store.note_made_here(commit, durable)?;
     }
     fail_point("record-objects");
-    let mut written = writer.finish()?;
+    let written = writer.finish()?;
     fail_point("record-written");
     let new = NewRefs {
         store,
@@ -316,41 +243,19 @@ pub fn record<'s>(
         index_commit,
         packed: written.pack.is_some(),
     };
-    let pack = written.pack.take();
-    match new.make(ctx, &capture, &written, durable) {
-        Ok(true) => {}
-        Ok(false) => {
-            release(pack)?;
-            return Ok(None);
-        }
-        Err(error) => {
-            // The error to report is the first; a `.keep` that stays is cleared away when this process is dead.
-            let _ = release(pack);
-            return Err(error);
-        }
-    }
-    let kept = if durable == Durable::Yes {
-        pack
-    } else {
-        // The refs hold it: what could not be removed now is cleared away later, and no reason to say that it failed.
-        let _ = release(pack);
-        None
+    let Some(kept) = new.make_and_release(ctx, &capture, written, durable)? else {
+        return Ok(None);
     };
-    // With other globs than usual the manifest is not what the next capture would see.
-    if wanted.include.is_empty() && wanted.exclude.is_empty() {
-        let meta = capture.meta(&new.name, commit, index_commit);
-        keep_seen(store, wanted, &capture, &meta);
-        capture.recorded = Some(meta);
-    }
-    if record.seeds_unproven.is_some() {
+    keep_recorded(store, wanted, &mut capture, &new);
+    if draft.record.seeds_unproven.is_some() {
         super::capture::seeds::remember(store, &id)?;
     }
     Ok(Some(Made {
         id,
         commit,
-        record,
+        record: draft.record,
         capture,
-        kept,
+        kept: kept.0,
     }))
 }
 
@@ -374,6 +279,21 @@ pub fn keep_known(
         keep_seen(store, wanted, capture, &meta);
     } else {
         capture.keep_moment(store.dir.path(), None);
+    }
+}
+
+/// Keeps what was seen and recorded for the next capture.
+fn keep_recorded(
+    store: &Store,
+    wanted: &CaptureOptions<'_>,
+    capture: &mut Capture<'_>,
+    new: &NewRefs<'_>,
+) {
+    // With other globs than usual the manifest is not what the next capture would see.
+    if wanted.include.is_empty() && wanted.exclude.is_empty() {
+        let meta = capture.meta(&new.name, new.commit, new.index_commit);
+        keep_seen(store, wanted, capture, &meta);
+        capture.recorded = Some(meta);
     }
 }
 
@@ -405,6 +325,9 @@ fn gives_special_bits(record: &SnapshotRecord, lists: &Lists) -> Result<bool> {
     }
     Ok(lists.modes.values().any(|mode| is_special(*mode)))
 }
+
+/// The new pack of a snapshot, where it must stay.
+struct StillKept(Option<KeptPack>);
 
 /// The refs of a snapshot that is being made.
 struct NewRefs<'a> {
@@ -441,6 +364,36 @@ impl NewRefs<'_> {
             self.take_back()?;
         }
         whole
+    }
+
+    /// Makes the refs, and lets the new pack go that they hold, unless a swap needs it to its end.
+    /// None: not all is there.
+    fn make_and_release(
+        &self,
+        ctx: &Context<'_>,
+        capture: &Capture<'_>,
+        mut written: Written,
+        durable: Durable,
+    ) -> Result<Option<StillKept>> {
+        let pack = written.pack.take();
+        match self.make(ctx, capture, &written, durable) {
+            Ok(true) => {}
+            Ok(false) => {
+                release(pack)?;
+                return Ok(None);
+            }
+            Err(error) => {
+                // The error to report is the first; a `.keep` that stays is cleared away when this process is dead.
+                let _ = release(pack);
+                return Err(error);
+            }
+        }
+        if durable == Durable::Yes {
+            return Ok(Some(StillKept(pack)));
+        }
+        // The refs hold it: what could not be removed now is cleared away later, and no reason to say that it failed.
+        let _ = release(pack);
+        Ok(Some(StillKept(None)))
     }
 
     fn is_whole(
