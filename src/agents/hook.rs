@@ -173,12 +173,10 @@ fn caller(named: &'static dyn Agent, payload: &Value) -> &'static dyn Agent {
         .unwrap_or(named)
 }
 
-fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {
-    // opencode wraps its sessions: `properties.info`, or `info`.
-    let properties = payload.get("properties").unwrap_or(&payload);
-    let inner = properties.get("info").unwrap_or(properties);
+/// The session of an event, and the one that it belongs to.
+fn sessions_of(payload: &Value, inner: &Value) -> (Option<String>, Option<String>) {
     let session = first(
-        &payload,
+        payload,
         &[
             "session_id",
             "sessionId",
@@ -189,9 +187,9 @@ fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {
         ],
     )
     .or_else(|| first(inner, &["sessionID", "id"]));
-    let sub_agent = first(&payload, &["agent_id", "agentId"]);
+    let sub_agent = first(payload, &["agent_id", "agentId"]);
     let parent = first(
-        &payload,
+        payload,
         &[
             "parent_session_id",
             "parentSessionId",
@@ -200,11 +198,32 @@ fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {
         ],
     )
     .or_else(|| first(inner, &["parentID"]));
-    let (session_id, parent) = match sub_agent {
+    match sub_agent {
         // A sub-agent's events name its root's session, too: that is then its parent.
         Some(own) if session.as_deref() != Some(&own) => (Some(own), parent.or(session)),
         _ => (session, parent),
-    };
+    }
+}
+
+/// Where the agent is at work.
+fn cwd_of(payload: &Value, inner: &Value) -> Option<String> {
+    first(payload, &["cwd", "directory", "worktree"])
+        .or_else(|| first(inner, &["directory"]))
+        .or_else(|| {
+            Some(
+                items(payload.get("workspace_roots"))
+                    .first()?
+                    .as_str()?
+                    .to_owned(),
+            )
+        })
+}
+
+fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {
+    // opencode wraps its sessions: `properties.info`, or `info`.
+    let properties = payload.get("properties").unwrap_or(&payload);
+    let inner = properties.get("info").unwrap_or(properties);
+    let (session_id, parent) = sessions_of(&payload, inner);
     HookEvent {
         agent,
         event: event.to_owned(),
@@ -214,17 +233,7 @@ fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {
             &["agent_transcript_path", "transcript_path", "transcriptPath"],
         )
         .map(PathBuf::from),
-        cwd: first(&payload, &["cwd", "directory", "worktree"])
-            .or_else(|| first(inner, &["directory"]))
-            .or_else(|| {
-                Some(
-                    items(payload.get("workspace_roots"))
-                        .first()?
-                        .as_str()?
-                        .to_owned(),
-                )
-            })
-            .map(PathBuf::from),
+        cwd: cwd_of(&payload, inner).map(PathBuf::from),
         prompt: prompt(&payload),
         prompt_id: first(
             &payload,

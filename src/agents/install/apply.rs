@@ -123,40 +123,51 @@ fn put_version(text: &str, version: u32) -> Result<String, Refusal> {
 }
 
 fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
-    if let Piece::Whole(new) = piece {
-        let is_ours = text == NO_FILE || written::is_file(text);
-        // git may have checked it out for Windows.
-        let is_right = text.replace("\r\n", "\n") == *new;
-        return if is_ours && !is_right {
-            Ok(new.clone())
-        } else if is_right || is_marked(text, new) {
-            Ok(text.to_owned())
-        } else {
-            Err(Refusal::OtherFile)
-        };
+    match piece {
+        Piece::Whole(new) => put_whole(text, new),
+        Piece::Former(_) => Ok(without_former(text)),
+        Piece::Block(body) => put_block(text, body),
+        _ => put_member_or_entry(text, piece),
     }
-    if let Piece::Former(_) = piece {
-        return Ok(without_former(text));
+}
+
+/// Puts a file of ours in place of an earlier one of ours.
+fn put_whole(text: &str, new: &str) -> Result<String, Refusal> {
+    let is_ours = text == NO_FILE || written::is_file(text);
+    // git may have checked it out for Windows.
+    let is_right = text.replace("\r\n", "\n") == *new;
+    if is_ours && !is_right {
+        Ok(new.to_owned())
+    } else if is_right || is_marked(text, new) {
+        Ok(text.to_owned())
+    } else {
+        Err(Refusal::OtherFile)
     }
-    if let Piece::Block(body) = piece {
-        if !is_toml(text) {
-            return Err(Refusal::Unreadable);
-        }
-        if edit::has_other_server(text) {
-            return Err(Refusal::OtherServer);
-        }
-        let new = match text {
-            NO_FILE => format!("{}\n", edit::put_block("", body, None)),
-            text => edit::put_toml(text, body).ok_or(Refusal::Unreadable)?,
-        };
-        return if is_toml(&new) {
-            Ok(new)
-        } else if edit::has_inline_entries(text) {
-            Err(Refusal::Inline)
-        } else {
-            Err(Refusal::NoRoom)
-        };
+}
+
+/// Puts a block of ours into a TOML file.
+fn put_block(text: &str, body: &str) -> Result<String, Refusal> {
+    if !is_toml(text) {
+        return Err(Refusal::Unreadable);
     }
+    if edit::has_other_server(text) {
+        return Err(Refusal::OtherServer);
+    }
+    let new = match text {
+        NO_FILE => format!("{}\n", edit::put_block("", body, None)),
+        text => edit::put_toml(text, body).ok_or(Refusal::Unreadable)?,
+    };
+    if is_toml(&new) {
+        Ok(new)
+    } else if edit::has_inline_entries(text) {
+        Err(Refusal::Inline)
+    } else {
+        Err(Refusal::NoRoom)
+    }
+}
+
+/// Puts something of ours into a JSON document.
+fn put_member_or_entry(text: &str, piece: &Piece) -> Result<String, Refusal> {
     let document = Document::parse(text).ok_or(Refusal::Unreadable)?;
     let new = match piece {
         Piece::Hook {
