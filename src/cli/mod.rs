@@ -166,6 +166,26 @@ pub fn schemas() -> BTreeMap<String, Value> {
     schemas.chain([("error".to_owned(), of_error())]).collect()
 }
 
+/// Does what this program starts itself for, when that is what it was started for.
+fn detached(words: &[OsString], env: &Env) -> Option<u8> {
+    background::answer(words, env)
+        .or_else(|| crate::runner::guard::answer(words))
+        .or_else(|| crate::ops::scratches::trash::answer(words))
+}
+
+/// Says why a command line is none: it asks for help, or is wrong.
+fn not_parsed(error: &clap::Error, words: &[OsString], output: &Output) -> u8 {
+    if usage::shows_help(error, words) {
+        output.missing_command(&error.render())
+    } else if error.use_stderr() {
+        let code = output.error(&usage::error(error, words));
+        // 2 would tell an agent to stop.
+        if usage::is_hook(words) { 0 } else { code }
+    } else {
+        output.help(&error.render())
+    }
+}
+
 /// Runs one command line, the program's name first, and tells the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = words.into_iter().collect();
@@ -178,13 +198,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     if let Some(code) = complete::answer(&words, &env) {
         return code;
     }
-    if let Some(code) = background::answer(&words, &env) {
-        return code;
-    }
-    if let Some(code) = crate::runner::guard::answer(&words) {
-        return code;
-    }
-    if let Some(code) = crate::ops::scratches::trash::answer(&words) {
+    if let Some(code) = detached(&words, &env) {
         return code;
     }
     // Only now: what answers a shell, or works detached, is to die at once.
@@ -193,15 +207,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => {
             let output = Output::new(&usage::globals(&words), &env);
-            return if usage::shows_help(&error, &words) {
-                output.missing_command(&error.render())
-            } else if error.use_stderr() {
-                let code = output.error(&usage::error(&error, &words));
-                // 2 would tell an agent to stop.
-                if usage::is_hook(&words) { 0 } else { code }
-            } else {
-                output.help(&error.render())
-            };
+            return not_parsed(&error, &words, &output);
         }
     };
     let output = Output::new(&cli.globals, &env);

@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::cli::diff::{self, Form, patches};
 use crate::cli::human::snapshot::field;
 use crate::cli::human::snapshot::{at, created_at, ignored, stats, uncaptured};
 use crate::cli::human::time;
 use crate::cli::prelude::*;
-use crate::ops::outcome::Shown;
+use crate::ops::outcome::{Shown, SnapshotView};
 
 /// Show what is recorded of a snapshot
 ///
@@ -105,88 +105,120 @@ impl Human for ShowPage {
 impl Human for Shown {
     fn print(&self, page: &mut Page) {
         let view = &self.snapshot;
-        let json = &view.json;
-        let options = page.options;
-        let mut row = |name: &str, value: Option<String>| {
-            if let Some(value) = value.filter(|value| !value.is_empty()) {
-                page.line(format!(
-                    "{} {value}",
-                    options.style.dim(&format!("{name:13}"))
-                ));
-            }
-        };
-        let of = |name: &str| field(json, name).map(clean);
-        row(&clean(&view.kind), Some(options.id(&view.id)));
-        row("title", Some(clean(&view.title)));
-        row("label", Some(clean(&view.labels.join(", "))));
-        row("taken", Some(time::exactly(options.now, created_at(view))));
-        row(
-            "taken in",
-            of("taken_in")
-                .filter(|word| word == "past")
-                .map(|_| "the past".to_owned()),
-        );
-        row("commit", Some(view.commit.to_string()));
-        row("tree", Some(view.tree.to_string()));
-        row("head", json.get("head").map(head));
-        row(
-            "in progress",
-            json.get("in_progress")
-                .filter(|value| !value.is_null())
-                .map(plain),
-        );
-        row("trigger", of("trigger"));
-        row("session", of("session_id"));
-        row("agent", of("agent"));
-        row("hint", of("initial_task_hint"));
-        row("worktree", of("worktree"));
-        row("workspace", of("workspace_root"));
-        row("members", json.get("members").map(members));
-        row("captured", stats(json));
-        row("ignored", ignored(json));
-        for (name, list) in json
-            .get("index")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
-            row(&clean(&name.replace('_', " ")), Some(plain(list)));
-        }
-        row("empty dirs", json.get("empty_dirs").map(plain));
-        row("modes", json.get("modes").map(plain));
-        row("unstable", json.get("unstable").map(plain));
-        row("seeds unproven", json.get("seeds_unproven").map(plain));
-        row("seeds wrong", json.get("seeds_wrong").map(plain));
-        row(
-            "excluded by",
-            json.get("exclude_globs")
-                .filter(|_| options.verbose)
-                .map(plain),
-        );
-        row(
-            "environment",
-            json.get("env_fingerprint")
-                .filter(|_| options.verbose)
-                .map(plain),
-        );
-        row(
-            "foreign",
-            view.foreign
-                .then(|| "yes: it comes from another repository".to_owned()),
-        );
-        let reasons = uncaptured(json);
-        if !reasons.is_empty() {
-            page.line("not captured");
-        }
-        for (reason, paths) in reasons {
-            for path in paths {
-                page.line(format!("  {reason}  {path}"));
-            }
-        }
+        what_it_is(page, view);
+        where_from(page, &view.json);
+        what_it_has(page, view);
+        not_captured(page, &view.json);
     }
 
     fn brief(&self) -> Option<Vec<String>> {
         Some(vec![self.snapshot.id.clone()])
+    }
+}
+
+/// A row of the page; one that says nothing is left out.
+fn row(page: &mut Page, name: &str, value: Option<String>) {
+    if let Some(value) = value.filter(|value| !value.is_empty()) {
+        let name = page.options.style.dim(&format!("{name:13}"));
+        page.line(format!("{name} {value}"));
+    }
+}
+
+fn what_it_is(page: &mut Page, view: &SnapshotView) {
+    let json = &view.json;
+    let options = page.options;
+    let of = |name: &str| field(json, name).map(clean);
+    row(page, &clean(&view.kind), Some(options.id(&view.id)));
+    row(page, "title", Some(clean(&view.title)));
+    row(page, "label", Some(clean(&view.labels.join(", "))));
+    row(
+        page,
+        "taken",
+        Some(time::exactly(options.now, created_at(view))),
+    );
+    row(
+        page,
+        "taken in",
+        of("taken_in")
+            .filter(|word| word == "past")
+            .map(|_| "the past".to_owned()),
+    );
+    row(page, "commit", Some(view.commit.to_string()));
+    row(page, "tree", Some(view.tree.to_string()));
+    row(page, "head", json.get("head").map(head));
+    row(
+        page,
+        "in progress",
+        json.get("in_progress")
+            .filter(|value| !value.is_null())
+            .map(plain),
+    );
+}
+
+fn where_from(page: &mut Page, json: &Map<String, Value>) {
+    let of = |name: &str| field(json, name).map(clean);
+    row(page, "trigger", of("trigger"));
+    row(page, "session", of("session_id"));
+    row(page, "agent", of("agent"));
+    row(page, "hint", of("initial_task_hint"));
+    row(page, "worktree", of("worktree"));
+    row(page, "workspace", of("workspace_root"));
+    row(page, "members", json.get("members").map(members));
+    row(page, "captured", stats(json));
+    row(page, "ignored", ignored(json));
+}
+
+fn what_it_has(page: &mut Page, view: &SnapshotView) {
+    let json = &view.json;
+    let options = page.options;
+    for (name, list) in json
+        .get("index")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        row(page, &clean(&name.replace('_', " ")), Some(plain(list)));
+    }
+    row(page, "empty dirs", json.get("empty_dirs").map(plain));
+    row(page, "modes", json.get("modes").map(plain));
+    row(page, "unstable", json.get("unstable").map(plain));
+    row(
+        page,
+        "seeds unproven",
+        json.get("seeds_unproven").map(plain),
+    );
+    row(page, "seeds wrong", json.get("seeds_wrong").map(plain));
+    row(
+        page,
+        "excluded by",
+        json.get("exclude_globs")
+            .filter(|_| options.verbose)
+            .map(plain),
+    );
+    row(
+        page,
+        "environment",
+        json.get("env_fingerprint")
+            .filter(|_| options.verbose)
+            .map(plain),
+    );
+    row(
+        page,
+        "foreign",
+        view.foreign
+            .then(|| "yes: it comes from another repository".to_owned()),
+    );
+}
+
+fn not_captured(page: &mut Page, json: &Map<String, Value>) {
+    let reasons = uncaptured(json);
+    if !reasons.is_empty() {
+        page.line("not captured");
+    }
+    for (reason, paths) in reasons {
+        for path in paths {
+            page.line(format!("  {reason}  {path}"));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
-use crate::ops::issue::{IssueSummary, IssueView};
+use crate::ops::issue::{IssueOnDesk, IssueSummary, IssueView};
 use crate::store::issue::{Issue, Resolution, Run, Status};
 
 /// A text of several lines, indented, each line cleaned.
@@ -99,6 +99,27 @@ fn show(page: &mut Page, view: &IssueView) {
             format!("  not approved on this machine (--allow {hash})")
         });
     }
+    from_elsewhere(page, issue);
+    page.line(format!("snapshot: {}", issue.snapshot_id));
+    if let Some(of) = issue.duplicate_of {
+        page.line(format!("duplicate of: {of}"));
+    }
+    if issue.occurrences > 1 {
+        page.line(format!("met: {} times", issue.occurrences));
+    }
+    match &issue.chat_unavailable {
+        Some(reason) => paragraph(page, "chat unavailable", reason),
+        None => page.line(format!("chat: {}", text::path(&issue.paths.chat))),
+    }
+    page.line(format!(
+        "experiment: {}",
+        text::path(&issue.paths.experiment)
+    ));
+    history(page, issue);
+}
+
+/// What others changed, too, and lost, and whether they deleted it.
+fn from_elsewhere(page: &mut Page, issue: &IssueOnDesk) {
     for lost in &issue.conflicts {
         let name = format!(
             "{}, claimed by {}, lost",
@@ -118,21 +139,10 @@ fn show(page: &mut Page, view: &IssueView) {
             clean(&deletion.claimed_by)
         ));
     }
-    page.line(format!("snapshot: {}", issue.snapshot_id));
-    if let Some(of) = issue.duplicate_of {
-        page.line(format!("duplicate of: {of}"));
-    }
-    if issue.occurrences > 1 {
-        page.line(format!("met: {} times", issue.occurrences));
-    }
-    match &issue.chat_unavailable {
-        Some(reason) => paragraph(page, "chat unavailable", reason),
-        None => page.line(format!("chat: {}", text::path(&issue.paths.chat))),
-    }
-    page.line(format!(
-        "experiment: {}",
-        text::path(&issue.paths.experiment)
-    ));
+}
+
+/// What was done about it.
+fn history(page: &mut Page, issue: &IssueOnDesk) {
     for run in &issue.runs {
         page.line(run_line(run, &page.options));
     }
