@@ -206,6 +206,101 @@ pub fn plain(words: &[&str]) -> Words {
     }
 }
 
+impl Part {
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Code => "--code",
+            Self::Conversation => "--conversation",
+            Self::Both => "--both",
+        }
+    }
+}
+
+/// The command line that goes back to a prompt.
+fn rewind(
+    context: &Context<'_>,
+    session_id: &str,
+    checkpoint_id: u64,
+    part: Part,
+) -> Result<Words> {
+    if context.sessions().get(session_id)?.is_none() {
+        let message = "no session with this id is known";
+        return Err(Error::new(Code::SessionNotFound, message));
+    }
+    let checkpoint = of_checkpoint(session_id, checkpoint_id);
+    Ok(Words {
+        dry_run: Some("--dry-run"),
+        ..plain(&["rewind", part.flag(), "--", &checkpoint])
+    })
+}
+
+/// The command line that lays a snapshot out.
+fn open_aside(context: &Context<'_>, snapshot_id: &str) -> Result<Words> {
+    let open = Open {
+        address: id(snapshot_id)?.to_owned(),
+        dir: None,
+    };
+    let mut words = plain(&["open", id(snapshot_id)?]);
+    words.line.push(open::place(context, &open)?.into());
+    Ok(words)
+}
+
+/// What of a snapshot is put back: a path that an entry changed, or one hunk of that.
+struct Chosen<'a> {
+    entry: &'a Key,
+    number: usize,
+    hunk: Option<usize>,
+}
+
+/// The command line that puts files of a snapshot back: those that were chosen, or all.
+fn restore(
+    context: &Context<'_>,
+    shared: &Shared,
+    snapshot_id: &str,
+    chosen: Option<Chosen<'_>>,
+) -> Result<Words> {
+    let mut words = Words {
+        dry_run: Some("--dry-run"),
+        ..plain(&["restore", id(snapshot_id)?])
+    };
+    let filter = &shared.serve.filter;
+    match chosen {
+        Some(Chosen {
+            entry,
+            number,
+            hunk: Some(hunk),
+        }) => {
+            let (path, lines) = web::hunk(context, filter, entry, (number, hunk))?;
+            let range = format!("-L{},{}", lines.start(), lines.end());
+            words
+                .line
+                .extend([range.into(), "--".into(), word_of(&path)]);
+        }
+        Some(Chosen {
+            entry,
+            number,
+            hunk: None,
+        }) => {
+            let of = Subject::Entry(entry.clone());
+            let change = web::change(context, filter, &of, number)?;
+            words.line.extend(["--".into(), word_of(&change.path)]);
+        }
+        None => {}
+    }
+    Ok(words)
+}
+
+/// The command line that reports an issue.
+fn report(snapshot_id: Option<&str>, fields: &Value) -> Result<Words> {
+    let mut words = plain(&["issue", "report", "--from-json", "-"]);
+    if let Some(snapshot_id) = snapshot_id {
+        let snapshot = ["--snapshot", id(snapshot_id)?];
+        words.line.extend(snapshot.map(OsString::from));
+    }
+    words.input = Some(fields.to_string());
+    Ok(words)
+}
+
 /// The command line of an action. What names something in the repository has been looked up there.
 fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Words> {
     let words = match action {
@@ -229,58 +324,21 @@ fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Word
             session_id,
             checkpoint_id,
             part,
-        } => {
-            let part = match part {
-                Part::Code => "--code",
-                Part::Conversation => "--conversation",
-                Part::Both => "--both",
-            };
-            if context.sessions().get(session_id)?.is_none() {
-                let message = "no session with this id is known";
-                return Err(Error::new(Code::SessionNotFound, message));
-            }
-            let checkpoint = of_checkpoint(session_id, *checkpoint_id);
-            Words {
-                dry_run: Some("--dry-run"),
-                ..plain(&["rewind", part, "--", &checkpoint])
-            }
-        }
-        Action::Open { snapshot_id } => {
-            let open = Open {
-                address: id(snapshot_id)?.to_owned(),
-                dir: None,
-            };
-            let mut words = plain(&["open", id(snapshot_id)?]);
-            words.line.push(open::place(context, &open)?.into());
-            words
-        }
+        } => rewind(context, session_id, *checkpoint_id, *part)?,
+        Action::Open { snapshot_id } => open_aside(context, snapshot_id)?,
         Action::Restore {
             snapshot_id,
             entry,
             number,
             hunk,
         } => {
-            let mut words = Words {
-                dry_run: Some("--dry-run"),
-                ..plain(&["restore", id(snapshot_id)?])
-            };
-            let filter = &shared.serve.filter;
-            match (entry, number, hunk) {
-                (Some(entry), Some(number), Some(hunk)) => {
-                    let (path, lines) = web::hunk(context, filter, entry, (*number, *hunk))?;
-                    let range = format!("-L{},{}", lines.start(), lines.end());
-                    words
-                        .line
-                        .extend([range.into(), "--".into(), word_of(&path)]);
-                }
-                (Some(entry), Some(number), None) => {
-                    let of = Subject::Entry(entry.clone());
-                    let change = web::change(context, filter, &of, *number)?;
-                    words.line.extend(["--".into(), word_of(&change.path)]);
-                }
-                _ => {}
-            }
-            words
+            let chosen = entry.as_ref().zip(*number);
+            let chosen = chosen.map(|(entry, number)| Chosen {
+                entry,
+                number,
+                hunk: *hunk,
+            });
+            restore(context, shared, snapshot_id, chosen)?
         }
         Action::Label { snapshot_id, name } => plain(&["label", id(snapshot_id)?, "--", name]),
         Action::Report {
@@ -289,18 +347,12 @@ fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Word
             symptom,
             success_criteria,
         } => {
-            let mut words = plain(&["issue", "report", "--from-json", "-"]);
-            if let Some(snapshot_id) = snapshot_id {
-                let snapshot = ["--snapshot", id(snapshot_id)?];
-                words.line.extend(snapshot.map(OsString::from));
-            }
             let fields = json!({
                 "task_context": task_context,
                 "symptom": symptom,
                 "success_criteria": success_criteria,
             });
-            words.input = Some(fields.to_string());
-            words
+            report(snapshot_id.as_deref(), &fields)?
         }
     };
     Ok(words)
