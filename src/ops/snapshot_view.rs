@@ -153,6 +153,58 @@ impl<'de> Visitor<'de> for OfMembers {
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
+/// What `tw` says of a snapshot before what is stored of it.
+fn first_properties() -> Value {
+    json!({
+        "snapshot_id": {"type": "string"},
+        "kind": {"type": "string", "enum": ["snapshot", "backup", "experiment"]},
+        "title": {"type": "string", "description": "The first line of the commit's message."},
+        "label": {
+            "type": ["string", "null"],
+            "description": "The first of the labels that it has now.",
+        },
+        "labels": {
+            "type": "array", "items": {"type": "string"},
+            "description": "The labels that it has now, sorted.",
+        },
+    })
+}
+
+/// What `tw` says of it after that.
+fn last_properties() -> Value {
+    json!({
+        "seeds_wrong": {
+            "type": "array", "items": {"type": "string"},
+            "description": "Files found since to have other bytes than git's index had said.",
+        },
+        "started_from": {
+            "type": "string",
+            "description": "Of an experiment: the snapshot that its stay in the past began with.",
+        },
+        "claimed_by": {
+            "type": "string",
+            "description": "Of one that came with 'tw pull': who is said to have shared it; nobody proves it.",
+        },
+        "members": {
+            "type": "array",
+            "description": "In a workspace: the snapshot of each member that belongs to this one.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "The member, from the head's working tree; quoted as in 'modes'."},
+                    "repository_id": {"type": "string", "description": "The random id of its repository."},
+                    "snapshot_id": {"type": ["string", "null"], "description": "Its snapshot; null when none could be taken."},
+                    "reason": {"type": "string", "description": "Why none could."},
+                },
+                "required": ["path", "repository_id", "snapshot_id"],
+            },
+        },
+        "commit": {"type": "string", "description": "The snapshot commit."},
+        "tree": {"type": "string", "description": "The captured files."},
+        "foreign": {"type": "boolean", "description": "Another repository's id stands in it."},
+    })
+}
+
 impl JsonSchema for SnapshotView {
     fn schema_name() -> Cow<'static, str> {
         "snapshot".into()
@@ -163,51 +215,8 @@ impl JsonSchema for SnapshotView {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = SnapshotRecord::json_schema(generator);
         let mut stored = schema.remove("properties").unwrap_or_default();
-        let mut properties = json!({
-            "snapshot_id": {"type": "string"},
-            "kind": {"type": "string", "enum": ["snapshot", "backup", "experiment"]},
-            "title": {"type": "string", "description": "The first line of the commit's message."},
-            "label": {
-                "type": ["string", "null"],
-                "description": "The first of the labels that it has now.",
-            },
-            "labels": {
-                "type": "array", "items": {"type": "string"},
-                "description": "The labels that it has now, sorted.",
-            },
-        });
-        let after = json!({
-            "seeds_wrong": {
-                "type": "array", "items": {"type": "string"},
-                "description": "Files found since to have other bytes than git's index had said.",
-            },
-            "started_from": {
-                "type": "string",
-                "description": "Of an experiment: the snapshot that its stay in the past began with.",
-            },
-            "claimed_by": {
-                "type": "string",
-                "description": "Of one that came with 'tw pull': who is said to have shared it; nobody proves it.",
-            },
-            "members": {
-                "type": "array",
-                "description": "In a workspace: the snapshot of each member that belongs to this one.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "path": {"type": "string", "description": "The member, from the head's working tree; quoted as in 'modes'."},
-                        "repository_id": {"type": "string", "description": "The random id of its repository."},
-                        "snapshot_id": {"type": ["string", "null"], "description": "Its snapshot; null when none could be taken."},
-                        "reason": {"type": "string", "description": "Why none could."},
-                    },
-                    "required": ["path", "repository_id", "snapshot_id"],
-                },
-            },
-            "commit": {"type": "string", "description": "The snapshot commit."},
-            "tree": {"type": "string", "description": "The captured files."},
-            "foreign": {"type": "boolean", "description": "Another repository's id stands in it."},
-        });
-        for map in [stored.as_object_mut(), after.clone().as_object_mut()] {
+        let mut properties = first_properties();
+        for map in [stored.as_object_mut(), last_properties().as_object_mut()] {
             for (name, property) in map.into_iter().flatten() {
                 properties
                     .as_object_mut()

@@ -12,7 +12,7 @@ use super::Context;
 use super::capture::{Capture, CaptureOptions, Trust};
 use super::history::newest;
 use super::outcome::{SnapshotView, Taken};
-use super::record::{About, keep_known, make_unless};
+use super::record::{About, Made, keep_known, make_unless};
 use super::redaction;
 use super::refspecs;
 use super::request::Take;
@@ -64,29 +64,19 @@ pub fn take_locked(
         trust: Trust::Watcher,
         ..CaptureOptions::default()
     };
-    let about = |seen: &Capture<'_>| {
+    let about_unless = |seen: &Capture<'_>| {
         for stored in &candidates {
             let same_members = Covered::of(&stored.record.extra) == covered;
             if same_members && is_as_seen(store, stored, seen)? {
                 return Ok(ControlFlow::Break(stored.clone()));
             }
         }
-        let title = redaction::short_text(ctx, request.message.as_deref());
-        let mut extra = serde_json::Map::new();
-        Covered::put(&covered, &mut extra);
         Ok(ControlFlow::Continue(About {
-            title: title.unwrap_or_else(|| request.trigger.clone()),
-            trigger: request.trigger.clone(),
-            label: request.label.clone(),
-            session_id: request.session.clone(),
-            agent: request.agent.clone(),
-            task_hint: redaction::short_text(ctx, request.hint.as_deref()),
             interrupted,
-            extra,
-            ..About::default()
+            ..about(ctx, request, &covered)
         }))
     };
-    let made = match make_unless(ctx, store, IdKind::Snapshot, &wanted, &about)? {
+    let made = match make_unless(ctx, store, IdKind::Snapshot, &wanted, &about_unless)? {
         ControlFlow::Continue(made) => made,
         ControlFlow::Break((current, capture)) => {
             keep_known(store, &wanted, &capture, &current);
@@ -100,6 +90,23 @@ pub fn take_locked(
             });
         }
     };
+    tell(ctx, store, request, &made, notices)?;
+    let stored = store.read(&made.id, made.commit)?;
+    Ok(Taken {
+        snapshot: view(store, &stored)?,
+        fresh: true,
+        notices: std::mem::take(notices),
+    })
+}
+
+/// Says of a new snapshot what its owner should know.
+fn tell(
+    ctx: &Context<'_>,
+    store: &Store,
+    request: &Take,
+    made: &Made<'_>,
+    notices: &mut Vec<String>,
+) -> Result<()> {
     for path in &made.record.unstable {
         notices.push(format!(
             "'{path}' kept changing while it was read; it was captured as read"
@@ -111,12 +118,24 @@ pub fn take_locked(
     if request.label.is_some() {
         notices.extend(refspecs::told_once(ctx, store));
     }
-    let stored = store.read(&made.id, made.commit)?;
-    Ok(Taken {
-        snapshot: view(store, &stored)?,
-        fresh: true,
-        notices: std::mem::take(notices),
-    })
+    Ok(())
+}
+
+/// What the record says that was asked for.
+fn about(ctx: &Context<'_>, request: &Take, covered: &[Covered]) -> About {
+    let title = redaction::short_text(ctx, request.message.as_deref());
+    let mut extra = serde_json::Map::new();
+    Covered::put(covered, &mut extra);
+    About {
+        title: title.unwrap_or_else(|| request.trigger.clone()),
+        trigger: request.trigger.clone(),
+        label: request.label.clone(),
+        session_id: request.session.clone(),
+        agent: request.agent.clone(),
+        task_hint: redaction::short_text(ctx, request.hint.as_deref()),
+        extra,
+        ..About::default()
+    }
 }
 
 /// The snapshots that may still be current: the preferred ones, then the newest of this worktree.

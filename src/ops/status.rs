@@ -25,6 +25,26 @@ use crate::store::lock::is_swapping;
 use crate::store::state::{Mode, State, StateDir};
 use crate::store::stored::Stored;
 
+/// The swap whose process died. One that is under way is a notice.
+fn swap_under_way(store: &Store, notices: &mut Vec<String>) -> Result<Option<Interrupted>> {
+    let Some(journal) = store.dir.journal()? else {
+        return Ok(None);
+    };
+    if is_swapping(store.dir.path()) {
+        notices.push(format!(
+            "{} is under way in process {}",
+            journal.operation, journal.pid
+        ));
+        return Ok(None);
+    }
+    // Asked again: it may just have ended between the two looks.
+    Ok(store.dir.has_journal().then_some(Interrupted {
+        operation: journal.operation,
+        swap_id: journal.swap_id,
+        since: journal.started_at,
+    }))
+}
+
 /// Says where the working tree stands.
 ///
 /// # Errors
@@ -33,22 +53,7 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
     let store = ctx.store()?;
     let state = store.dir.state()?;
     let mut notices = Vec::new();
-    let mut interrupted = None;
-    if let Some(journal) = store.dir.journal()? {
-        if is_swapping(store.dir.path()) {
-            notices.push(format!(
-                "{} is under way in process {}",
-                journal.operation, journal.pid
-            ));
-        // Asked again: it may just have ended between the two looks.
-        } else if store.dir.has_journal() {
-            interrupted = Some(Interrupted {
-                operation: journal.operation,
-                swap_id: journal.swap_id,
-                since: journal.started_at,
-            });
-        }
-    }
+    let interrupted = swap_under_way(store, &mut notices)?;
     if interrupted.is_none()
         && let Some(lost) = store.dir.lost_power()?
     {

@@ -174,13 +174,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
             None => self.content(full, node),
         };
         let put = |bytes: &[u8]| {
-            let oid = if let Some(writer) = writer {
-                writer.put(ObjectKind::Blob, bytes)?
-            } else {
-                let oid = self.store.objects.hash(ObjectKind::Blob, bytes)?;
-                self.unwritten.borrow_mut().insert(oid);
-                oid
-            };
+            let oid = self.put_blob(writer, bytes)?;
             if steps.len() > 1 {
                 between.borrow_mut().insert(oid, bytes.to_vec());
             }
@@ -207,11 +201,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
             if at > 0 {
                 lines_of(&read, &content, (here, ours), &mut merged)?;
             }
-            let edits: Vec<_> = merged
-                .paths
-                .iter()
-                .map(|(full, node)| (full.clone(), *node))
-                .collect();
+            let edits: Vec<_> = merged.paths.clone().into_iter().collect();
             let is_blocked = !merged.blocked.is_empty();
             all.add(at, merged);
             if is_blocked {
@@ -228,6 +218,16 @@ impl<'a, 's> ThreeWay<'a, 's> {
         }
         all.drop_unchanged(&read, ours)?;
         Ok(all)
+    }
+
+    /// Writes a merged blob, or only names it during a look that nothing follows.
+    fn put_blob(&self, writer: Option<&ObjectWriter<'_>>, bytes: &[u8]) -> Result<Oid> {
+        if let Some(writer) = writer {
+            return writer.put(ObjectKind::Blob, bytes);
+        }
+        let oid = self.store.objects.hash(ObjectKind::Blob, bytes)?;
+        self.unwritten.borrow_mut().insert(oid);
+        Ok(oid)
     }
 
     /// Writes nothing during a look that nothing follows.

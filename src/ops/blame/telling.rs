@@ -103,9 +103,28 @@ impl<'a> Teller<'a> {
     }
 
     fn origin(&self, spot: &Spot) -> (Origin, Option<(usize, usize)>) {
-        let about = |commit: Oid| self.traced.about.get(&commit);
-        let written =
-            |commit| about(commit).map(|about| Moment::of_seconds(about.author_time).rfc3339());
+        let mut origin = self.first_seen(spot);
+        if let Node::End(commit) = spot.node {
+            if let Some(about) = self.traced.about.get(&commit) {
+                origin.author = Some(about.author.clone());
+                origin.author_mail = Some(about.author_mail.clone());
+                origin.title = Some(about.title.clone());
+            }
+            self.claims.tell(spot, commit, &mut origin);
+            return (origin, None);
+        }
+        let came = self.came(spot);
+        if let Some(commit) = came.formatted {
+            origin.kind = Kind::CommitStep;
+            origin.commit = Some(commit.to_string());
+        } else {
+            self.tell_owners(&came, spot, &mut origin);
+        }
+        (origin, Some(came.place))
+    }
+
+    /// The state or commit that a line came with, and when.
+    fn first_seen(&self, spot: &Spot) -> Origin {
         let mut origin = Origin::of(Kind::Commit);
         match spot.node {
             Node::State(at) => {
@@ -114,40 +133,26 @@ impl<'a> Teller<'a> {
                 origin.snapshot_id = Some(state.id.to_string());
             }
             Node::Made(commit) | Node::End(commit) => {
+                let about = self.traced.about.get(&commit);
                 origin.commit = Some(commit.to_string());
-                origin.at = written(commit);
+                origin.at = about.map(|about| Moment::of_seconds(about.author_time).rfc3339());
             }
         }
-        if let Node::End(commit) = spot.node {
-            origin.author = about(commit).map(|about| about.author.clone());
-            origin.author_mail = about(commit).map(|about| about.author_mail.clone());
-            origin.title = about(commit).map(|about| about.title.clone());
-            self.claims.tell(spot, commit, &mut origin);
-            return (origin, None);
-        }
-        let came = self.came(spot);
-        if let Some(commit) = came.formatted {
-            origin.kind = Kind::CommitStep;
-            origin.commit = Some(commit.to_string());
-            return (origin, Some(came.place));
-        }
+        origin
+    }
+
+    /// Says whose a line is, of those who may have written it.
+    fn tell_owners(&self, came: &Came, spot: &Spot, origin: &mut Origin) {
         let owners = &came.owners;
-        let mut turns = owners.turns.clone();
         let is_certain = owners.is_certain();
-        if !is_certain && !turns.is_empty() {
-            let named: Vec<Arc<Turn>> = turns
-                .iter()
-                .filter(|turn| self.is_named(turn, owners, spot))
-                .cloned()
-                .collect();
-            if named.len() == 1 {
-                turns = named;
-                origin.kind = Kind::Prompt;
-            }
-        }
-        if is_certain || origin.kind == Kind::Prompt {
+        let named = if is_certain {
+            None
+        } else {
+            self.only_named(owners, spot)
+        };
+        if is_certain || named.is_some() {
             origin.kind = Kind::Prompt;
-            if let Some(turn) = turns.first() {
+            if let Some(turn) = named.or(owners.turns.first()) {
                 let said = candidate(turn);
                 origin.session_id = said.session_id;
                 origin.agent = said.agent;
@@ -156,11 +161,11 @@ impl<'a> Teller<'a> {
                 origin.at = said.at;
                 origin.model = self.named.model(turn);
             }
-        } else if turns.is_empty() && !owners.or_forgotten && !came.is_forgotten {
+        } else if owners.turns.is_empty() && !owners.or_forgotten && !came.is_forgotten {
             origin.kind = Kind::Between;
         } else {
             origin.kind = Kind::Ambiguous;
-            origin.candidates = turns.iter().map(|turn| candidate(turn)).collect();
+            origin.candidates = owners.turns.iter().map(|turn| candidate(turn)).collect();
             if owners.or_between {
                 origin.candidates.push(nobodys(Kind::Between));
             }
@@ -168,7 +173,16 @@ impl<'a> Teller<'a> {
                 origin.candidates.push(nobodys(Kind::Ambiguous));
             }
         }
-        (origin, Some(came.place))
+    }
+
+    /// The one turn of several whose tools name a line as theirs.
+    fn only_named<'o>(&self, owners: &'o Owners, spot: &Spot) -> Option<&'o Arc<Turn>> {
+        let mut named = owners
+            .turns
+            .iter()
+            .filter(|turn| self.is_named(turn, owners, spot));
+        let first = named.next();
+        first.filter(|_| named.next().is_none())
     }
 
     /// Whether a turn's tools name a line as theirs, as far as no other turn may have written it without saying so.
@@ -302,21 +316,19 @@ pub fn committed(
     if wanted.is_empty() {
         return Ok(());
     }
-    let answer = blame::blame(
-        &ctx.repo,
-        &Question {
-            commit: head,
-            path: name,
-            lines: &super::trace::ranges(wanted.into_iter()),
-            parents: None,
-            ignored: &[],
-            follow: Follow::default(),
-        },
-    )?;
-    let mut commits = HashMap::new();
-    for piece in &answer.pieces {
-        commits.extend(piece.lines.clone().map(|line| (line, piece.commit)));
-    }
+    let question = Question {
+        commit: head,
+        path: name,
+        lines: &super::trace::ranges(wanted.into_iter()),
+        parents: None,
+        ignored: &[],
+        follow: Follow::default(),
+    };
+    let answer = blame::blame(&ctx.repo, &question)?;
+    let pieces = answer.pieces.iter();
+    let commits: HashMap<_, _> = pieces
+        .flat_map(|piece| piece.lines.clone().map(|line| (line, piece.commit)))
+        .collect();
     for one in told {
         let Some((commit, place)) = there(one)
             .and_then(|line| commits.get(&line))

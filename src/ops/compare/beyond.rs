@@ -189,6 +189,25 @@ fn access(old: &Whole, new: &Whole) -> Vec<OtherDiff> {
         .collect()
 }
 
+/// What the index says of paths beside their entries.
+fn marks(side: &Whole) -> BTreeSet<(&'static str, Vec<u8>)> {
+    let list = |name: &'static str, list: &[Vec<u8>]| {
+        list.iter()
+            .map(move |path| (name, path.clone()))
+            .collect::<Vec<_>>()
+    };
+    let lists = &side.lists;
+    [
+        list("conflict", &lists.conflicts),
+        list("intent-to-add", &lists.intent_to_add),
+        list("skip-worktree", &lists.skip_worktree),
+        list("assume-unchanged", &lists.assume_unchanged),
+    ]
+    .concat()
+    .into_iter()
+    .collect()
+}
+
 fn index(contents: &Contents<'_>, old: &Whole, new: &Whole) -> Result<Vec<OtherDiff>> {
     let read = |oid| contents.read_tree(oid);
     let mut paths: BTreeMap<Vec<u8>, (Option<String>, Option<String>)> = BTreeMap::new();
@@ -196,23 +215,6 @@ fn index(contents: &Contents<'_>, old: &Whole, new: &Whole) -> Result<Vec<OtherD
     for change in tree::diff(&read, Some(old.index), Some(new.index))? {
         paths.insert(change.path, (entry(change.old), entry(change.new)));
     }
-    let marks = |side: &Whole| -> BTreeSet<(&'static str, Vec<u8>)> {
-        let list = |name: &'static str, list: &[Vec<u8>]| {
-            list.iter()
-                .map(move |path| (name, path.clone()))
-                .collect::<Vec<_>>()
-        };
-        let lists = &side.lists;
-        [
-            list("conflict", &lists.conflicts),
-            list("intent-to-add", &lists.intent_to_add),
-            list("skip-worktree", &lists.skip_worktree),
-            list("assume-unchanged", &lists.assume_unchanged),
-        ]
-        .concat()
-        .into_iter()
-        .collect()
-    };
     let (before, after) = (marks(old), marks(new));
     for (word, path) in before.symmetric_difference(&after) {
         let found = paths.entry(path.clone()).or_default();

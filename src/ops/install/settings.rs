@@ -26,6 +26,23 @@ struct Planned {
     existed: bool,
 }
 
+/// A file that is left alone, and why.
+fn refused(path: &Path, why: &str) -> LeftFile {
+    LeftFile {
+        path: path.to_owned(),
+        code: Code::WouldOverwrite,
+        why: format!("'{}' {why} and was left alone", path.display()),
+    }
+}
+
+/// A refusal as it is said: of another server of our name, what that runs.
+fn said_of(refusal: Refusal, file: &Planned, target: &Target) -> String {
+    let why = refusal.as_str();
+    let runs = other_server(&file.new, &target.pieces);
+    let runs = runs.filter(|_| refusal == Refusal::OtherServer);
+    runs.map_or(why.to_owned(), |runs| format!("{why} ({runs})"))
+}
+
 impl Planned {
     fn became(&self) -> Became {
         if self.old == self.new {
@@ -262,11 +279,6 @@ impl<'a> Installer<'a> {
         planned: &mut Vec<Planned>,
         done: &mut Installed,
     ) -> Option<PathBuf> {
-        let refused = |path: &Path, why: &str| LeftFile {
-            path: path.to_owned(),
-            code: Code::WouldOverwrite,
-            why: format!("'{}' {why} and was left alone", path.display()),
-        };
         let path = match self.resolved(&target.path, scope) {
             Ok(path) => path,
             Err(why) => {
@@ -305,11 +317,7 @@ impl<'a> Installer<'a> {
                 file.new = new;
             }
             Err(refusal) => {
-                let why = refusal.as_str();
-                let runs = other_server(&file.new, &target.pieces);
-                let runs = runs.filter(|_| refusal == Refusal::OtherServer);
-                let why = runs.map_or(why.to_owned(), |runs| format!("{why} ({runs})"));
-                done.leave(refused(&path, &why));
+                done.leave(refused(&path, &said_of(refusal, file, target)));
                 // What another agent has there stays planned.
                 if known.is_none() {
                     planned.truncate(at);

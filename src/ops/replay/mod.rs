@@ -268,6 +268,19 @@ fn present(ctx: &Context<'_>, store: &Store) -> Result<(SnapshotId, crate::git::
     Ok((id, store.read_id(&id)?.tree))
 }
 
+/// A comment of `tw` itself.
+fn own_comment(id: &Tail, at: &str, text: String) -> Comment {
+    Comment {
+        claimed_by: None,
+        other: Json::new(),
+        id: id.as_str().to_owned(),
+        at: at.to_owned(),
+        session_id: None,
+        agent: None,
+        text,
+    }
+}
+
 /// Writes into the issue's record what is new of it, and opens an issue again whose fix broke.
 fn into_issue(
     ctx: &Context<'_>,
@@ -309,18 +322,11 @@ fn into_issue(
         if reopens {
             issue.set_resolution_aside(&now);
             issue.status = issue::Status::Open;
-            issue.comments.push(Comment {
-                claimed_by: None,
-                other: Json::new(),
-                id: comment.as_str().to_owned(),
-                at: now.clone(),
-                session_id: None,
-                agent: None,
-                text: format!(
-                    "opened again: run {number}, in replay {replay} of '{command}', {}; in the one before it had passed",
-                    best.status.as_str()
-                ),
-            });
+            let text = format!(
+                "opened again: run {number}, in replay {replay} of '{command}', {}; in the one before it had passed",
+                best.status.as_str()
+            );
+            issue.comments.push(own_comment(&comment, &now, text));
         }
         Ok(number)
     })?;

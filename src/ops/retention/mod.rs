@@ -71,7 +71,6 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result
         keep_days: keep.days,
         strict: keep.days == 0 && keep.last == 0,
     };
-    let mut notices = Vec::new();
     let plan = Plan {
         ctx,
         store,
@@ -83,15 +82,7 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result
     };
     // Reads everything that may hold: when that fails, the undo log stays as it is, too.
     plan.holders()?;
-    if !plan.gone.is_empty() {
-        let steps = levels_text(plan.gone.len(), request.dry_run);
-        notices.push(format!("{steps} of more than 100, older than 30 days"));
-    }
-    if request.dry_run == DryRun::No {
-        // Before the refs: a level that names a snapshot which is gone could not be undone. The other way round nothing is lost.
-        remove_levels(&plan.gone)?;
-        undo_log::forget_aside(&store.dir, reach.now)?;
-    }
+    let mut notices = plan.end_levels(request.dry_run)?;
     let stale = stale::find(ctx, store, reach)?;
     if request.dry_run == DryRun::No {
         stale.remove(store)?;
@@ -290,6 +281,21 @@ pub struct Plan<'a> {
 }
 
 impl Plan<'_> {
+    /// Takes away the undo levels that do not count any more, and says so.
+    fn end_levels(&self, dry_run: DryRun) -> Result<Vec<String>> {
+        let mut notices = Vec::new();
+        if !self.gone.is_empty() {
+            let steps = levels_text(self.gone.len(), dry_run);
+            notices.push(format!("{steps} of more than 100, older than 30 days"));
+        }
+        if dry_run == DryRun::No {
+            // Before the refs: a level that names a snapshot which is gone could not be undone. The other way round nothing is lost.
+            remove_levels(&self.gone)?;
+            undo_log::forget_aside(&self.store.dir, self.reach.now)?;
+        }
+        Ok(notices)
+    }
+
     /// Who holds what now.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use super::{ConversationPart, Delivery, Forked, Note, sessions};
 use crate::agents::fork::{
     ForkPlan, StagedFork, dead_forks, destination, new_session_id, plan_fork, stage_fork,
 };
+use crate::agents::transcript::Transcript;
 use crate::agents::{Agent, by_name};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
@@ -63,16 +64,8 @@ impl Plan {
         checkpoint: &Checkpoint,
         told: Option<&NoteToSelf>,
     ) -> Result<Self> {
-        let transcript = conversation(ctx, checkpoint).map_err(|error| match error.code() {
-            Code::TranscriptNotFound => error.hint(format!(
-                "the files can go back without it: 'tw rewind {} --code'",
-                typed(of_checkpoint(
-                    &checkpoint.session_id,
-                    checkpoint.checkpoint_id
-                ))
-            )),
-            _ => error,
-        })?;
+        let transcript =
+            conversation(ctx, checkpoint).map_err(|error| or_files_alone(error, checkpoint))?;
         let redactor = ctx.redactor();
         let spot = spot(&transcript, checkpoint, redactor, true)?;
         let fork = match spot.cut() {
@@ -85,41 +78,13 @@ impl Plan {
                 format!("sessions of '{}' cannot be forked", transcript.agent),
             )
         })?;
-        let (discarded, tokens, kept) = match &fork {
-            Some(fork) => (
-                fork.messages_discarded,
-                fork.tokens_discarded,
-                fork.messages_kept,
-            ),
-            None => (
-                transcript.messages.len(),
-                transcript
-                    .tokens
-                    .context
-                    .and_then(|tokens| i64::try_from(tokens).ok()),
-                0,
-            ),
-        };
         let noted = checkpoint.prompt.clone();
         let asked = spot
             .prompt()
             .map(|prompt| prompt.text.clone())
             .or_else(|| noted.filter(|_| checkpoint.kind == Kind::Prompt));
-        let mut part = ConversationPart {
-            transcript: None,
-            messages_discarded: discarded,
-            tokens_discarded: tokens,
-            original_user_message: asked,
-            fork: fork.as_ref().map(|_| Forked {
-                session_id: None,
-                path: None,
-                resume_command: None,
-                messages_kept: kept,
-            }),
-            resume_command: None,
-            cwd: transcript.cwd.clone(),
-            note: None,
-        };
+        let mut part = what_goes(&transcript, fork.as_ref());
+        part.original_user_message = asked;
         let path = transcript.path.to_string_lossy().into_owned();
         let export = transcript.into_export();
         part.transcript = export.is_none().then_some(path);
@@ -173,6 +138,47 @@ impl Plan {
             fork,
             part: self.part,
         })
+    }
+}
+
+/// A conversation that is not there keeps the files from nothing.
+fn or_files_alone(error: Error, checkpoint: &Checkpoint) -> Error {
+    match error.code() {
+        Code::TranscriptNotFound => error.hint(format!(
+            "the files can go back without it: 'tw rewind {} --code'",
+            typed(of_checkpoint(
+                &checkpoint.session_id,
+                checkpoint.checkpoint_id
+            ))
+        )),
+        _ => error,
+    }
+}
+
+/// How much of a conversation goes: with no fork, all of it.
+fn what_goes(transcript: &Transcript, fork: Option<&ForkPlan>) -> ConversationPart {
+    let (discarded, tokens) = match fork {
+        Some(fork) => (fork.messages_discarded, fork.tokens_discarded),
+        None => {
+            let tokens = transcript.tokens.context;
+            let tokens = tokens.and_then(|tokens| i64::try_from(tokens).ok());
+            (transcript.messages.len(), tokens)
+        }
+    };
+    ConversationPart {
+        transcript: None,
+        messages_discarded: discarded,
+        tokens_discarded: tokens,
+        original_user_message: None,
+        fork: fork.map(|fork| Forked {
+            session_id: None,
+            path: None,
+            resume_command: None,
+            messages_kept: fork.messages_kept,
+        }),
+        resume_command: None,
+        cwd: transcript.cwd.clone(),
+        note: None,
     }
 }
 

@@ -147,7 +147,7 @@ fn travel_to(
         .hints(&["move these paths away, or take the snapshot elsewhere with 'tw open'"]);
     notices.extend(lfs_notice(&lists));
     notices.extend(seeds::warning(store, stored, None)?);
-    let mut travelled = Travelled {
+    let travelled = Travelled {
         mode: Mode::Past,
         snapshot_id: stored.id.to_string(),
         snapshot: snapshots::view(store, stored)?,
@@ -164,8 +164,20 @@ fn travel_to(
     if let Some(stay) = &stay {
         return hop(ctx, stay, goal, request, closing, travelled);
     }
+    leave_present(ctx, stored, &goal, request, travelled)
+}
+
+/// The way from the present.
+fn leave_present(
+    ctx: &Context<'_>,
+    stored: &Stored,
+    goal: &Goal<'_>,
+    request: &Travel,
+    mut travelled: Travelled,
+) -> Result<Travelled> {
+    let store = ctx.store()?;
     if travelled.dry_run {
-        travelled.changes = changes(&prepare(ctx, store, &goal, &Storing::No)?.plan);
+        travelled.changes = changes(&prepare(ctx, store, goal, &Storing::No)?.plan);
         return Ok(travelled);
     }
     // Long enough not to be hit by chance; it guards against mistakes, not against an enemy.
@@ -184,7 +196,7 @@ fn travel_to(
         files_only: request.files_only,
         ..before.clone()
     };
-    let swapped = swap(ctx, store, &goal, &state_after)?;
+    let swapped = swap(ctx, store, goal, &state_after)?;
     travelled.notices.extend(swap_notices(&swapped.applied));
     travelled.changes = swapped.changes();
     travelled.backup_id = Some(swapped.saved.id.to_string());

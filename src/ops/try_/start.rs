@@ -28,48 +28,12 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let (issue, named) = what(ctx, store, request.what.as_deref())?;
-    let verify = match (&request.verify, &issue) {
-        (Some(command), _) => Some(command.clone()),
-        (None, Some(issue)) => approved_check(store, issue)?,
-        (None, None) => None,
-    };
-    let words = words(request, issue.as_ref())?;
-    let command = match request.agent {
-        Some(_) => None,
-        None => Some(approval::line_of(&request.command)),
-    };
-    let more = [&request.verify, &request.setup].into_iter().flatten();
-    let typed = command.iter().chain(more).map(String::as_str);
-    approval::check(store, request.is_typed, typed)?;
-    let present = present(ctx, store)?;
-    let source = match (&issue, named) {
-        (Some(issue), _) => issues::snapshot_of(store, issue)?,
-        (None, Some(stored)) => stored,
-        (None, None) => present.clone(),
-    };
-    let trees = (present.tree, Some(source.tree));
-    let with = With::named(ctx, store, trees, &request.with)?;
-    let subject = Subject::new(ctx, store, source, &with, (words, verify))?;
+    let subject = subject(ctx, request, issue.as_ref(), named)?;
     let id = kept::new_id::<Try>(ctx)?;
     let logs = kept::dir_of::<Try>(ctx, &id);
     create::private_dir(&logs)?;
-    let now = ctx.env.now();
-    let mut record = Try {
-        try_id: id,
-        created_at: now.rfc3339(),
-        created_nanos: now.nanos(),
-        ended_at: None,
-        worktree: ctx.repo.worktree_name(),
-        source: subject.source.id.to_string(),
-        issue_id: issue.as_ref().map(|issue| issue.id.to_string()),
-        command: subject.shown.clone(),
-        wanted: request.runs,
-        base_verify: None,
-        base_outside: None,
-        runs: Vec::new(),
-        best: None,
-        extra: serde_json::Map::new(),
-    };
+    let mut record = new_record(ctx, request, id, &subject);
+    record.issue_id = issue.as_ref().map(|issue| issue.id.to_string());
     kept::save(ctx, &record)?;
     let wanted = Wanted {
         purpose: "try",
@@ -109,6 +73,59 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
         notices,
         in_past: store.dir.state()?.mode == Mode::Past,
     })
+}
+
+/// What is run, where and with what: nothing is run that was not approved.
+fn subject(
+    ctx: &Context<'_>,
+    request: &Start,
+    issue: Option<&Issue>,
+    named: Option<Stored>,
+) -> Result<Subject> {
+    let store = ctx.store()?;
+    let verify = match (&request.verify, issue) {
+        (Some(command), _) => Some(command.clone()),
+        (None, Some(issue)) => approved_check(store, issue)?,
+        (None, None) => None,
+    };
+    let words = words(request, issue)?;
+    let command = match request.agent {
+        Some(_) => None,
+        None => Some(approval::line_of(&request.command)),
+    };
+    let more = [&request.verify, &request.setup].into_iter().flatten();
+    let typed = command.iter().chain(more).map(String::as_str);
+    approval::check(store, request.is_typed, typed)?;
+    let present = present(ctx, store)?;
+    let source = match (issue, named) {
+        (Some(issue), _) => issues::snapshot_of(store, issue)?,
+        (None, Some(stored)) => stored,
+        (None, None) => present.clone(),
+    };
+    let trees = (present.tree, Some(source.tree));
+    let with = With::named(ctx, store, trees, &request.with)?;
+    Subject::new(ctx, store, source, &with, (words, verify))
+}
+
+/// The record of a try of which nothing was run yet.
+fn new_record(ctx: &Context<'_>, request: &Start, id: String, subject: &Subject) -> Try {
+    let now = ctx.env.now();
+    Try {
+        try_id: id,
+        created_at: now.rfc3339(),
+        created_nanos: now.nanos(),
+        ended_at: None,
+        worktree: ctx.repo.worktree_name(),
+        source: subject.source.id.to_string(),
+        issue_id: None,
+        command: subject.shown.clone(),
+        wanted: request.runs,
+        base_verify: None,
+        base_outside: None,
+        runs: Vec::new(),
+        best: None,
+        extra: serde_json::Map::new(),
+    }
 }
 
 fn record_base(
