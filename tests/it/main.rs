@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::too_many_lines,
     missing_docs,
     reason = "tests write their fixtures as they please and may fail loudly"
 )]
