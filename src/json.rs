@@ -162,6 +162,83 @@ macro_rules! words {
 }
 pub(crate) use words;
 
+/// As [`words`], for words that are stored and that a later version has more of: `Other` keeps such
+/// a one as it stands. Behind `or` stands the variant for the words of another enum of this kind.
+macro_rules! open_words {
+    ($words:ident { $($variant:ident = $word:literal),+ $(,)? } $(or $nested:ident($inner:ident))?) => {
+        impl $words {
+            /// The word.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $word,)+
+                    $(Self::$nested(inner) => inner.as_str(),)?
+                    Self::Other(word) => word,
+                }
+            }
+        }
+
+        impl From<String> for $words {
+            /// What a word names.
+            fn from(word: String) -> Self {
+                match word.as_str() {
+                    $($word => Self::$variant,)+
+                    _ => {
+                        $(let word = match $inner::from(word) {
+                            $inner::Other(word) => word,
+                            known => return Self::$nested(known),
+                        };)?
+                        Self::Other(word)
+                    }
+                }
+            }
+        }
+
+        impl From<&str> for $words {
+            fn from(word: &str) -> Self {
+                Self::from(word.to_owned())
+            }
+        }
+
+        impl std::fmt::Display for $words {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $words {
+            fn serialize<S: serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> std::result::Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $words {
+            fn deserialize<D: serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> std::result::Result<Self, D::Error> {
+                <String as serde::Deserialize>::deserialize(deserializer).map(Self::from)
+            }
+        }
+
+        impl schemars::JsonSchema for $words {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($words).into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                <String as schemars::JsonSchema>::json_schema(generator)
+            }
+        }
+    };
+}
+pub(crate) use open_words;
+
 /// One text: `#[serde(flatten, with = "Text::<Declared>")]`.
 pub struct Text<F>(PhantomData<F>);
 

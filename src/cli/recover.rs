@@ -4,6 +4,7 @@ use crate::cli::ask::Flag;
 use crate::cli::human::swap::{changes, remark, saved};
 use crate::cli::prelude::*;
 use crate::ops::outcome::{DroppedListing, Recovered};
+use crate::store::trigger::SwapKind;
 use crate::wire;
 
 /// Finish or undo an interrupted swap, or take back what was dropped
@@ -112,7 +113,7 @@ fn undecided(recovered: &Recovered, direction: request::Direction) -> Error {
 
 impl Human for Recovered {
     fn print(&self, page: &mut Page) {
-        let operation = clean(self.operation.as_deref().unwrap_or("swap"));
+        let operation = clean(self.operation.as_ref().map_or("swap", SwapKind::as_str));
         page.line(match self.action {
             "nothing" => "nothing to recover".to_owned(),
             "rolled-back" => format!("undid the interrupted {operation}"),

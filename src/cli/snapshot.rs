@@ -5,6 +5,7 @@ use crate::cli::human::snapshot::{
 };
 use crate::cli::prelude::*;
 use crate::ops::outcome::{SnapshotView, Taken};
+use crate::store::trigger::Trigger;
 
 /// Take a snapshot of everything in the working tree
 ///
@@ -80,8 +81,8 @@ pub struct Args {
     pub agent: Option<String>,
 
     /// Record who asked
-    #[arg(long, value_name = "WORD", default_value = "manual", hide = true)]
-    pub trigger: String,
+    #[arg(long, value_name = "WORD", default_value_t = Trigger::Manual, hide = true)]
+    pub trigger: Trigger,
 }
 
 impl Run for Args {

@@ -42,7 +42,7 @@ impl Human for Status {
         if let Some(interrupted) = &self.interrupted {
             page.line(page.options.style.red(&format!(
                 "interrupted: a {} that began {} did not end",
-                clean(&interrupted.operation),
+                clean(interrupted.operation.as_str()),
                 page.options.ago(&interrupted.since)
             )));
             page.hint("'tw recover' finishes or undoes it");

@@ -6,6 +6,7 @@ use crate::cli::prelude::*;
 use crate::ops::steps::{LevelView, Levels, StepRequest, Undone};
 use crate::ops::swap::undo_log::Log;
 use crate::store::state::Mode;
+use crate::store::trigger::SwapKind;
 
 /// Undo the last swap of the working tree
 ///
@@ -111,9 +112,9 @@ impl Run for Args {
 
 /// A swap in a few words: `restore from s_…`.
 fn in_words(level: &LevelView, page: &Page) -> String {
-    let operation = clean(&level.operation);
-    let word = match operation.as_str() {
-        "travel" | "rewind" => "to",
+    let operation = clean(level.operation.as_str());
+    let word = match level.operation {
+        SwapKind::Travel | SwapKind::Rewind => "to",
         _ => "from",
     };
     match &level.snapshot_id {

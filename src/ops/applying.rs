@@ -32,6 +32,7 @@ use crate::ops::three_way::{self, Steps, ThreeWay};
 use crate::store::Store;
 use crate::store::state::State;
 use crate::store::stored::Stored;
+use crate::store::trigger::SwapKind;
 use crate::worktree::manifest::Kind;
 use crate::worktree::plan::{Extras, Side};
 
@@ -111,7 +112,7 @@ impl Change {
 /// What a swap of changes is called, and what is said of it.
 pub struct Words {
     /// In journal and logs.
-    pub operation: &'static str,
+    pub operation: SwapKind,
     /// The backup's title.
     pub title: String,
     /// When there is nothing to do.
@@ -184,7 +185,7 @@ impl<'a, 's> Applying<'a, 's> {
     ) -> Result<Self> {
         let change = Change::between(store, snapshot, experiment)?;
         let words = Words {
-            operation: "apply",
+            operation: SwapKind::Apply,
             title: format!("before applying {} of {of}", experiment.id),
             nothing: "nothing to apply: the present has all that the run changed",
             who: "the run",
@@ -251,7 +252,7 @@ impl<'a, 's> Applying<'a, 's> {
             unwritten: self.merging.unwritten(),
         };
         let words = &self.words;
-        Goal::new(words.operation, words.title.clone(), aim)
+        Goal::new(words.operation.clone(), words.title.clone(), aim)
             .git(GitGoal::Entries(&self.entries))
             .taking_back(&self.taken_back)
     }

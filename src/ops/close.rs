@@ -13,13 +13,14 @@ use crate::ops::outcome::Closed;
 use crate::ops::record::{About, Made, make};
 use crate::ops::scratches::shared_refs::{AT_OPENING, SharedRefs};
 use crate::ops::scratches::survey::{Survey, refusal, survey};
-use crate::ops::scratches::{OF_CLOSE, gone, opening, remove};
+use crate::ops::scratches::{gone, opening, remove};
 use crate::ops::stay::untold_commits;
 use crate::ops::worktrees::linked_git_dir;
 use crate::ops::worktrees::{self, OpenedDir, Worktree};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId, Tail};
 use crate::store::state::Mode;
+use crate::store::trigger::Trigger;
 use crate::text::typed_path;
 use crate::worktree::cache;
 use crate::worktree::manifest::{Kind, Manifest};
@@ -155,7 +156,7 @@ fn save<'s>(
     make(there, store, IdKind::Experiment, &wanted, &|_| {
         let mut about = About {
             title: format!("closed {}", opened.dir),
-            trigger: OF_CLOSE.to_owned(),
+            trigger: Trigger::Close,
             ..About::default()
         };
         let from = opened.snapshot_id.clone();

@@ -25,6 +25,7 @@ use crate::git::Oid;
 use crate::git::path::RepoPath;
 use crate::json::{self, OptionalText, Text, Texts};
 use crate::store::state::Mode;
+use crate::store::trigger::SwapKind;
 
 json::fields! {
     ChangedSince = "changed_since",
@@ -346,7 +347,7 @@ pub struct Recovered {
     #[schemars(extend("enum" = ["nothing", "rolled-back", "rolled-forward", "cleaned", "repaired", "mended"]))]
     pub action: &'static str,
     /// What kind of swap had died.
-    pub operation: Option<String>,
+    pub operation: Option<SwapKind>,
     /// What was on disk before recovery.
     pub rescue_id: Option<String>,
     /// Paths that neither side explains; their later bytes stay in place.

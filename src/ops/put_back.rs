@@ -23,13 +23,14 @@ use crate::git::tree;
 use crate::store::Store;
 use crate::store::state::State;
 use crate::store::stored::Stored;
+use crate::store::trigger::SwapKind;
 use crate::text::typed_path;
 use crate::worktree::plan::Takes;
 
 /// What files are put back for.
 pub struct Purpose {
-    /// The word in the undo log.
-    pub operation: &'static str,
+    /// Its kind in the undo log.
+    pub operation: SwapKind,
     /// The backup's title.
     pub title: String,
 }
@@ -54,7 +55,7 @@ pub fn put_back(
         only,
         ..SnapshotAim::new(store, stored)?
     });
-    let goal = Goal::new(purpose.operation, purpose.title.clone(), aim)
+    let goal = Goal::new(purpose.operation.clone(), purpose.title.clone(), aim)
         .hints(&["move these paths away, or name the paths you want: tw restore SNAPSHOT PATH..."]);
     let mut restored = Restored {
         snapshot_id: stored.id.to_string(),

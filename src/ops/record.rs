@@ -29,6 +29,7 @@ use crate::store::snapshot::{
 };
 use crate::store::state::{Mode, State, stored_path};
 use crate::store::stored::Stored;
+use crate::store::trigger::Trigger;
 use crate::text::typed;
 use crate::worktree::cache::{self, Meta};
 use std::convert::Infallible;
@@ -43,7 +44,7 @@ pub struct About {
     /// Title of the commit.
     pub title: String,
     /// What made it.
-    pub trigger: String,
+    pub trigger: Trigger,
     /// Label given right away.
     pub label: Option<String>,
     /// The session it is made in.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use crate::git::textdiff::Layout;
 use crate::store::id::SnapshotId;
+use crate::store::trigger::Trigger;
 
 /// Whether anything is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,8 +38,8 @@ pub struct Take {
     pub if_changed: bool,
     /// With `if_changed`: answer with one of these rather than with the newest, where one is as the working tree is now.
     pub preferred: Vec<SnapshotId>,
-    /// Who asked: `manual`, `session-start`, …
-    pub trigger: String,
+    /// Who asked.
+    pub trigger: Trigger,
     /// Go on where the workspace is `/`, `$HOME` or above.
     pub force: bool,
     /// The caller's session.

@@ -13,6 +13,7 @@ use super::swap::recover;
 use crate::error::Result;
 use crate::store::Store;
 use crate::store::stored::Stored;
+use crate::store::trigger::SwapKind;
 
 /// Restores all of a snapshot, or the named paths.
 ///
@@ -21,7 +22,7 @@ use crate::store::stored::Stored;
 pub fn restore(ctx: &Context<'_>, request: &Restore) -> Result<Restored> {
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, "restore", request.dry_run)?;
+    let begun = recover::begin(ctx, store, &SwapKind::Restore, request.dry_run)?;
     begun.answer(put(ctx, store, request), |restored| &mut restored.notices)
 }
 
@@ -35,7 +36,7 @@ fn put(ctx: &Context<'_>, store: &Store, request: &Restore) -> Result<Restored> 
 
 fn purpose(stored: &Stored) -> Purpose {
     Purpose {
-        operation: "restore",
+        operation: SwapKind::Restore,
         title: format!("before restoring from {}", stored.id),
     }
 }

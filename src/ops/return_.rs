@@ -17,6 +17,7 @@ use crate::git::fs::resolved_but_name;
 use crate::git::path::RepoPath;
 use crate::store::Store;
 use crate::store::state::{Mode, State, stored_path};
+use crate::store::trigger::SwapKind;
 
 /// Returns.
 ///
@@ -24,18 +25,18 @@ use crate::store::state::{Mode, State, stored_path};
 /// `NOT_IN_PAST`, `NOT_APPROVED` for a wrong guard token, `WOULD_OVERWRITE` (with the command that gets home),
 /// `VERIFY_FAILED`, `BUSY`, `INTERRUPTED`.
 pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
-    workspaces::refuse_member_of_stay(ctx, "return")?;
+    workspaces::refuse_member_of_stay(ctx, &SwapKind::Return)?;
     let partners = workspaces::partners(ctx)?;
     if !partners.is_empty() {
         return return_together(ctx, request, partners);
     }
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, "return", request.dry_run)?;
+    let begun = recover::begin(ctx, store, &SwapKind::Return, request.dry_run)?;
     // It may have become one of a workspace while the lock was waited for.
     if !workspaces::partners(ctx)?.is_empty() {
         return begun.again(|| return_(ctx, request), |returned| &mut returned.notices);
     }
-    let done = workspaces::refuse_member_of_stay(ctx, "return")
+    let done = workspaces::refuse_member_of_stay(ctx, &SwapKind::Return)
         .and_then(|()| go_home(ctx, store, request));
     begun.answer(done, |returned| &mut returned.notices)
 }
@@ -84,7 +85,7 @@ fn return_together(
         let request = of_member(&partner.path);
         in_past(ctx, partner)?.run(&request)
     };
-    let done = workspaces::together(ctx, "return", partners, head, member)?;
+    let done = workspaces::together(ctx, SwapKind::Return, partners, head, member)?;
     let mut returned = done.joined(|returned| (&mut returned.members, &mut returned.notices));
     let members = &returned.members;
     let is_member = |path: &RepoPath| {

@@ -127,7 +127,7 @@ fn about(ctx: &Context<'_>, request: &Take, covered: &[Covered]) -> About {
     let mut extra = serde_json::Map::new();
     Covered::put(covered, &mut extra);
     About {
-        title: title.unwrap_or_else(|| request.trigger.clone()),
+        title: title.unwrap_or_else(|| request.trigger.to_string()),
         trigger: request.trigger.clone(),
         label: request.label.clone(),
         session_id: request.session.clone(),

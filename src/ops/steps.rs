@@ -83,7 +83,7 @@ pub fn step(ctx: &Context<'_>, request: &StepRequest) -> Result<Undone> {
     if !along.partners.is_empty() {
         return together::step(ctx, store, request, along);
     }
-    let begun = recover::begin(ctx, store, request.log.name(), request.dry_run)?;
+    let begun = recover::begin(ctx, store, &request.log.into(), request.dry_run)?;
     let now = self::along(ctx, store, request)?;
     if !now.partners.is_empty() {
         return begun.again(|| step(ctx, request), |undone| &mut undone.notices);
@@ -139,9 +139,9 @@ fn along(ctx: &Context<'_>, store: &Store, request: &StepRequest) -> Result<Alon
     let leads_into_past = view.level == 1 && view.leads_into_past();
     let is_of_member = tie.as_ref().is_some_and(|tie| !tie.head_git_dir.is_empty());
     if is_of_member || leads_into_past {
-        workspaces::refuse_member(ctx, request.log.name())?;
+        workspaces::refuse_member(ctx, &request.log.into())?;
     } else if view.level == 1 && view.leads_home() {
-        workspaces::refuse_member_of_stay(ctx, request.log.name())?;
+        workspaces::refuse_member_of_stay(ctx, &request.log.into())?;
     }
     let (id, mut left) = match tie {
         Some(tie) if !is_of_member => (Some(tie.id), tie.members),
@@ -152,7 +152,7 @@ fn along(ctx: &Context<'_>, store: &Store, request: &StepRequest) -> Result<Alon
             left.retain(|path| *path != partner.path);
             along.partners.push(partner);
         } else if leads_into_past {
-            return Err(partner.has_no_part(request.log.name()));
+            return Err(partner.has_no_part(request.log));
         }
     }
     Ok(Along { id, left, ..along })
@@ -334,7 +334,7 @@ impl<'a> Step<'a> {
                 takes,
             })
         };
-        Ok(Goal::new(self.reversal.log.name(), title, Aim::Snapshot(aim)).git(git))
+        Ok(Goal::new(self.reversal.log.into(), title, Aim::Snapshot(aim)).git(git))
     }
 
     /// What is said of a dry run.
@@ -447,7 +447,7 @@ impl<'a> Step<'a> {
         let entries = RefCell::new(entries.filter(|_| !stays).unwrap_or_default());
         let title = format!("before {} of {}", self.reversal.log, self.reversal.kind);
         let taken_back = RefCell::new(taken_back::read(&self.level));
-        let goal = Goal::new(self.reversal.log.name(), title, Aim::Paths(aim))
+        let goal = Goal::new(self.reversal.log.into(), title, Aim::Paths(aim))
             .git(GitGoal::Entries(&entries))
             .taking_back(&taken_back)
             .reversing(Some(self.reversal.clone()));

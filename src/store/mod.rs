@@ -20,6 +20,7 @@ pub mod snapshot;
 pub mod state;
 pub mod stored;
 pub mod summary;
+pub mod trigger;
 pub mod workspace;
 
 use std::os::unix::fs::FileExt;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::state::{parse_versioned, path_from_stored, stored_path};
+use super::trigger::Trigger;
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -49,7 +50,7 @@ pub struct SnapshotRecord {
     /// The working tree's root.
     pub workspace_root: String,
     /// What made it: `manual`, `travel`, `session-start`, …
-    pub trigger: String,
+    pub trigger: Trigger,
     /// The label given when it was taken.
     pub label: Option<String>,
     /// The session's task, as far as it was told.

@@ -11,6 +11,7 @@ use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer as _, Serialize};
 use serde_json::{Map, Value};
 
+use super::trigger::SwapKind;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable};
@@ -115,11 +116,11 @@ pub struct Journal {
     pub version: u32,
     /// Names the swap, its temporary files and its locks.
     pub swap_id: String,
-    /// `travel`, `return`, `restore`, `revert`, `undo`, `redo`, `rewind`, `apply`.
-    pub operation: String,
+    /// What kind of swap it is.
+    pub operation: SwapKind,
     /// What an undo or redo reverses: the kind of the original swap.
     #[serde(default)]
-    pub reverses: Option<String>,
+    pub reverses: Option<SwapKind>,
     /// When it began, RFC 3339.
     pub started_at: String,
     /// Our process.
@@ -177,7 +178,7 @@ fn is_of_another_boot(boot: Option<&str>) -> bool {
 #[derive(Debug, Clone, Deserialize)]
 #[allow(missing_docs, reason = "the fields are those of `Journal`")]
 pub struct JournalHead {
-    pub operation: String,
+    pub operation: SwapKind,
     pub started_at: String,
     pub backup_id: String,
     pub backup_commit: String,
@@ -192,7 +193,7 @@ pub struct JournalHead {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PowerLost {
     /// `travel`, `return`, …
-    pub operation: String,
+    pub operation: SwapKind,
     /// Names the swap.
     pub swap_id: String,
     /// When it began, RFC 3339.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::state::{Journal, StateDir, path_from_stored, read_json, stored_path};
+use super::trigger::SwapKind;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
 use crate::git::repo::gitfile_of;
@@ -88,8 +89,8 @@ pub struct TogetherJournal {
     pub version: u32,
     /// Names it, in the journals of all who take part.
     pub id: String,
-    /// `travel`, `return`, …
-    pub operation: String,
+    /// What is done in all of them.
+    pub operation: SwapKind,
     /// When it began, RFC 3339.
     pub started_at: String,
     /// Every member has the new state in place: what is left is to say so.

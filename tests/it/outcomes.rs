@@ -23,6 +23,7 @@ use timewarp::ops::outcome::{
 };
 use timewarp::ops::steps::{LevelView, Levels, Undone};
 use timewarp::store::state::Mode;
+use timewarp::store::trigger::SwapKind;
 use timewarp::wire;
 
 use crate::schema;
@@ -155,7 +156,7 @@ fn level() -> LevelView {
     LevelView {
         level: 1,
         swap_id: "return-abc".to_owned(),
-        operation: "return".to_owned(),
+        operation: SwapKind::Return,
         at: "2026-02-28T16:00:00Z".to_owned(),
         mode_before: Mode::Past,
         mode_after: Mode::Present,
@@ -169,7 +170,7 @@ fn undone() -> Undone {
     Undone {
         members: Vec::new(),
         direction: "undo",
-        operation: "return".to_owned(),
+        operation: SwapKind::Return,
         level: level(),
         dry_run: false,
         mode: Mode::Past,
@@ -185,7 +186,7 @@ fn undone() -> Undone {
 fn recovered() -> Recovered {
     Recovered {
         action: "rolled-back",
-        operation: Some("travel".to_owned()),
+        operation: Some(SwapKind::Travel),
         rescue_id: Some("b_20260228_160000_000004".to_owned()),
         differing: vec![path(b"a.txt")],
         changes: changes(),
@@ -201,7 +202,7 @@ fn status() -> Status {
             "current_snapshot_id": ID, "backup_id": "b_20260228_160000_000001", "entered_at": "2026-02-28T16:00:00Z",
         })),
         interrupted: Some(Interrupted {
-            operation: "return".to_owned(),
+            operation: SwapKind::Return,
             swap_id: "w1".to_owned(),
             since: "2026-02-28T16:29:00Z".to_owned(),
         }),

@@ -180,7 +180,7 @@ pub fn swaps() -> ArgValueCompleter {
         let levels = undo::levels(ctx, log).ok()?.levels.into_iter();
         let known = levels.map(|level| Known {
             name: level.level.to_string().into(),
-            about: [level.operation, level.snapshot_id.unwrap_or_default()].join(" "),
+            about: level.operation.to_string() + " " + &level.snapshot_id.unwrap_or_default(),
         });
         Some(known.collect())
     })

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use crate::ops::timeline::{Entry, EntryKind};
+use crate::store::trigger::Trigger;
 
 /// So many lines of sessions stand side by side; further ones share the last.
 const MOST: usize = 6;
@@ -146,13 +147,13 @@ impl Graph {
 /// The session on whose line an entry stands. What a person does while one goes on is not its doing.
 pub fn session_of(entry: &Entry) -> Option<&str> {
     let session = entry.session_id.as_deref()?;
-    let operation = entry.operation.as_deref().unwrap_or_default();
+    let is_by = |trigger| entry.trigger() == Some(&trigger);
     let is_its = match entry.kind {
         EntryKind::Prompt | EntryKind::TurnEnd => true,
         EntryKind::Issue => entry.agent.is_some(),
         // The one before a prompt has what was changed between the turns.
         EntryKind::Snapshot => {
-            operation == "session-start" || (entry.agent.is_some() && operation != "checkpoint")
+            is_by(Trigger::SessionStart) || (entry.agent.is_some() && !is_by(Trigger::Checkpoint))
         }
         EntryKind::Swap => false,
     };

@@ -5,7 +5,9 @@ use crate::cli::human::RenderOptions;
 use crate::cli::human::screen::{Screen, width};
 use crate::cli::human::style::Style;
 use crate::cli::human::text::{claimed, clean, count, in_a_line, short_session};
-use crate::ops::timeline::{Entry, EntryKind};
+use crate::ops::timeline::{Entry, EntryKind, MadeBy};
+use crate::store::checkpoint::Kind;
+use crate::store::trigger::Trigger;
 
 /// The fewest columns for what happened; where there are fewer, the numbers go.
 const LEAST: usize = 24;
@@ -70,14 +72,19 @@ pub fn line(entry: &Entry, head: &Head<'_>, options: &RenderOptions, screen: Scr
 /// What happened, in words.
 fn what(entry: &Entry) -> String {
     let title = in_a_line(&entry.title);
-    let operation = entry.operation.as_deref().unwrap_or_default();
     match (entry.kind, entry.checkpoint_id) {
-        (EntryKind::Prompt, Some(n)) if operation == "manual" => format!("checkpoint {n}: {title}"),
+        (EntryKind::Prompt, Some(n))
+            if entry.operation == Some(MadeBy::Checkpoint(Kind::Manual)) =>
+        {
+            format!("checkpoint {n}: {title}")
+        }
         (EntryKind::Prompt, Some(n)) => format!("prompt {n}: {title}"),
         (EntryKind::TurnEnd, Some(n)) => format!("end of turn {n}"),
         // Its title is the prompt's.
         (EntryKind::Snapshot, Some(n)) => format!("changed before prompt {n}"),
-        (EntryKind::Snapshot, None) if operation == "session-start" && title == operation => {
+        (EntryKind::Snapshot, None)
+            if starts_session(entry) && title == Trigger::SessionStart.as_str() =>
+        {
             "session starts".to_owned()
         }
         (EntryKind::Issue, _) => {
@@ -113,10 +120,14 @@ fn labels(entry: &Entry) -> String {
     labels
 }
 
+fn starts_session(entry: &Entry) -> bool {
+    entry.trigger() == Some(&Trigger::SessionStart)
+}
+
 /// Whose an entry is, at both ends of a session.
 fn session(entry: &Entry, row: &Row) -> String {
-    let starts = entry.operation.as_deref() == Some("session-start");
-    let session = entry.session_id.as_deref().filter(|_| row.begins || starts);
+    let is_told = row.begins || starts_session(entry);
+    let session = entry.session_id.as_deref().filter(|_| is_told);
     let said = session.map(|session| {
         let start = short_session(session);
         let agent = entry.agent.as_deref().map(clean).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use crate::mcp::tools::prelude::*;
 use crate::ops::request::Take;
+use crate::store::trigger::Trigger;
 
 /// # Take a snapshot
 ///
@@ -33,7 +34,7 @@ impl Request for Snapshot {
             label: self.label,
             exclude: self.exclude,
             if_changed: self.if_changed,
-            trigger: "mcp".to_owned(),
+            trigger: Trigger::Mcp,
             ..Take::default()
         };
         Ok(wire::value(&ops::snapshots::take(ctx, &request)?))

@@ -13,6 +13,7 @@ use crate::ops::request::DryRun;
 use crate::ops::swap::recover;
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
+use crate::store::trigger::SwapKind;
 
 json::fields! {
     Merged = "merged",
@@ -57,7 +58,7 @@ pub fn apply_run(
     choose: impl FnOnce() -> Result<RunSides>,
 ) -> Result<AppliedRun> {
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, "apply", dry_run)?;
+    let begun = recover::begin(ctx, store, &SwapKind::Apply, dry_run)?;
     let put = || {
         if store.dir.state()?.mode == Mode::Past {
             let message = "a run is applied to the present, and this is the past";

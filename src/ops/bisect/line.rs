@@ -7,6 +7,7 @@ use crate::ops::{Context, address, checkpoints, request, snapshots};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::stored::Stored;
+use crate::store::trigger::Trigger;
 
 /// The snapshots of this worktree between the two ends.
 pub(super) struct Snapshots {
@@ -134,7 +135,7 @@ pub(super) fn present(ctx: &Context<'_>, store: &Store) -> Result<Stored> {
         &request::Take {
             message: Some("before bisect".to_owned()),
             if_changed: true,
-            trigger: "bisect".to_owned(),
+            trigger: Trigger::Bisect,
             // It was asked at the beginning.
             force: true,
             ..request::Take::default()

@@ -9,6 +9,7 @@ use crate::ops::versions::States;
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::state::{Mode, stored_path};
+use crate::store::trigger::{SwapKind, Trigger};
 
 /// The files that each swap in the present put in place, by its backup.
 #[derive(Debug, Default)]
@@ -66,14 +67,15 @@ pub fn reversals(states: &States, chain: usize) -> HashMap<usize, usize> {
         if state.id.kind() != IdKind::Backup {
             continue;
         }
-        let (from, to) = match state.trigger().as_str() {
-            "undo" => (&mut done, &mut undone),
-            "redo" => (&mut undone, &mut done),
+        let (from, to) = match state.trigger() {
+            Trigger::Swap(SwapKind::Undo) => (&mut done, &mut undone),
+            Trigger::Swap(SwapKind::Redo) => (&mut undone, &mut done),
             trigger => {
                 undone.clear();
-                done.push((trigger != "travel").then_some(*at));
+                let is_travel = trigger == Trigger::Swap(SwapKind::Travel);
+                done.push((!is_travel).then_some(*at));
                 // The return is a step, too, whose backup is an experiment.
-                done.extend((trigger == "travel").then_some(None));
+                done.extend(is_travel.then_some(None));
                 continue;
             }
         };

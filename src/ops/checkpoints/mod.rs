@@ -33,20 +33,18 @@ use crate::store::id::SnapshotId;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::names::{session_component, snapshot_ref};
 use crate::store::session::SessionRecord;
+use crate::store::trigger::Trigger;
 
 pub use find::{
     Named, find, no_number, resolve_named_session, resolve_session, snapshot_of, stored,
 };
 pub use noted::Noted;
 pub use resolve::{Conversation, Spot, conversation, spot};
-pub use turn_end::{TRIGGER as OF_TURN_END, on_turn_end};
+pub use turn_end::on_turn_end;
 pub use turn_writes::{TurnWrites, turn_writes};
 
 /// When on, automatic checkpoints are off.
 pub const DISABLE: &str = "TW_DISABLE_CHECKPOINTS";
-
-/// What made the snapshot of a checkpoint.
-pub const OF_CHECKPOINT: &str = "checkpoint";
 
 /// How much of a prompt is kept.
 const PROMPT_CHARS: usize = 2000;
@@ -318,7 +316,7 @@ impl NewCheckpoint<'_> {
         request::Take {
             message: title.map(|title| title.trim().chars().take(TITLE_CHARS).collect()),
             if_changed: true,
-            trigger: OF_CHECKPOINT.to_owned(),
+            trigger: Trigger::Checkpoint,
             session: Some(self.session.id.clone()),
             agent: self.session.agent.clone(),
             ..request::Take::default()

@@ -13,9 +13,7 @@ use crate::ops::outcome::Taken;
 use crate::ops::sessions::touch;
 use crate::ops::{Context, request, snapshots};
 use crate::store::checkpoint::{self, EndKind, FIELDS_VERSION, Kind, SessionNotes, TurnEnd};
-
-/// What made the snapshot.
-pub const TRIGGER: &str = "turn-end";
+use crate::store::trigger::Trigger;
 
 /// Takes the snapshot that the end of a turn calls for, and notes the end, waiting for a lock no longer than `wait`. None when
 /// there is nothing to do: turned off, a sub-agent's turn, or a session that nobody told of.
@@ -42,7 +40,7 @@ pub fn on_turn_end(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Resu
     let request = request::Take {
         message: Some(title),
         if_changed: true,
-        trigger: TRIGGER.to_owned(),
+        trigger: Trigger::TurnEnd,
         session: Some(session_id.to_owned()),
         agent: Some(event.agent.to_owned()),
         ..request::Take::default()

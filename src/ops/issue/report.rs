@@ -26,6 +26,7 @@ use crate::store::records::{Json, Note};
 use crate::store::session::SessionRecord;
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
+use crate::store::trigger::Trigger;
 
 /// What a report cannot be without: the field and its flag.
 const REQUIRED: [(&str, &str); 3] = [
@@ -162,7 +163,7 @@ fn snapshot(
         &Take {
             if_changed: true,
             preferred: of_session.into_iter().collect(),
-            trigger: "issue-report".into(),
+            trigger: Trigger::IssueReport,
             // It was asked just now.
             force: true,
             session: caller.map(|caller| caller.session_id.clone()),

@@ -10,6 +10,7 @@ use super::{Membership, SnapshotView};
 use crate::git::Oid;
 use crate::json::{self, Text};
 use crate::store::state::Mode;
+use crate::store::trigger::SwapKind;
 
 json::fields! {
     GitDir = "git_dir",
@@ -94,7 +95,7 @@ pub struct SessionHere {
 #[schemars(inline)]
 pub struct Interrupted {
     /// `travel`, `return`, …
-    pub operation: String,
+    pub operation: SwapKind,
     /// The swap's id.
     pub swap_id: String,
     /// When it began: RFC 3339, UTC.

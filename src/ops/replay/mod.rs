@@ -29,6 +29,7 @@ use crate::store::Store;
 use crate::store::id::{SnapshotId, Tail};
 use crate::store::issue::{self, Comment, Issue};
 use crate::store::records::Json;
+use crate::store::trigger::Trigger;
 use crate::text::command_line;
 
 /// Replay issues.
@@ -257,7 +258,7 @@ fn present(ctx: &Context<'_>, store: &Store) -> Result<(SnapshotId, crate::git::
         &Take {
             message: Some("before a replay".to_owned()),
             if_changed: true,
-            trigger: "replay".to_owned(),
+            trigger: Trigger::Replay,
             // It was asked at the beginning.
             force: true,
             ..Take::default()

@@ -29,6 +29,7 @@ use crate::store::Store;
 use crate::store::lock::Owner;
 use crate::store::state::State;
 use crate::store::stored::Stored;
+use crate::store::trigger::SwapKind;
 use crate::worktree::manifest::Kind;
 use crate::worktree::plan::{Extras, Side};
 
@@ -192,7 +193,7 @@ pub fn offer(ctx: &Context<'_>, request: &Restore) -> Result<Offer> {
 /// `BUSY` when a file changed since it was offered; else as restore.
 pub fn put(ctx: &Context<'_>, offer: &Offer, chosen: &[Vec<Part>]) -> Result<Restored> {
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, "restore", DryRun::No)?;
+    let begun = recover::begin(ctx, store, &SwapKind::Restore, DryRun::No)?;
     let done = put_parts(ctx, store, offer, chosen);
     begun.answer(done, |restored| &mut restored.notices)
 }
@@ -364,7 +365,7 @@ impl<'o> Putting<'o> {
             unwritten: &self.unwritten,
         };
         let title = format!("before restoring parts from {}", self.stored.id);
-        act(&Goal::new("restore", title, aim))
+        act(&Goal::new(SwapKind::Restore, title, aim))
     }
 
     /// What the paths become, if they are still what they were.

@@ -25,6 +25,7 @@ use crate::ops::swap::{Prepared, prepare, swap_unless};
 use crate::store::Store;
 use crate::store::state::{State, stored_path};
 use crate::store::stored::{Stored, part};
+use crate::store::trigger::SwapKind;
 use crate::worktree::plan::Extras;
 
 /// Puts entries back, or looks what that would do; under the exclusive lock, except for a dry run.
@@ -56,7 +57,7 @@ pub(super) fn put_back(
         unwritten: &unwritten,
     };
     let title = format!("before restoring the index from {}", stored.id);
-    let goal = Goal::new("restore", title, aim).git(GitGoal::Entries(&entries));
+    let goal = Goal::new(SwapKind::Restore, title, aim).git(GitGoal::Entries(&entries));
     let mut restored = Restored {
         snapshot_id: stored.id.to_string(),
         snapshot: snapshots::view(store, stored)?,

@@ -30,6 +30,7 @@ use crate::store::address::{Address, parse};
 use crate::store::checkpoint::Checkpoint;
 use crate::store::names::session_component;
 use crate::store::state::Mode;
+use crate::store::trigger::SwapKind;
 use later::Later;
 use plan::{Plan, Planner, Stretch};
 use turns::{End, Turn, Turns, names};
@@ -74,7 +75,7 @@ pub struct Revert {
 pub fn revert(ctx: &Context<'_>, request: &Revert) -> Result<Reverted> {
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, "revert", request.dry_run)?;
+    let begun = recover::begin(ctx, store, &SwapKind::Revert, request.dry_run)?;
     let done = take_back(ctx, store, request);
     begun.answer(done, |reverted| &mut reverted.notices)
 }
@@ -252,7 +253,7 @@ impl Reverting<'_> {
             Conflicts::Refuse | Conflicts::WithDependents => OnConflict::Refuse,
         };
         let words = Words {
-            operation: "revert",
+            operation: SwapKind::Revert,
             title: format!("before reverting {}", self.title(chosen)),
             nothing,
             who: "what is reverted",

@@ -19,6 +19,7 @@ use crate::store::address::of_checkpoint;
 use crate::store::checkpoint::Checkpoint;
 use crate::store::id::SnapshotId;
 use crate::store::stored::{Stored, not_found};
+use crate::store::trigger::SwapKind;
 use crate::text::{typed, typed_path};
 
 fn snapshot(store: &Store, checkpoint: &Checkpoint) -> Result<Stored> {
@@ -75,7 +76,7 @@ pub fn refuse_other_worktree(
 
 /// What putting the files back would do; a refusal that the real run would meet is met here.
 pub fn look(ctx: &Context<'_>, store: &Store, checkpoint: &Checkpoint) -> Result<CodePart> {
-    workspaces::refuse_member(ctx, "rewind")?;
+    workspaces::refuse_member(ctx, &SwapKind::Rewind)?;
     recover::refuse_interrupted(store)?;
     let stored = snapshot(store, checkpoint)?;
     put_back::put_back(
@@ -110,15 +111,15 @@ pub fn go(
     store: &Store,
     checkpoint: &Checkpoint,
 ) -> Result<(CodePart, Vec<String>)> {
-    workspaces::refuse_member(ctx, "rewind")?;
+    workspaces::refuse_member(ctx, &SwapKind::Rewind)?;
     let partners = workspaces::partners(ctx)?;
     if partners.is_empty() {
-        let begun = recover::begin(ctx, store, "rewind", DryRun::No)?;
+        let begun = recover::begin(ctx, store, &SwapKind::Rewind, DryRun::No)?;
         // It may have become one of a workspace while the lock was waited for.
         if !workspaces::partners(ctx)?.is_empty() {
             return begun.again(|| go(ctx, store, checkpoint), |(_, notices)| notices);
         }
-        let done = workspaces::refuse_member(ctx, "rewind")
+        let done = workspaces::refuse_member(ctx, &SwapKind::Rewind)
             .and_then(|()| put_back(ctx, store, checkpoint));
         return begun.answer(done, |(_, notices)| notices);
     }
@@ -132,7 +133,7 @@ pub fn go(
     let member = |ctx: &Context<'_>, partner: &Partner| {
         of_member(ctx, partner, &targets, checkpoint, DryRun::No)
     };
-    let done = workspaces::together(ctx, "rewind", partners, head, member)?;
+    let done = workspaces::together(ctx, SwapKind::Rewind, partners, head, member)?;
     Ok(done.joined(|(part, notices)| (&mut part.members, notices)))
 }
 
@@ -216,7 +217,7 @@ fn request(dry_run: DryRun) -> Restore {
 
 fn purpose(checkpoint: &Checkpoint) -> Purpose {
     Purpose {
-        operation: "rewind",
+        operation: SwapKind::Rewind,
         title: format!(
             "before rewinding to checkpoint {}",
             checkpoint.checkpoint_id

@@ -64,12 +64,6 @@ const USAGE: i32 = 129;
 /// How many paths a sentence names.
 const NAMED: usize = 5;
 
-/// The trigger of what a closed directory left.
-pub const OF_CLOSE: &str = "close";
-
-/// The trigger of what the scratch of a run left.
-pub const OF_SCRATCH: &str = "scratch";
-
 /// What a scratch is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {

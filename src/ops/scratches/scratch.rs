@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::opening::with_worktrees_held;
 use super::place::{self, Place};
-use super::{NAMED, OF_SCRATCH, Purpose, gone, make, remove, some_of, trash};
+use super::{NAMED, Purpose, gone, make, remove, some_of, trash};
+use crate::store::trigger::Trigger;
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -219,7 +220,7 @@ impl<'a> Scratch<'a> {
             seen.set(Some(now));
             let mut about = About {
                 title: title.to_owned(),
-                trigger: OF_SCRATCH.to_owned(),
+                trigger: Trigger::Scratch,
                 ..About::default()
             };
             let from = self.base.id.to_string();

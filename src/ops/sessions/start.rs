@@ -14,9 +14,7 @@ use crate::store::id::SnapshotId;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::session::{SessionRecord, Sessions};
 use crate::store::state::{Mode, State};
-
-/// What made the snapshot of a session's start.
-pub const TRIGGER: &str = "session-start";
+use crate::store::trigger::Trigger;
 
 /// Two hooks that tell of one start come within so many seconds: one agent may run another's hooks beside its own.
 const REPEATED_SECONDS: i64 = 5;
@@ -233,7 +231,7 @@ impl Starting<'_> {
 
     fn wanted(&self, id: &str, agent: Option<String>) -> request::Take {
         request::Take {
-            trigger: TRIGGER.to_owned(),
+            trigger: Trigger::SessionStart,
             force: self.request.force,
             session: Some(id.to_owned()),
             agent,

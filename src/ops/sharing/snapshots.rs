@@ -37,6 +37,7 @@ use crate::store::names::{
     snapshot_ref,
 };
 use crate::store::snapshot::{FIXED_TIME, HeadRecord, SnapshotRecord, author_time, encode_commit};
+use crate::store::trigger::Trigger;
 
 /// A larger commit of a chain is refused.
 const LARGEST_COMMIT: u64 = 4 << 20;
@@ -99,7 +100,8 @@ pub fn named(
         if going.iter().any(|known| known.id == stored.id) {
             continue;
         }
-        let is_typed = stored.record.trigger == "manual" || setup.prompts == Prompts::Redacted;
+        let is_typed =
+            stored.record.trigger == Trigger::Manual || setup.prompts == Prompts::Redacted;
         let mut record = shared_part(&stored.record);
         let name = own
             .author
@@ -114,7 +116,7 @@ pub fn named(
             title: if is_typed {
                 stored.title
             } else {
-                stored.record.trigger
+                stored.record.trigger.to_string()
             },
             record,
         });

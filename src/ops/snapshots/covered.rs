@@ -11,6 +11,7 @@ use crate::ops::Context;
 use crate::ops::request::Take;
 use crate::ops::workspaces::{self, Partner};
 use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::trigger::Trigger;
 use crate::store::workspace::Covered;
 use crate::text::typed_path;
 
@@ -70,7 +71,7 @@ fn told(error: &Error) -> String {
 
 fn take_one(ctx: &Context<'_>, request: &Take, partner: &Partner) -> Result<(String, Vec<String>)> {
     // An event does not come again, and nobody waits for it.
-    let (member, wait) = if request.trigger == "manual" {
+    let (member, wait) = if request.trigger == Trigger::Manual {
         (partner.open(ctx)?, ctx.settings.lock_timeout)
     } else {
         (partner.open_despite_faults(ctx)?, EVENT_WAIT)

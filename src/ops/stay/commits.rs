@@ -11,6 +11,7 @@ use crate::ops::swap::head::is_past_branch;
 use crate::ops::swap::undo_log::{Log, heads};
 use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
+use crate::store::trigger::SwapKind;
 use crate::text::typed;
 
 /// Commits by their ids and titles, newest first.
@@ -111,7 +112,7 @@ impl ReturnOperation<'_> {
             if !is_of_stay || before.mode == Mode::Present {
                 break;
             }
-            if journal.operation == "travel" {
+            if journal.operation == SwapKind::Travel {
                 found.extend(self.commits_of_experiment(&journal.backup_id));
             }
         }

@@ -21,6 +21,7 @@ use crate::store::names;
 use crate::store::snapshot::Lists;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
+use crate::store::trigger::SwapKind;
 use crate::text::count;
 
 /// Goes there.
@@ -29,18 +30,19 @@ use crate::text::count;
 /// `ALREADY_IN_PAST`, `WOULD_OVERWRITE`, `BUSY`, `INTERRUPTED`, `SNAPSHOT_NOT_FOUND`, …; nothing is changed then.
 pub fn enter(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
     ctx.check_workspace(request.force)?;
-    workspaces::refuse_member(ctx, "travel")?;
+    workspaces::refuse_member(ctx, &SwapKind::Travel)?;
     let partners = workspaces::partners(ctx)?;
     if !partners.is_empty() {
         return enter_together(ctx, request, partners);
     }
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, "travel", request.dry_run)?;
+    let begun = recover::begin(ctx, store, &SwapKind::Travel, request.dry_run)?;
     // It may have become one of a workspace while the lock was waited for.
     if !workspaces::partners(ctx)?.is_empty() {
         return begun.again(|| enter(ctx, request), |travelled| &mut travelled.notices);
     }
-    let done = workspaces::refuse_member(ctx, "travel").and_then(|()| go(ctx, store, request));
+    let done =
+        workspaces::refuse_member(ctx, &SwapKind::Travel).and_then(|()| go(ctx, store, request));
     begun.answer(done, |travelled| &mut travelled.notices)
 }
 
@@ -77,7 +79,7 @@ fn enter_together(
         workspaces::unchanged(ctx, &known)?;
         go(ctx, store, &own)
     };
-    let done = workspaces::together(ctx, "travel", partners, head, member)?;
+    let done = workspaces::together(ctx, SwapKind::Travel, partners, head, member)?;
     Ok(done.joined(|travelled| (&mut travelled.members, &mut travelled.notices)))
 }
 
@@ -142,7 +144,7 @@ fn travel_to(
         aim.made_before.clone_from(stay.made());
         title = stay.title();
     }
-    let goal = Goal::new("travel", title, Aim::Snapshot(aim))
+    let goal = Goal::new(SwapKind::Travel, title, Aim::Snapshot(aim))
         .git(git)
         .hints(&["move these paths away, or take the snapshot elsewhere with 'tw open'"]);
     notices.extend(lfs_notice(&lists));

@@ -23,6 +23,7 @@ use crate::ops::swap::notices::swap_notices;
 use crate::ops::swap::{changes, prepare, swap};
 use crate::ops::unsaved::Unsaved;
 use crate::store::state::{Mode, State};
+use crate::store::trigger::SwapKind;
 use crate::text::typed;
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::EmptyDirs;
@@ -153,14 +154,16 @@ impl ReturnOperation<'_> {
             operation: self.store.operation(&self.backup)?,
             takes: OperationShare::Whole,
         };
-        Ok(Goal::new("return", self.title(), Aim::Snapshot(aim))
-            .git(GitGoal::Snapshot(git))
-            .leaving(experiment)
-            .reversing(self.reversal.clone())
-            .hints(&[
-                "tw return --move-aside",
-                "or move these paths away yourself and run 'tw return' again",
-            ]))
+        Ok(
+            Goal::new(SwapKind::Return, self.title(), Aim::Snapshot(aim))
+                .git(GitGoal::Snapshot(git))
+                .leaving(experiment)
+                .reversing(self.reversal.clone())
+                .hints(&[
+                    "tw return --move-aside",
+                    "or move these paths away yourself and run 'tw return' again",
+                ]),
+        )
     }
 
     /// The answer of one that was only looked at.

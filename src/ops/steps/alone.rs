@@ -112,7 +112,7 @@ impl TakingBack<'_> {
         let log = step.reversal.log;
         let title = format!("before {log} of {}", step.reversal.kind);
         let taken_back = RefCell::new(taken_back::read(&step.level));
-        let goal = Goal::new(log.name(), title, aim)
+        let goal = Goal::new(log.into(), title, aim)
             .git(GitGoal::Entries(&self.entries))
             .taking_back(&taken_back)
             .reversing(Some(step.reversal.clone()));

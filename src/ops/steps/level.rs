@@ -7,8 +7,8 @@ use crate::git::path::RepoPath;
 use crate::json::{self, Texts};
 use crate::ops::outcome::{Changes, MemberSwap};
 use crate::ops::swap::is_hop;
-use crate::ops::swap::undo_log::Log;
 use crate::store::state::{Journal, Mode};
+use crate::store::trigger::SwapKind;
 
 json::fields! {
     ChangedSince = "changed_since",
@@ -23,7 +23,7 @@ pub struct LevelView {
     /// Its name.
     pub swap_id: String,
     /// What kind of swap it was: `travel`, `return`, `restore`, `revert`, `rewind`, `apply`.
-    pub operation: String,
+    pub operation: SwapKind,
     /// When it was made, RFC 3339.
     pub at: String,
     /// Where the working tree was before it.
@@ -70,7 +70,7 @@ pub struct Undone {
     #[schemars(extend("enum" = ["undo", "redo"]))]
     pub direction: &'static str,
     /// What kind of swap was undone or redone: `travel`, `return`, `restore`, `revert`, `rewind`, `apply`.
-    pub operation: String,
+    pub operation: SwapKind,
     /// The swap that was taken back.
     pub level: LevelView,
     /// Nothing was written.
@@ -100,7 +100,7 @@ pub fn level_view(number: usize, journal: &Journal) -> LevelView {
     let (before, after) = (&journal.state_before, &journal.state_after);
     let stands = before.current_snapshot_id.as_ref();
     // A level of the redo log leads back to where the hop that was undone had gone, which is where it stood.
-    let is_undone_hop = is_hop(journal) && journal.operation == Log::Undo.name();
+    let is_undone_hop = is_hop(journal) && journal.operation == SwapKind::Undo;
     LevelView {
         level: number,
         swap_id: journal.swap_id.clone(),
@@ -123,7 +123,7 @@ pub fn level_view(number: usize, journal: &Journal) -> LevelView {
 }
 
 /// The kind of the swap that was made first.
-fn original_kind(journal: &Journal) -> String {
+fn original_kind(journal: &Journal) -> SwapKind {
     let kind = journal.reverses.as_ref();
     kind.unwrap_or(&journal.operation).clone()
 }

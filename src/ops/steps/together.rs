@@ -46,7 +46,7 @@ pub(super) fn step(
         }
         Step::find(ctx, store, request)?.run()
     };
-    let done = workspaces::together(ctx, request.log.name(), partners, head, member)?;
+    let done = workspaces::together(ctx, request.log.into(), partners, head, member)?;
     let mut undone = done.joined(|undone| (&mut undone.members, &mut undone.notices));
     undone.notices.extend(left_out);
     undone

@@ -20,6 +20,7 @@ use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::snapshot::Lists;
 use crate::store::stored::Stored;
+use crate::store::trigger::SwapKind;
 use crate::worktree::capture::Likely;
 use crate::worktree::plan::{EmptyDirs, Extras, Side, Takes};
 
@@ -170,8 +171,8 @@ pub struct Reversal {
     pub log: Log,
     /// The level's file name.
     pub level: String,
-    /// The kind of the swap that was made first: `travel`, `return`, …
-    pub kind: String,
+    /// The kind of the swap that was made first.
+    pub kind: SwapKind,
 }
 
 /// For a swap that leaves a past: what is there becomes an experiment. When it ends the stay, that the present is back is proved.
@@ -224,7 +225,7 @@ pub type FindHidden<'a> = &'a dyn Fn(&Capture<'_>) -> Result<Hidden>;
 /// Everything about a swap that its verb decides.
 #[must_use]
 pub struct Goal<'a> {
-    pub(super) operation: &'static str,
+    pub(super) operation: SwapKind,
     pub(super) title: String,
     pub(super) aim: Aim<'a>,
     pub(super) git: GitGoal<'a>,
@@ -238,8 +239,9 @@ pub struct Goal<'a> {
 }
 
 impl<'a> Goal<'a> {
-    /// A swap of these files, called `travel`, `restore`, … in journal and logs. `title` is what its backup is called.
-    pub fn new(operation: &'static str, title: String, aim: Aim<'a>) -> Self {
+    /// A swap of these files, of this kind in journal and logs. `title` is what its backup is
+    /// called.
+    pub fn new(operation: SwapKind, title: String, aim: Aim<'a>) -> Self {
         Self {
             operation,
             title,

@@ -21,6 +21,7 @@ use crate::git::{Oid, path};
 use crate::store::Store;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
+use crate::store::trigger::SwapKind;
 use crate::text::{listed, size, typed_path};
 use crate::worktree::manifest::{FileFlags, Manifest};
 use crate::worktree::plan::{Plan, Side};
@@ -441,7 +442,7 @@ const WAYS_OUT: [(&str, &str); 3] = [
 
 /// The error where a directory of git's own is in the way, which is nothing to be moved away.
 fn git_s_own(error: Error, goal: &Goal<'_>, path: &[u8]) -> Error {
-    let way_out = if goal.operation == "return" {
+    let way_out = if goal.operation == SwapKind::Return {
         "name it to 'tw return --keep PATH'"
     } else {
         "take the snapshot elsewhere with 'tw open', or name other paths to 'tw restore SNAPSHOT PATH...'"

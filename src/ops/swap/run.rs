@@ -262,7 +262,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         converted.sort();
         let about = About {
             title: self.goal.title.clone(),
-            trigger: self.goal.operation.to_owned(),
+            trigger: self.goal.operation.clone().into(),
             converted,
             touched: plan.paths(),
             target_id: self.goal.aim.target().map(|stored| stored.id.to_string()),
@@ -313,7 +313,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         Ok(Journal {
             version: 1,
             swap_id: self.swap_id.clone(),
-            operation: goal.operation.to_owned(),
+            operation: goal.operation.clone(),
             reverses: goal.reversal.as_ref().map(|level| level.kind.clone()),
             started_at: self.ctx.env.now().rfc3339(),
             pid: owner.pid,

@@ -20,6 +20,7 @@ use crate::git::fs::{self, Durable, entries};
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::state::{Journal, JournalHead, StateDir, read_head, read_json};
+use crate::store::trigger::SwapKind;
 
 /// So many levels of each log are kept whatever their age,
 const LEVELS: usize = 100;
@@ -54,6 +55,16 @@ impl Log {
         match self {
             Self::Undo => Self::Redo,
             Self::Redo => Self::Undo,
+        }
+    }
+}
+
+impl From<Log> for SwapKind {
+    /// The swap that takes a level from it.
+    fn from(log: Log) -> Self {
+        match log {
+            Log::Undo => Self::Undo,
+            Log::Redo => Self::Redo,
         }
     }
 }

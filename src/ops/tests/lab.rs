@@ -14,6 +14,7 @@ use crate::store::id::SnapshotId;
 use crate::store::names;
 use crate::store::snapshot::{SnapshotRecord, encode_commit};
 use crate::store::state::{Journal, State, StateDir};
+use crate::store::trigger::{SwapKind, Trigger};
 
 /// The repository. It goes when dropped.
 pub struct Lab {
@@ -140,7 +141,7 @@ impl Lab {
     pub fn snapshot(&self, message: &str) -> SnapshotView {
         let request = Take {
             message: Some(message.to_owned()),
-            trigger: "manual".to_owned(),
+            trigger: Trigger::Manual,
             ..Take::default()
         };
         let taken = snapshots::take(&self.ctx(), &request).expect("a snapshot");
@@ -225,7 +226,7 @@ pub fn journal() -> Journal {
     Journal {
         version: 1,
         swap_id: "travel-abcdef".to_owned(),
-        operation: "travel".to_owned(),
+        operation: SwapKind::Travel,
         reverses: None,
         started_at: "2026-01-01T00:00:00Z".to_owned(),
         pid: std::process::id(),

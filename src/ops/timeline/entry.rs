@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::meta::Meta;
 use crate::json;
+use crate::store::checkpoint::Kind;
 use crate::store::id::SnapshotId;
+use crate::store::trigger::Trigger;
 use std::path::PathBuf;
 
 /// What happened.
@@ -32,6 +34,31 @@ json::words!(EntryKind {
     Swap = "swap",
     Issue = "issue",
 });
+
+/// What made an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MadeBy {
+    /// Of a snapshot, or of what a swap saved; of a swap that saved nothing its kind.
+    Trigger(Trigger),
+    /// Of a checkpoint.
+    Checkpoint(Kind),
+}
+
+impl MadeBy {
+    /// The word.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Trigger(trigger) => trigger.as_str(),
+            Self::Checkpoint(kind) => kind.as_str(),
+        }
+    }
+}
+
+impl Serialize for MadeBy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
 
 /// An entry of the timeline.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -60,7 +87,8 @@ pub struct Entry {
     pub agent: Option<String>,
     /// What made a snapshot (`manual`, `checkpoint`, …), the name of the swap (`travel`, `return`, …), or whether a prompt (`prompt`) or
     /// somebody (`manual`) made a checkpoint.
-    pub operation: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub operation: Option<MadeBy>,
     /// The labels of its snapshot, sorted.
     pub labels: Vec<String>,
     /// The worktree that it happened in; null for an issue.
@@ -103,6 +131,14 @@ impl Entry {
     #[cfg(test)]
     pub fn bare(kind: EntryKind, id: &str) -> Self {
         Self::new(kind, id.to_owned(), Source::Issue)
+    }
+
+    /// What made it, where that was no checkpoint.
+    pub fn trigger(&self) -> Option<&Trigger> {
+        match self.operation.as_ref()? {
+            MadeBy::Trigger(trigger) => Some(trigger),
+            MadeBy::Checkpoint(_) => None,
+        }
     }
 
     /// An entry of this source that says nothing yet.

@@ -18,12 +18,13 @@ use crate::ops::swap::undo_log::{self, Log};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::state::{Journal, Side, path_from_stored, read_json};
+use crate::store::trigger::SwapKind;
 
 /// What is read of a level.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Head {
-    /// The name of the swap.
-    pub(super) operation: String,
+    /// The kind of the swap.
+    pub(super) operation: SwapKind,
     /// When it began, RFC 3339.
     pub(super) started_at: String,
     /// What was there before.

@@ -7,18 +7,17 @@ use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::entry::{Entry, EntryKind, Source};
+use super::entry::{Entry, EntryKind, MadeBy, Source};
 use super::levels::Head;
 use super::meta::Meta;
 use super::talks::Point;
 use super::{Timeline, changes};
 use crate::error::{Code, Result};
 use crate::git::threads;
-use crate::ops::checkpoints::{OF_CHECKPOINT, OF_TURN_END};
 use crate::ops::history::is_in_plain_list;
 use crate::ops::issues;
-use crate::ops::scratches::{OF_CLOSE, OF_SCRATCH};
 use crate::store::id::{IdKind, IssueId, SnapshotId};
+use crate::store::trigger::Trigger;
 use crate::text::first_line;
 
 /// The place of an entry within its second: the number of the snapshot that was there, and how long after it.
@@ -87,15 +86,15 @@ impl Timeline<'_> {
             IdKind::Snapshot => false,
             IdKind::Backup => true,
             // A closed directory and the scratch of a run leave one, too, and nothing was swapped.
-            IdKind::Experiment => ![OF_CLOSE, OF_SCRATCH].contains(&said.trigger.as_str()),
+            IdKind::Experiment => !matches!(said.trigger, Trigger::Close | Trigger::Scratch),
         };
         let only_snapshots = !self.matcher.wants(EntryKind::TurnEnd);
-        if !only_snapshots && said.trigger == OF_TURN_END && self.told.contains(&meta.id) {
+        if !only_snapshots && said.trigger == Trigger::TurnEnd && self.told.contains(&meta.id) {
             return None;
         }
         let id = meta.id.to_string();
         let on = self.talks.checkpoint_on(&id);
-        let on = on.filter(|_| said.trigger == OF_CHECKPOINT);
+        let on = on.filter(|_| said.trigger == Trigger::Checkpoint);
         let entry = Entry {
             kind: if is_swap {
                 EntryKind::Swap
@@ -107,7 +106,7 @@ impl Timeline<'_> {
             session_id: said.session_id.clone(),
             checkpoint_id: on.map(|(_, n)| *n),
             agent: said.agent.clone(),
-            operation: Some(said.trigger.clone()),
+            operation: Some(MadeBy::Trigger(said.trigger.clone())),
             text: said.initial_task_hint.clone().unwrap_or_default(),
             worktree: Some(meta.worktree.clone()),
             worktree_id: self.worktree_id(meta),
@@ -164,7 +163,7 @@ impl Timeline<'_> {
             at: point.at,
             title,
             checkpoint_id: point.n,
-            operation: point.made_by.map(str::to_owned),
+            operation: point.made_by.map(MadeBy::Checkpoint),
             session_id: Some(point.session_id),
             agent: point.agent,
             text: point.text,
@@ -188,12 +187,12 @@ impl Timeline<'_> {
             .flatten();
         let title = match &head.target_id {
             Some(target) => format!("{} to {target}", head.operation),
-            None => head.operation.clone(),
+            None => head.operation.to_string(),
         };
         let entry = Entry {
             at: head.started_at,
             title,
-            operation: Some(head.operation),
+            operation: Some(MadeBy::Trigger(head.operation.into())),
             worktree: Some(self.here.name().to_owned()),
             taken_in: Some("past".to_owned()),
             ..Entry::new(EntryKind::Swap, head.backup_id, Source::Level(file))

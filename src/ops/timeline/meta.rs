@@ -9,6 +9,7 @@ use crate::ops::history::MadeIn;
 use crate::store::id::SnapshotId;
 use crate::store::stored::Stored;
 use crate::store::summary::Summary;
+use crate::store::trigger::Trigger;
 
 /// A snapshot, backup or experiment in short.
 #[derive(Debug, Clone)]
@@ -44,7 +45,7 @@ pub struct Said {
     /// The session's agent.
     pub agent: Option<String>,
     /// What made it.
-    pub trigger: String,
+    pub trigger: Trigger,
     /// The session's task.
     pub initial_task_hint: Option<String>,
     /// `present` or `past`.

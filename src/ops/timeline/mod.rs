@@ -39,7 +39,7 @@ use records::Records;
 use talks::Talks;
 
 pub use changes::{Counts, PathPatch};
-pub use entry::{Entry, EntryKind};
+pub use entry::{Entry, EntryKind, MadeBy};
 pub use filter::{Filter, time, time_since};
 
 /// What may be an entry of the kinds that are wanted.

@@ -27,8 +27,8 @@ pub(super) struct Point {
     pub(super) agent: Option<String>,
     /// The checkpoint of the prompt.
     pub(super) n: Option<u64>,
-    /// What made the checkpoint: `prompt` or `manual`.
-    pub(super) made_by: Option<&'static str>,
+    /// What made the checkpoint.
+    pub(super) made_by: Option<Kind>,
     /// What was asked.
     pub(super) text: String,
     /// The files of that moment, as they are named in the notes.
@@ -207,7 +207,7 @@ fn points(notes: &SessionNotes, seq: Seq<'_>) -> Vec<Point> {
             session_id: checkpoint.session_id.clone(),
             agent: checkpoint.agent.clone(),
             n: Some(n),
-            made_by: Some(checkpoint.kind.as_str()),
+            made_by: Some(checkpoint.kind),
             text: checkpoint.prompt.clone().unwrap_or_default(),
             snapshot_id: checkpoint.snapshot_id.clone(),
             turn: (start, end),

@@ -19,6 +19,7 @@ use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{self, Issue};
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
+use crate::store::trigger::Trigger;
 
 /// Runs a command several times side by side.
 ///
@@ -202,7 +203,7 @@ fn present(ctx: &Context<'_>, store: &Store) -> Result<Stored> {
         &Take {
             message: Some("before a try".to_owned()),
             if_changed: true,
-            trigger: "try".to_owned(),
+            trigger: Trigger::Try,
             // It was asked at the beginning.
             force: true,
             ..Take::default()

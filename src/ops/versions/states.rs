@@ -14,6 +14,7 @@ use crate::store::id::{IdKind, SnapshotId};
 use crate::store::session::SessionRecord;
 use crate::store::snapshot::HeadRecord;
 use crate::store::summary::Summary;
+use crate::store::trigger::Trigger;
 
 /// What counts as a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +58,7 @@ struct Taker {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Swapped {
-    trigger: String,
+    trigger: Trigger,
     target_id: Option<String>,
 }
 
@@ -83,8 +84,8 @@ impl State {
         (taker.session_id, taker.agent)
     }
 
-    /// What it was taken for: `manual`, `restore`, `undo`, ….
-    pub fn trigger(&self) -> String {
+    /// What it was taken for.
+    pub fn trigger(&self) -> Trigger {
         let said: Swapped = serde_json::from_str(&self.document).unwrap_or_default();
         said.trigger
     }

@@ -29,9 +29,11 @@ use super::settings::Fault;
 use super::swap::recover;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::resolved;
+use crate::ops::swap::undo_log::Log;
 use crate::store::Store;
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
+use crate::store::trigger::SwapKind;
 use crate::store::workspace::{Covered, Member, way};
 use crate::text::typed_path;
 pub use together::{Done, together};
@@ -197,10 +199,10 @@ impl Partner {
     }
 
     /// Why a step into the past would part it from the others.
-    pub fn has_no_part(&self, operation: &str) -> Error {
+    pub fn has_no_part(&self, log: Log) -> Error {
         let path = &self.path;
         self.refusal(format!(
-            "member '{path}' had no part in this swap: to {operation} it would leave that one behind in the present"
+            "member '{path}' had no part in this swap: to {log} it would leave that one behind in the present"
         ))
         .hint("'tw travel SNAPSHOT' takes all members along, to a snapshot that was taken of all")
         .hint(format!("or go without it: '{}'", self.removal()))
@@ -325,7 +327,7 @@ pub fn head_of_member(ctx: &Context<'_>) -> Result<Option<PathBuf>> {
 ///
 /// # Errors
 /// `WORKSPACE_MEMBER`.
-pub fn refuse_member(ctx: &Context<'_>, operation: &str) -> Result<()> {
+pub fn refuse_member(ctx: &Context<'_>, operation: &SwapKind) -> Result<()> {
     let Some(head) = head_of_member(ctx)? else {
         return Ok(());
     };
@@ -336,7 +338,7 @@ pub fn refuse_member(ctx: &Context<'_>, operation: &str) -> Result<()> {
 ///
 /// # Errors
 /// `WORKSPACE_MEMBER`.
-pub fn refuse_member_of_stay(ctx: &Context<'_>, operation: &str) -> Result<()> {
+pub fn refuse_member_of_stay(ctx: &Context<'_>, operation: &SwapKind) -> Result<()> {
     let Some(head) = head_of_member(ctx)? else {
         return Ok(());
     };
@@ -347,17 +349,17 @@ pub fn refuse_member_of_stay(ctx: &Context<'_>, operation: &str) -> Result<()> {
     }
 }
 
-fn in_member(ctx: &Context<'_>, head: &Path, operation: &str) -> Error {
+fn in_member(ctx: &Context<'_>, head: &Path, operation: &SwapKind) -> Error {
     let (here, there) = (typed_path(ctx.repo.worktree_root()), typed_path(head));
     let head = head.display().to_string();
     let message =
         format!("'tw {operation}' is for the whole workspace of '{head}', not for a member");
     // Its next step may be another one than this one's.
     let operation = match operation {
-        "travel" => "travel SNAPSHOT",
-        "undo" => "undo --list",
-        "redo" => "redo --list",
-        other => other,
+        SwapKind::Travel => "travel SNAPSHOT",
+        SwapKind::Undo => "undo --list",
+        SwapKind::Redo => "redo --list",
+        other => other.as_str(),
     };
     Error::new(Code::WorkspaceMember, message)
         .hint(format!("run it there: 'tw -C {there} {operation}'"))

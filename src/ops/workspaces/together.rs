@@ -22,6 +22,7 @@ use crate::ops::swap::recover::{self, Recovery};
 use crate::store::id::Tail;
 use crate::store::lock::WorktreeLock;
 use crate::store::state::StateDir;
+use crate::store::trigger::SwapKind;
 use crate::store::workspace::{Covered, Tie, TogetherJournal, way};
 
 /// What came of a swap over all.
@@ -68,19 +69,19 @@ enum Report<M> {
 /// The first that any of them gives, named; nothing has changed then, unless it is `INTERRUPTED` or `VERIFY_FAILED`.
 pub fn together<H, M: Send + 'static>(
     ctx: &Context<'_>,
-    operation: &str,
+    kind: SwapKind,
     partners: Vec<Partner>,
     head: impl FnOnce() -> Result<H>,
     member: impl Fn(&Context<'_>, &Partner) -> Result<M> + Sync,
 ) -> Result<Done<H, M>> {
     let mut recovered = Recovery::default();
-    let done = in_all(ctx, operation, partners, (head, member), &mut recovered);
+    let done = in_all(ctx, kind, partners, (head, member), &mut recovered);
     recovered.tell(done, |done| &mut done.recovered)
 }
 
 fn in_all<H, M: Send + 'static>(
     ctx: &Context<'_>,
-    operation: &str,
+    kind: SwapKind,
     partners: Vec<Partner>,
     (head, member): (
         impl FnOnce() -> Result<H>,
@@ -88,7 +89,7 @@ fn in_all<H, M: Send + 'static>(
     ),
     recovered: &mut Recovery,
 ) -> Result<Done<H, M>> {
-    let locks = lock_all(ctx, operation, &partners, recovered)?;
+    let locks = lock_all(ctx, &kind, &partners, recovered)?;
     let tie = new_tie(ctx, &partners)?;
     let (env, progress, member) = (ctx.env, ctx.progress, &member);
     let result = std::thread::scope(|scope| {
@@ -122,7 +123,7 @@ fn in_all<H, M: Send + 'static>(
         let leader = Leader {
             dir: ctx.state_dir(),
             tie,
-            operation: operation.to_owned(),
+            kind,
             started_at: ctx.env.now().rfc3339(),
             led: RefCell::new(led),
             is_decided: Cell::new(false),
@@ -142,12 +143,12 @@ fn in_all<H, M: Send + 'static>(
 /// Takes all locks, the head's first, then the members' by the paths of their git directories, and recovers what died.
 fn lock_all(
     ctx: &Context<'_>,
-    operation: &str,
+    kind: &SwapKind,
     partners: &[Partner],
     recovered: &mut Recovery,
 ) -> Result<Vec<WorktreeLock>> {
     let store = ctx.store()?;
-    let lock = ctx.lock(&store.dir, operation)?;
+    let lock = ctx.lock(&store.dir, kind.as_str())?;
     recovered
         .0
         .extend(recover::recover_locked(ctx, store, &lock)?);
@@ -159,7 +160,7 @@ fn lock_all(
     opened.sort_by(|(_, one), (_, other)| one.repo.git_dir().cmp(other.repo.git_dir()));
     for (partner, member) in &opened {
         let locked = member
-            .lock(&member.state_dir(), operation)
+            .lock(&member.state_dir(), kind.as_str())
             .and_then(|lock| {
                 let said = recover::recover_locked(member, member.store()?, &lock)?;
                 Ok((lock, said))
@@ -276,7 +277,7 @@ fn stopped() -> Error {
 struct Leader<M> {
     dir: StateDir,
     tie: Tie,
-    operation: String,
+    kind: SwapKind,
     started_at: String,
     led: RefCell<Vec<Led<M>>>,
     is_decided: Cell<bool>,
@@ -312,7 +313,7 @@ impl<M> Leader<M> {
         self.dir.write_together(&TogetherJournal {
             version: 1,
             id: self.tie.id.clone(),
-            operation: self.operation.clone(),
+            operation: self.kind.clone(),
             started_at: self.started_at.clone(),
             decided,
             members: moving.map(|one| one.partner.path.clone()).collect(),

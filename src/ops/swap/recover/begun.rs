@@ -6,6 +6,7 @@ use crate::ops::Context;
 use crate::ops::request::DryRun;
 use crate::store::Store;
 use crate::store::lock::WorktreeLock;
+use crate::store::trigger::SwapKind;
 
 /// A command that holds its lock. To be ended by [`Begun::answer`], or by [`Begun::again`] where another one takes over.
 #[must_use]
@@ -44,12 +45,7 @@ impl Recovery {
 ///
 /// # Errors
 /// `BUSY`; `INTERRUPTED` when something is in doubt, or in a dry run.
-pub fn begin(
-    ctx: &Context<'_>,
-    store: &Store,
-    operation: &'static str,
-    dry_run: DryRun,
-) -> Result<Begun> {
+pub fn begin(ctx: &Context<'_>, store: &Store, kind: &SwapKind, dry_run: DryRun) -> Result<Begun> {
     if dry_run == DryRun::Yes {
         refuse_interrupted(store)?;
         return Ok(Begun {
@@ -57,7 +53,7 @@ pub fn begin(
             recovered: Recovery::default(),
         });
     }
-    let lock = ctx.lock(&store.dir, operation)?;
+    let lock = ctx.lock(&store.dir, kind.as_str())?;
     let recovered = Recovery(recover_locked(ctx, store, &lock)?);
     Ok(Begun {
         lock: Some(lock),

@@ -12,6 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::operation;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
 use crate::ops::gitview::read_index;
+use crate::store::trigger::SwapKind;
 
 impl Unfinished<'_> {
     /// Index, HEAD and operation files as they were before the swap.
@@ -99,7 +100,8 @@ impl Unfinished<'_> {
         }
         if let (true, Some(target)) = (journal.swaps_operation, &target) {
             // A journal of a travel from before there was such a field has none.
-            let is_part = journal.operation == "travel" || journal.extra.contains_key(REVIVABLE);
+            let is_part =
+                journal.operation == SwapKind::Travel || journal.extra.contains_key(REVIVABLE);
             let state = if is_part {
                 past_operation(store, target)?.0
             } else {

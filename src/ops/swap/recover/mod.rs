@@ -49,7 +49,7 @@ pub fn refuse_interrupted(store: &Store) -> Result<()> {
         );
         return Err(Error::new(Code::Interrupted, message)
             .hint("run 'tw recover'")
-            .detail("operation", lost.operation)
+            .detail("operation", lost.operation.as_str())
             .detail("swap_id", lost.swap_id));
     }
     if !store.dir.has_journal() {
@@ -76,7 +76,7 @@ fn interrupted(journal: &Journal, differing: &[Vec<u8>]) -> Error {
     };
     let message = format!("a {operation} was interrupted ({began}){changed}");
     let mut error = Error::new(Code::Interrupted, message)
-        .detail("operation", operation.clone())
+        .detail("operation", operation.as_str())
         .detail("swap_id", journal.swap_id.clone());
     if !differing.is_empty() {
         error = error.paths("paths", differing);

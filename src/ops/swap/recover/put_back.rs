@@ -38,6 +38,7 @@ use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{GitLocks, Owner, remove_dead_locks};
 use crate::store::state::{Journal, Mode, Side, stored_path};
 use crate::store::stored::Stored;
+use crate::store::trigger::SwapKind;
 use crate::worktree::plan::{Plan, PlanEntry};
 
 /// A swap that has not ended: its journal, and what it is read with.
@@ -253,7 +254,7 @@ impl<'a> Unfinished<'a> {
             from,
             saved,
         });
-        Ok(Goal::new("recover", self.title(), aim)
+        Ok(Goal::new(SwapKind::Recover, self.title(), aim)
             .hints(&["move these paths away and run 'tw recover' again"]))
     }
 
@@ -277,7 +278,7 @@ impl<'a> Unfinished<'a> {
         };
         let about = About {
             title: self.title(),
-            trigger: "recover".into(),
+            trigger: SwapKind::Recover.into(),
             interrupted: true,
             touched: prepared.plan.paths(),
             ..About::default()
@@ -297,7 +298,7 @@ impl<'a> Unfinished<'a> {
 /// Whether a return had put every file in place, and no proof said otherwise: it was as good as home.
 fn is_finished_return(journal: &Journal, survey: &Survey) -> bool {
     let all_after = survey.found.iter().all(|found| *found == OnDisk::After);
-    journal.operation == "return" && all_after && !journal.extra.contains_key(VERIFY_FAILED)
+    journal.operation == SwapKind::Return && all_after && !journal.extra.contains_key(VERIFY_FAILED)
 }
 
 /// Whether what is there is saved before paths are put back.

@@ -18,6 +18,7 @@ use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
 use crate::store::state::{Journal, Mode, State, StateDir, UNSETTLED, read_json};
 use crate::store::stored::Stored;
+use crate::store::trigger::{SwapKind, Trigger};
 
 /// Sets every damaged file of ours aside and makes again what can be told; says what was done. The caller holds the lock alone.
 ///
@@ -108,7 +109,7 @@ fn write_state(store: &Store, (state, told): (State, String)) -> Result<String> 
 }
 
 /// What a journal says of the state, and whose it is.
-fn known_state(store: &Store) -> Result<Option<(State, String)>> {
+fn known_state(store: &Store) -> Result<Option<(State, SwapKind)>> {
     // Written, and whole: its state is the one before it, and the recovery that follows goes on from there.
     if let Some(journal) = store.dir.journal()? {
         return Ok(Some((journal.state_before, journal.operation)));
@@ -191,7 +192,9 @@ fn newest_travel(ctx: &Context<'_>, store: &Store) -> Result<Option<Stored>> {
     let here = Here::of(ctx, store)?;
     let of_travel = |stored: &Stored| {
         let record = &stored.record;
-        here.is_named(record) && record.trigger == "travel" && record.taken_in != "past"
+        here.is_named(record)
+            && record.trigger == Trigger::Swap(SwapKind::Travel)
+            && record.taken_in != "past"
     };
     let mut ids = store.ids(IdKind::Backup)?.into_iter();
     Ok(ids.find_map(|id| store.read_id(&id).ok().filter(of_travel)))

@@ -17,6 +17,7 @@ use crate::ops::request::{Direction, Recover};
 use crate::store::Store;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::state::{Journal, StateDir};
+use crate::store::trigger::SwapKind;
 use crate::store::workspace::{Tie, member_root};
 use crate::text::typed_path;
 
@@ -175,7 +176,7 @@ pub(super) fn left_behind(here: &Recovered, others: &Others) -> Error {
     let whats: Vec<String> = others.left.iter().map(Left::what).collect();
     let mut error = Error::new(Code::Interrupted, whats.join("; "));
     if here.action != "nothing" {
-        let operation = here.operation.as_deref().unwrap_or("swap");
+        let operation = here.operation.as_ref().map_or("swap", SwapKind::as_str);
         error = error.hint(format!("here the {operation} is {}", here.action));
     }
     for said in here.notices.iter().chain(&others.notices) {
@@ -347,7 +348,7 @@ fn recover_other(
                     ),
                 ));
             }
-            let operation = recovered.operation.unwrap_or_default();
+            let operation = recovered.operation.as_ref().map_or("", SwapKind::as_str);
             let mut said = vec![format!("its {operation} was {}", recovered.action)];
             said.extend(recovered.notices);
             said
