@@ -10,16 +10,59 @@ use serde_json::Value;
 use super::value::{content, items, owned, text, unquoted};
 use super::{AGENTS, Agent, by_name};
 use crate::error::{Code, Error, Result};
+use crate::json;
 use crate::text::without_mark;
 
-/// One event, in the same words for every agent.
+/// What an event tells of, in the same words for every agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventKind {
+    /// A session starts, or goes on in another process.
+    SessionStart,
+    /// A session ends.
+    SessionEnd,
+    /// A prompt was submitted.
+    UserPromptSubmit,
+    /// A turn goes on, although the agent told of it as of a prompt.
+    TurnContinue,
+    /// A tool is about to run.
+    PreToolUse,
+    /// A tool has run.
+    PostToolUse,
+    /// The conversation is about to be compacted.
+    PreCompact,
+    /// The conversation was compacted.
+    PostCompact,
+    /// A turn ended.
+    Stop,
+    /// A sub-agent starts.
+    SubagentStart,
+    /// A sub-agent ends.
+    SubagentStop,
+    /// Anything else: the agent's own name of it, in kebab case.
+    Other(String),
+}
+
+json::open_words!(EventKind {
+    SessionStart = "session-start",
+    SessionEnd = "session-end",
+    UserPromptSubmit = "user-prompt-submit",
+    TurnContinue = "turn-continue",
+    PreToolUse = "pre-tool-use",
+    PostToolUse = "post-tool-use",
+    PreCompact = "pre-compact",
+    PostCompact = "post-compact",
+    Stop = "stop",
+    SubagentStart = "subagent-start",
+    SubagentStop = "subagent-stop",
+});
+
+/// One event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookEvent {
     /// The agent that calls.
     pub agent: &'static str,
-    /// `session-start`, `user-prompt-submit`, `pre-tool-use`, `post-tool-use`, `pre-compact`, `post-compact`, `stop`,
-    /// `subagent-start`, `subagent-stop`, `session-end`; the agent's own name in kebab case for others.
-    pub event: String,
+    /// What it tells of.
+    pub event: EventKind,
     /// The session: a sub-agent's own id in its events.
     pub session_id: Option<String>,
     /// The session's file, when the payload names one.
@@ -51,15 +94,12 @@ pub struct ToolUse {
     pub id: Option<String>,
 }
 
-/// The event of a prompt.
-const PROMPT: &str = "user-prompt-submit";
-
-/// Agents' own names of events, without punctuation and case, and ours.
-const EVENTS: [(&str, &[&str]); 10] = [
-    ("session-start", &["sessionstart", "sessioncreated"]),
-    ("session-end", &["sessionend", "sessiondeleted"]),
+/// Agents' own names of events, without punctuation and case.
+static EVENTS: [(EventKind, &[&str]); 10] = [
+    (EventKind::SessionStart, &["sessionstart", "sessioncreated"]),
+    (EventKind::SessionEnd, &["sessionend", "sessiondeleted"]),
     (
-        PROMPT,
+        EventKind::UserPromptSubmit,
         &[
             "userpromptsubmit",
             "userpromptsubmitted",
@@ -69,7 +109,7 @@ const EVENTS: [(&str, &[&str]); 10] = [
         ],
     ),
     (
-        "pre-tool-use",
+        EventKind::PreToolUse,
         &[
             "pretooluse",
             "beforetool",
@@ -79,7 +119,7 @@ const EVENTS: [(&str, &[&str]); 10] = [
         ],
     ),
     (
-        "post-tool-use",
+        EventKind::PostToolUse,
         &[
             "posttooluse",
             "aftertool",
@@ -90,12 +130,12 @@ const EVENTS: [(&str, &[&str]); 10] = [
         ],
     ),
     (
-        "pre-compact",
+        EventKind::PreCompact,
         &["precompact", "precompress", "experimentalsessioncompacting"],
     ),
-    ("post-compact", &["postcompact", "sessioncompacted"]),
+    (EventKind::PostCompact, &["postcompact", "sessioncompacted"]),
     (
-        "stop",
+        EventKind::Stop,
         &[
             "stop",
             "afteragent",
@@ -104,12 +144,12 @@ const EVENTS: [(&str, &[&str]); 10] = [
             "agentturncomplete",
         ],
     ),
-    ("subagent-start", &["subagentstart"]),
-    ("subagent-stop", &["subagentstop"]),
+    (EventKind::SubagentStart, &["subagentstart"]),
+    (EventKind::SubagentStop, &["subagentstop"]),
 ];
 
-/// An event's name in our words.
-pub fn event_name(name: &str) -> String {
+/// What an event of this name tells of.
+pub fn event_kind(name: &str) -> EventKind {
     let bare: String = name
         .chars()
         .filter(char::is_ascii_alphanumeric)
@@ -118,7 +158,7 @@ pub fn event_name(name: &str) -> String {
     let known = EVENTS
         .iter()
         .find(|(_, names)| names.contains(&bare.as_str()));
-    known.map_or_else(|| kebab(name), |(ours, _)| (*ours).to_owned())
+    known.map_or_else(|| kebab(name).into(), |(kind, _)| kind.clone())
 }
 
 fn kebab(name: &str) -> String {
@@ -158,11 +198,11 @@ pub fn parse(agent: &str, event: Option<&str>, payload: &[u8]) -> Result<HookEve
         return Err(Error::new(Code::Usage, "no event is named"));
     };
     let agent = caller(named, &payload);
-    let event = match event_name(&event) {
-        event if event == PROMPT && agent.continues_turn(&payload) => "turn-continue".to_owned(),
+    let event = match event_kind(&event) {
+        EventKind::UserPromptSubmit if agent.continues_turn(&payload) => EventKind::TurnContinue,
         event => event,
     };
-    Ok(read(agent.name(), &event, payload))
+    Ok(read(agent.name(), event, payload))
 }
 
 /// Who really calls: the agent that the payload gives away, else the one that the command line names.
@@ -219,14 +259,14 @@ fn cwd_of(payload: &Value, inner: &Value) -> Option<String> {
         })
 }
 
-fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {
+fn read(agent: &'static str, event: EventKind, payload: Value) -> HookEvent {
     // opencode wraps its sessions: `properties.info`, or `info`.
     let properties = payload.get("properties").unwrap_or(&payload);
     let inner = properties.get("info").unwrap_or(properties);
     let (session_id, parent) = sessions_of(&payload, inner);
     HookEvent {
         agent,
-        event: event.to_owned(),
+        event,
         session_id,
         transcript_path: first(
             &payload,
@@ -321,7 +361,7 @@ mod tests {
             ("PermissionRequest", "permission-request"),
             ("file.edited", "file-edited"),
         ] {
-            assert_eq!(event_name(theirs), ours);
+            assert_eq!(event_kind(theirs).as_str(), ours);
         }
     }
 
@@ -330,7 +370,7 @@ mod tests {
         let payload = json!({"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/work", "hook_event_name": "UserPromptSubmit",
             "prompt": "fix it", "prompt_id": "p1"});
         let event = parsed("claude", None, &payload);
-        assert_eq!(event.event, "user-prompt-submit");
+        assert_eq!(event.event, EventKind::UserPromptSubmit);
         assert_eq!(event.session_id.as_deref(), Some("s"));
         assert_eq!(
             event.transcript_path.as_deref(),
@@ -367,7 +407,7 @@ mod tests {
         );
         let payload = json!({"type": "session.created", "properties": {"info": {"id": "ses_2", "parentID": "ses_1", "directory": "/work"}}});
         let event = parsed("opencode", None, &payload);
-        assert_eq!(event.event, "session-start");
+        assert_eq!(event.event, EventKind::SessionStart);
         assert_eq!(
             (event.session_id.as_deref(), event.parent.as_deref()),
             (Some("ses_2"), Some("ses_1"))
@@ -418,7 +458,7 @@ mod tests {
     #[test]
     fn an_empty_payload_is_fine_a_broken_one_is_not() {
         let event = parse("generic", Some("stop"), b" \n").expect("nothing is required");
-        assert_eq!((event.event.as_str(), event.session_id), ("stop", None));
+        assert_eq!((event.event, event.session_id), (EventKind::Stop, None));
         for (agent, event, payload) in [
             ("nobody", Some("stop"), "{}"),
             ("claude", None, "{}"),

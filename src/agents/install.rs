@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::hook::EventKind;
 use super::places::Places;
 use super::{AGENTS, Agent, by_name};
 use crate::git::fs;
@@ -258,12 +259,12 @@ pub fn has_hooks_of(text: &str, agent: &str) -> bool {
 /// An agent's files, and what the user has to know or do.
 pub type Parts = (Vec<Target>, Vec<&'static str>);
 
-pub(super) fn command(agent: &str, event: &str) -> String {
+pub(super) fn command(agent: &str, event: &EventKind) -> String {
     format!("tw hook {agent} {event}")
 }
 
 /// The events that are asked for, `step` among them where steps are told.
-pub(super) fn events<T: Copy>(paths: &InstallPaths<'_>, always: &[T], step: &[T]) -> Vec<T> {
+pub(super) fn events<T: Clone>(paths: &InstallPaths<'_>, always: &[T], step: &[T]) -> Vec<T> {
     let steps = if paths.steps == Steps::Reported {
         step
     } else {
@@ -272,12 +273,13 @@ pub(super) fn events<T: Copy>(paths: &InstallPaths<'_>, always: &[T], step: &[T]
     [always, steps].concat()
 }
 
-/// The agent's name of an event, ours, and how long its hook may take in the agent's own unit.
-pub(super) type Event = (&'static str, &'static str, u32);
+/// The agent's name of an event, what it tells of, and how long its hook may take in the agent's
+/// own unit.
+pub(super) type Event = (&'static str, EventKind, u32);
 
 /// Hooks in groups, as Claude Code has them and others took over.
 fn grouped(agent: &str, events: &[Event]) -> Vec<Piece> {
-    let hook = |&(name, event, timeout): &Event| {
+    let hook = |(name, event, timeout): &Event| {
         let command = command(agent, event);
         let inner = json!({"type": "command", "command": command, "timeout": timeout});
         Piece::Hook {
@@ -303,10 +305,10 @@ pub(super) fn mcp_servers() -> Piece {
 /// Hooks without groups, in a file that begins with a version.
 pub(super) fn flat(
     agent: &str,
-    events: &[(&'static str, &str)],
+    events: &[(&'static str, EventKind)],
     entry: fn(&str) -> Value,
 ) -> Vec<Piece> {
-    let hook = |&(name, event): &(&'static str, &str)| {
+    let hook = |(name, event): &(&'static str, EventKind)| {
         let command = command(agent, event);
         Piece::Hook {
             event: name,

@@ -49,6 +49,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use fork::shape::Shape;
 use fork::{Draft, ForkPlan, Validation};
+use hook::EventKind;
 use install::{InstallPaths, SetupOf};
 use places::{Candidate, Places};
 use transcript::{Cut, Detail, Transcript};
@@ -118,9 +119,9 @@ pub trait Agent: Sync {
         None
     }
 
-    /// The event of which the hook's output reaches the model, ours and the agent's own name of it; `None` for an agent that
-    /// takes nothing from hooks.
-    fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
+    /// The event of which the hook's output reaches the model, and the agent's own name of it;
+    /// `None` for an agent that takes nothing from hooks.
+    fn event_that_tells(&self) -> Option<(EventKind, &'static str)> {
         None
     }
 
@@ -320,10 +321,10 @@ pub fn is_rewritten(path: &Path) -> bool {
 
 /// What the hook of [`Agent::event_that_tells`] prints so that the model is told `text`; `None` for any other event. The form is
 /// Claude Code's; others took it over.
-pub fn additional_context(agent: &dyn Agent, event: &str, text: &str) -> Option<Value> {
+pub fn additional_context(agent: &dyn Agent, event: &EventKind, text: &str) -> Option<Value> {
     let (ours, name) = agent.event_that_tells()?;
     let output = serde_json::json!({"hookEventName": name, "additionalContext": text});
-    (event == ours).then(|| serde_json::json!({"hookSpecificOutput": output}))
+    (*event == ours).then(|| serde_json::json!({"hookSpecificOutput": output}))
 }
 
 /// A command line of fixed words and ids.

@@ -17,7 +17,7 @@ use super::snapshot_view::SnapshotView;
 use super::swap::recover::taken_by_power;
 use super::{Context, redaction, watcher, workspaces};
 use super::{event_log, sessions::Ended};
-use crate::agents::hook::{HookEvent, parse};
+use crate::agents::hook::{EventKind, HookEvent, event_kind, parse};
 use crate::agents::{Agent, additional_context, by_name};
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
@@ -69,7 +69,7 @@ pub struct Hooked {
     /// Who really called: an agent may run another's hooks.
     pub agent: String,
     /// The event in the words of tw.
-    pub event: Option<String>,
+    pub event: Option<EventKind>,
     /// What was done.
     pub done: Done,
     /// The session.
@@ -93,7 +93,7 @@ impl Hooked {
     fn nothing(request: &Request<'_>) -> Self {
         Self {
             agent: request.agent.to_owned(),
-            event: request.event.map(crate::agents::hook::event_name),
+            event: request.event.map(event_kind),
             done: Done::Nothing,
             session_id: None,
             snapshot_id: None,
@@ -138,7 +138,7 @@ impl Hooked {
             at: env.now().rfc3339(),
             event: "hook",
             agent: &self.agent,
-            hook: self.event.as_deref(),
+            hook: self.event.as_ref(),
             session_id: self.session_id.as_deref(),
             snapshot_id: self.snapshot_id.as_deref(),
             outcome,
@@ -154,7 +154,7 @@ struct LogLine<'a> {
     at: String,
     event: &'static str,
     agent: &'a str,
-    hook: Option<&'a str>,
+    hook: Option<&'a EventKind>,
     session_id: Option<&'a str>,
     snapshot_id: Option<&'a str>,
     /// `error` or `interrupted`.
@@ -231,25 +231,25 @@ fn fail(ctx: &Context<'_>, hooked: &mut Hooked, error: Error) {
 }
 
 /// How long an event may take.
-fn budget(event: &str) -> Duration {
+fn budget(event: &EventKind) -> Duration {
     match event {
-        "session-start" | "subagent-start" => BUDGET,
+        EventKind::SessionStart | EventKind::SubagentStart => BUDGET,
         // The end of a session too: its agent is on its way out.
         _ => PROMPT_BUDGET,
     }
 }
 
 fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {
-    match event.event.as_str() {
+    match event.event {
         // Older agents do not say which sub-agent it is: its root goes on.
-        "subagent-start" | "subagent-stop" if is_of_root(ctx, event)? => {
+        EventKind::SubagentStart | EventKind::SubagentStop if is_of_root(ctx, event)? => {
             note_life(ctx, event, hooked)?;
         }
-        "session-start" | "subagent-start" => {
+        EventKind::SessionStart | EventKind::SubagentStart => {
             let started = sessions::start(ctx, &sessions::start_of_event(event, BUDGET / 4))?;
             note_start(ctx, hooked, &started);
         }
-        "session-end" | "subagent-stop" => {
+        EventKind::SessionEnd | EventKind::SubagentStop => {
             let Some(id) = event.session_id.as_deref() else {
                 return Ok(());
             };
@@ -260,7 +260,7 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
                 Err(error) => return Err(error),
             };
         }
-        "user-prompt-submit" | "post-tool-use" => {
+        EventKind::UserPromptSubmit | EventKind::PostToolUse => {
             if let Some(taken) = checkpoints::on_event(ctx, event, PROMPT_BUDGET / 4)? {
                 hooked.done = Done::Checkpoint;
                 hooked.checkpoint_id = Some(taken.checkpoint.checkpoint_id);
@@ -271,7 +271,7 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
                 note_life(ctx, event, hooked)?;
             }
         }
-        "stop" => match checkpoints::on_turn_end(ctx, event, PROMPT_BUDGET / 4)? {
+        EventKind::Stop => match checkpoints::on_turn_end(ctx, event, PROMPT_BUDGET / 4)? {
             Some(taken) => {
                 hooked.done = if taken.fresh {
                     Done::Snapshot
@@ -284,7 +284,7 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
             }
             None => note_life(ctx, event, hooked)?,
         },
-        "post-compact" => {
+        EventKind::PostCompact => {
             if let Some(id) = event.session_id.as_deref()
                 && sessions::compacted(ctx, id)?
             {

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::fork::Draft;
 use super::fork::shape::Shape;
+use super::hook::EventKind;
 use super::install::{InstallPaths, SetupOf};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
@@ -62,8 +63,8 @@ impl Agent for Claude {
         Some(words(&["claude", "--resume", session_id]))
     }
 
-    fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
-        Some(("session-start", "SessionStart"))
+    fn event_that_tells(&self) -> Option<(EventKind, &'static str)> {
+        Some((EventKind::SessionStart, "SessionStart"))
     }
 
     fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::NAME;
 use crate::agents::edit::{Document, Found};
+use crate::agents::hook::EventKind;
 use crate::agents::install::{InstallPaths, Parts, SKILL, Scope, mcp_servers, target, whole};
 
 /// What it needs.
@@ -13,12 +14,12 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let hooks = paths.grouped(
         NAME,
         &[
-            ("SessionStart", "session-start", 30),
-            ("UserPromptSubmit", "user-prompt-submit", 30),
-            ("Stop", "stop", 30),
-            ("SessionEnd", "session-end", 5),
+            ("SessionStart", EventKind::SessionStart, 30),
+            ("UserPromptSubmit", EventKind::UserPromptSubmit, 30),
+            ("Stop", EventKind::Stop, 30),
+            ("SessionEnd", EventKind::SessionEnd, 5),
         ],
-        &[("PostToolUse", "post-tool-use", 30)],
+        &[("PostToolUse", EventKind::PostToolUse, 30)],
     );
     let mut targets = vec![
         target(file(".claude/settings.json", "settings.json"), hooks),

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan, ids};
+use super::hook::EventKind;
 use super::install::{InstallPaths, SetupOf};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
@@ -61,8 +62,8 @@ impl Agent for Codex {
         Some(words(&["codex", "resume", session_id]))
     }
 
-    fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
-        Some(("session-start", "SessionStart"))
+    fn event_that_tells(&self) -> Option<(EventKind, &'static str)> {
+        Some((EventKind::SessionStart, "SessionStart"))
     }
 
     fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {

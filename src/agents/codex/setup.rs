@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::NAME;
+use crate::agents::hook::EventKind;
 use crate::agents::install::{
     InstallPaths, Parts, Piece, Scope, has_hooks_of, target, toml_settings,
 };
@@ -13,13 +14,13 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let hooks = paths.grouped(
         NAME,
         &[
-            ("SessionStart", "session-start", 30),
-            ("UserPromptSubmit", "user-prompt-submit", 30),
-            ("Stop", "stop", 30),
+            ("SessionStart", EventKind::SessionStart, 30),
+            ("UserPromptSubmit", EventKind::UserPromptSubmit, 30),
+            ("Stop", EventKind::Stop, 30),
             // It takes no more here, and warns of it.
-            ("SessionEnd", "session-end", 3),
+            ("SessionEnd", EventKind::SessionEnd, 3),
         ],
-        &[("PostToolUse", "post-tool-use", 30)],
+        &[("PostToolUse", EventKind::PostToolUse, 30)],
     );
     let path = paths.file(".codex/hooks.json", "CODEX_HOME", ".codex", "hooks.json");
     let mut targets = vec![target(path, hooks), paths.skill()];

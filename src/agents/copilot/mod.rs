@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::hook::EventKind;
 use super::install::{InstallPaths, Parts, Piece, Scope, SetupOf, command, events, target, whole};
 use super::used::{Traces, UserDirectory};
 use super::version::Tried;
@@ -65,15 +66,15 @@ impl Agent for Copilot {
 fn setup(paths: &InstallPaths<'_>) -> Parts {
     let entry = |command: &str| json!([{"type": "command", "bash": command, "timeoutSec": 30}]);
     let always = [
-        ("sessionStart", "session-start"),
-        ("userPromptSubmitted", "user-prompt-submit"),
-        ("agentStop", "stop"),
-        ("sessionEnd", "session-end"),
+        ("sessionStart", EventKind::SessionStart),
+        ("userPromptSubmitted", EventKind::UserPromptSubmit),
+        ("agentStop", EventKind::Stop),
+        ("sessionEnd", EventKind::SessionEnd),
     ];
     let hooks: serde_json::Map<String, Value> =
-        events(paths, &always, &[("postToolUse", "post-tool-use")])
+        events(paths, &always, &[("postToolUse", EventKind::PostToolUse)])
             .into_iter()
-            .map(|(name, event)| (name.to_owned(), entry(&command(NAME, event))))
+            .map(|(name, event)| (name.to_owned(), entry(&command(NAME, &event))))
             .collect();
     let hooks = json!({"version": 1, "hooks": hooks});
     // A file of our own: every file in that directory is read, so none has to be shared.

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::hook::EventKind;
 use super::install::{
     InstallPaths, Parts, Piece, Scope, SetupOf, events, flat, mcp_servers, target,
 };
@@ -64,14 +65,14 @@ fn setup(paths: &InstallPaths<'_>) -> Parts {
         &events(
             paths,
             &[
-                ("sessionStart", "session-start"),
-                ("beforeSubmitPrompt", "user-prompt-submit"),
-                ("stop", "stop"),
-                ("sessionEnd", "session-end"),
+                ("sessionStart", EventKind::SessionStart),
+                ("beforeSubmitPrompt", EventKind::UserPromptSubmit),
+                ("stop", EventKind::Stop),
+                ("sessionEnd", EventKind::SessionEnd),
             ],
             &[
-                ("afterFileEdit", "post-tool-use"),
-                ("afterShellExecution", "post-tool-use"),
+                ("afterFileEdit", EventKind::PostToolUse),
+                ("afterShellExecution", EventKind::PostToolUse),
             ],
         ),
         |command| json!({ "command": command }),

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan, Validation};
+use super::hook::EventKind;
 use super::install::SetupOf;
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
@@ -70,9 +71,9 @@ impl Agent for Gemini {
         )
     }
 
-    fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
+    fn event_that_tells(&self) -> Option<(EventKind, &'static str)> {
         // What SessionStart says is lost in its terminal program, where the resumed history takes its place.
-        Some(("user-prompt-submit", "BeforeAgent"))
+        Some((EventKind::UserPromptSubmit, "BeforeAgent"))
     }
 
     fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {

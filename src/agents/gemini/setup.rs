@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{HOME, NAME};
 use crate::agents::edit::Document;
+use crate::agents::hook::EventKind;
 use crate::agents::install::{InstallPaths, Parts, Scope, mcp_servers, skill_in, target};
 
 /// What it needs.
@@ -14,12 +15,12 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let mut pieces = paths.grouped(
         NAME,
         &[
-            ("SessionStart", "session-start", 30_000),
-            ("BeforeAgent", "user-prompt-submit", 30_000),
-            ("AfterAgent", "stop", 30_000),
-            ("SessionEnd", "session-end", 5_000),
+            ("SessionStart", EventKind::SessionStart, 30_000),
+            ("BeforeAgent", EventKind::UserPromptSubmit, 30_000),
+            ("AfterAgent", EventKind::Stop, 30_000),
+            ("SessionEnd", EventKind::SessionEnd, 5_000),
         ],
-        &[("AfterTool", "post-tool-use", 30_000)],
+        &[("AfterTool", EventKind::PostToolUse, 30_000)],
     );
     pieces.push(mcp_servers());
     let base = match paths.scope {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::agents::edit::NO_FILE;
+use crate::agents::hook::EventKind;
 
 fn setups(scope: Scope) -> Vec<(&'static str, Setup)> {
     let places = Places::new(Some("/home/u".into()));
@@ -174,7 +175,7 @@ fn what_is_not_ours_is_left_and_named() {
 #[test]
 fn what_somebody_wrote_by_hand_is_not_taken_out() {
     let server = [mcp_servers()];
-    let hooks = grouped("codex", &[("SessionEnd", "session-end", 3)]);
+    let hooks = grouped("codex", &[("SessionEnd", EventKind::SessionEnd, 3)]);
     let skill = [Piece::Whole(SKILL.to_owned())];
     for (text, pieces) in [
         (
@@ -204,8 +205,8 @@ fn what_somebody_wrote_by_hand_is_not_taken_out() {
 
 #[test]
 fn a_time_of_former_days_makes_way() {
-    let pieces = grouped("codex", &[("SessionEnd", "session-end", 3)]);
-    let old = grouped("codex", &[("SessionEnd", "session-end", 5)]);
+    let pieces = grouped("codex", &[("SessionEnd", EventKind::SessionEnd, 3)]);
+    let old = grouped("codex", &[("SessionEnd", EventKind::SessionEnd, 5)]);
     let mine = "{\"hooks\":{\"SessionEnd\":[{\"hooks\":[{\"command\":\"x\"}]}]}}";
     let made = put(&put(mine, &old).expect("room"), &pieces).expect("room");
     assert_eq!(made, put(mine, &pieces).expect("room"));
@@ -214,7 +215,7 @@ fn a_time_of_former_days_makes_way() {
 
 #[test]
 fn an_older_command_of_ours_is_replaced() {
-    let pieces = grouped("claude", &[("SessionStart", "session-start", 30)]);
+    let pieces = grouped("claude", &[("SessionStart", EventKind::SessionStart, 30)]);
     let old = r#"{"hooks":{"SessionStart":[{"hooks":[{"command":"tw hook session-start"}]},{"hooks":[{"command":"x"}]}]}}"#;
     let made = put(old, &pieces).expect("room");
     assert_eq!(made.matches("tw hook").count(), 1, "{made}");

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use crate::agents::hook::EventKind;
 use crate::agents::install::{
     InstallPaths, Parts, Piece, Scope, command, events, mcp_servers, target,
 };
@@ -11,17 +12,17 @@ use crate::agents::install::{
 pub fn setup(paths: &InstallPaths<'_>, agent: &str, variable: &str, dir: &str) -> Parts {
     let mut body = String::new();
     let always = [
-        ("SessionStart", "session-start", 30),
-        ("UserPromptSubmit", "user-prompt-submit", 30),
-        ("Stop", "stop", 30),
-        ("SessionEnd", "session-end", 5),
+        ("SessionStart", EventKind::SessionStart, 30),
+        ("UserPromptSubmit", EventKind::UserPromptSubmit, 30),
+        ("Stop", EventKind::Stop, 30),
+        ("SessionEnd", EventKind::SessionEnd, 5),
     ];
-    let step = [("PostToolUse", "post-tool-use", 30)];
+    let step = [("PostToolUse", EventKind::PostToolUse, 30)];
     for (name, event, timeout) in events(paths, &always, &step) {
         if !body.is_empty() {
             body.push('\n');
         }
-        let command = command(agent, event);
+        let command = command(agent, &event);
         let _ = write!(
             body,
             "[[hooks]]\nevent = \"{name}\"\ncommand = \"{command}\"\ntimeout = {timeout}\n"

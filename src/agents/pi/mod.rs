@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan};
+use super::hook::EventKind;
 use super::install::SetupOf;
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
@@ -60,8 +61,8 @@ impl Agent for Pi {
         Some(words(&["pi", "--session", session_id]))
     }
 
-    fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
-        Some(("session-start", "SessionStart"))
+    fn event_that_tells(&self) -> Option<(EventKind, &'static str)> {
+        Some((EventKind::SessionStart, "SessionStart"))
     }
 
     fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::agents::fork::{destination, plan_fork};
+use crate::agents::hook::{EventKind, event_kind};
 use crate::agents::read;
 use crate::agents::testing::{cut, prompts, write_fork};
 use crate::agents::transcript::{Cut, Detail, Transcript};
@@ -208,12 +209,12 @@ fn the_extension_tells_of_a_session_and_takes_the_note_of_its_start() {
     );
     assert_eq!(events(&told).last().expect("steps"), "post-tool-use");
     for event in events(&told) {
-        assert_eq!(crate::agents::hook::event_name(&event), event);
+        assert_eq!(event_kind(&event).as_str(), event);
     }
     assert_eq!(silent.matches('{').count(), silent.matches('}').count());
     assert_eq!(told.matches('{').count(), told.matches('}').count());
     // The members by which the extension takes what the hook prints.
-    let printed = crate::agents::additional_context(&super::Pi, "session-start", "beware")
+    let printed = crate::agents::additional_context(&super::Pi, &EventKind::SessionStart, "beware")
         .expect("it takes notes");
     assert!(silent.contains("hookSpecificOutput.additionalContext"));
     assert_eq!(printed["hookSpecificOutput"]["additionalContext"], "beware");

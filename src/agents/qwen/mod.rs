@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::fork::Draft;
 use super::fork::shape::Shape;
+use super::hook::EventKind;
 use super::install::SetupOf;
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
@@ -74,9 +75,9 @@ impl Agent for Qwen {
         )
     }
 
-    fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
+    fn event_that_tells(&self) -> Option<(EventKind, &'static str)> {
         // What SessionStart says is gone with the process; this stays in the session.
-        Some(("user-prompt-submit", "UserPromptSubmit"))
+        Some((EventKind::UserPromptSubmit, "UserPromptSubmit"))
     }
 
     fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {

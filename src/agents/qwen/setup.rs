@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{HOME, NAME};
 use crate::agents::edit::{Document, Found};
+use crate::agents::hook::EventKind;
 use crate::agents::install::{InstallPaths, Parts, Scope, mcp_servers, target};
 
 /// What it needs.
@@ -11,12 +12,12 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let mut pieces = paths.grouped(
         NAME,
         &[
-            ("SessionStart", "session-start", 30),
-            ("UserPromptSubmit", "user-prompt-submit", 30),
-            ("Stop", "stop", 30),
-            ("SessionEnd", "session-end", 5),
+            ("SessionStart", EventKind::SessionStart, 30),
+            ("UserPromptSubmit", EventKind::UserPromptSubmit, 30),
+            ("Stop", EventKind::Stop, 30),
+            ("SessionEnd", EventKind::SessionEnd, 5),
         ],
-        &[("PostToolUse", "post-tool-use", 30)],
+        &[("PostToolUse", EventKind::PostToolUse, 30)],
     );
     pieces.push(mcp_servers());
     let notices = match paths.scope {

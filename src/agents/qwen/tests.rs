@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::agents::fork::{destination, plan_fork};
-use crate::agents::hook::parse;
+use crate::agents::hook::{EventKind, parse};
 use crate::agents::testing::{cut, prompts, write_fork};
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::agents::{detect, read};
@@ -274,15 +274,15 @@ fn a_prompt_s_event_without_text_tells_that_the_turn_goes_on() {
     };
     assert_eq!(
         event(json!({"session_id": "s", "prompt": "one", "submitted_prompt": "one"})),
-        "user-prompt-submit"
+        EventKind::UserPromptSubmit
     );
     assert_eq!(
         event(json!({"session_id": "s", "prompt": "typed with vi keys"})),
-        "user-prompt-submit"
+        EventKind::UserPromptSubmit
     );
     assert_eq!(
         event(json!({"session_id": "s", "prompt": ""})),
-        "turn-continue"
+        EventKind::TurnContinue
     );
 }
 

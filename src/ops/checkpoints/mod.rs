@@ -24,7 +24,7 @@ use super::sessions::{self, Asked, Start, caller, touch};
 use super::settings::Automatic;
 use super::swap::recover;
 use super::{request, snapshots};
-use crate::agents::hook::HookEvent;
+use crate::agents::hook::{EventKind, HookEvent};
 use crate::agents::writes::may_write;
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
@@ -140,10 +140,10 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
 /// # Errors
 /// As [`take`].
 pub fn on_event(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Result<Option<Taken>> {
-    let wanted = match (event.event.as_str(), ctx.settings.checkpoints) {
+    let wanted = match (&event.event, ctx.settings.checkpoints) {
         (_, Automatic::Off) => None,
-        ("user-prompt-submit", _) => Some(Kind::Prompt),
-        ("post-tool-use", Automatic::Steps) if writes(event) => Some(Kind::Step),
+        (EventKind::UserPromptSubmit, _) => Some(Kind::Prompt),
+        (EventKind::PostToolUse, Automatic::Steps) if writes(event) => Some(Kind::Step),
         _ => None,
     };
     let (Some(kind), Some(session_id)) = (wanted, event.session_id.as_deref()) else {

@@ -6,6 +6,7 @@ use super::{ConversationPart, Delivery, Forked, Note, sessions};
 use crate::agents::fork::{
     ForkPlan, StagedFork, dead_forks, destination, new_session_id, plan_fork, stage_fork,
 };
+use crate::agents::hook::EventKind;
 use crate::agents::transcript::Transcript;
 use crate::agents::{Agent, by_name};
 use crate::env::fail_point;
@@ -265,7 +266,7 @@ fn delivery(ctx: &Context<'_>, agent: &dyn Agent, checkpoint: &Checkpoint) -> Re
     let record = sessions(ctx).get(&checkpoint.session_id)?;
     let hooked = record.is_some_and(|record| record.source.is_some());
     Ok(match agent.event_that_tells().filter(|_| hooked) {
-        Some(("session-start", _)) => Delivery::SessionStartHook,
+        Some((EventKind::SessionStart, _)) => Delivery::SessionStartHook,
         Some(_) => Delivery::PromptHook,
         None => Delivery::Prompt,
     })

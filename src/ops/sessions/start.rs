@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Asked, NoSnapshot, Start, Started, by_environment, touch, view};
-use crate::agents::hook::HookEvent;
+use crate::agents::hook::{EventKind, HookEvent};
 use crate::agents::{AGENTS, by_name};
 use crate::error::{Code, Error, Result};
 use crate::ops::swap::recover;
@@ -59,7 +59,10 @@ pub fn start(ctx: &Context<'_>, request: &Start) -> Result<Started> {
 /// The start that an agent's event tells of. The lock is waited for no longer than `wait`.
 pub fn start_of_event(event: &HookEvent, wait: Duration) -> Start {
     let transcript = event.transcript_path.as_ref();
-    let starts = matches!(event.event.as_str(), "session-start" | "subagent-start");
+    let starts = matches!(
+        event.event,
+        EventKind::SessionStart | EventKind::SubagentStart
+    );
     Start {
         session: event.session_id.clone(),
         agent: Some(event.agent.to_owned()),
