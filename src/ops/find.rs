@@ -10,7 +10,9 @@ use serde::Serialize;
 
 use super::Context;
 use super::pathspec::Pathspec;
-use super::versions::{Files, PathVersions, Scope, States, Talks, Turns, Version, staged, walk};
+use super::versions::{
+    ChainPlace, Files, PathVersions, Scope, States, Talks, Turns, Version, staged, walk,
+};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::path::{self, RepoPath};
@@ -140,7 +142,7 @@ fn not_found(request: &Find) -> Error {
 /// A content in all the states that have it.
 struct Spread {
     version: Version,
-    first: (usize, (usize, usize)),
+    first: (usize, ChainPlace),
     last: usize,
     count: usize,
     staged: bool,
@@ -157,9 +159,9 @@ struct Versions<'a> {
 impl Versions<'_> {
     fn take(&mut self, one: PathVersions, staged: bool) {
         for version in one.versions {
-            let place = (version.chain, version.from);
+            let place = version.first();
             let first = (self.states.position(place), place);
-            let last = self.states.position((version.chain, version.to));
+            let last = self.states.position(version.last());
             let count = version.to - version.from + 1;
             let key = (one.path.clone(), version.node.oid);
             let Some(spread) = self.known.get_mut(&key) else {
@@ -198,7 +200,7 @@ impl Versions<'_> {
         });
         let told = known.into_iter().map(|((path, oid), spread)| {
             let (first, place) = spread.first;
-            let made = !spread.staged && states.chains[place.0].is_present;
+            let made = !spread.staged && states.chains[place.chain].is_present;
             let owners = turns.before(place);
             let turn = owners.turn().filter(|_| made);
             let (first, last) = (&states.all[first], &states.all[spread.last]);

@@ -10,7 +10,7 @@ use crate::git::Oid;
 use crate::git::commit::RawCommit;
 use crate::git::objects::ObjectStore;
 use crate::git::reflog::Move;
-use crate::ops::versions::States;
+use crate::ops::versions::{ChainPlace, States};
 
 /// A commit that was made here.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct Made {
     /// The commit.
     pub commit: Oid,
     /// The place of the state after it; that behind the last state for one since.
-    pub place: (usize, usize),
+    pub place: ChainPlace,
     /// When, in seconds.
     pub at: i64,
     /// Its parents, and what it was put in the place of.
@@ -34,9 +34,9 @@ pub struct Moved {
     /// The commits that were made here.
     pub made: MadeHere,
     /// Where HEAD was before it was reset, by the place of the state after that: what is there in the files may be from there.
-    pub left: HashMap<(usize, usize), Vec<Oid>>,
+    pub left: HashMap<ChainPlace, Vec<Oid>>,
     /// The places of the states after the files were reset to HEAD, as a stash does it, in order.
-    pub reset: Vec<(usize, usize)>,
+    pub reset: Vec<ChainPlace>,
 }
 
 /// Looks at the moves of HEAD in the working tree of a chain.
@@ -45,18 +45,19 @@ pub fn moved(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move
     let mut left: HashMap<_, Vec<Oid>> = HashMap::new();
     let mut reset = Vec::new();
     let mut authors: HashMap<(Vec<u8>, Vec<u8>), Vec<Oid>> = HashMap::new();
-    for (one, place) in moves.iter().zip(places(states, chain, moves)) {
-        if place > 0 && one.message.starts_with("reset:") {
+    for (one, at) in moves.iter().zip(places(states, chain, moves)) {
+        let place = ChainPlace::new(chain, at);
+        if at > 0 && one.message.starts_with("reset:") {
             let old = one
                 .old
                 .filter(|old| *old != one.new && objects.contains(*old));
-            if old.is_none() && reset.last() != Some(&(chain, place)) {
-                reset.push((chain, place));
+            if old.is_none() && reset.last() != Some(&place) {
+                reset.push(place);
             }
-            left.entry((chain, place)).or_default().extend(old);
+            left.entry(place).or_default().extend(old);
         }
         // What was made before the first state is history; what git has lost by now tells nothing.
-        if place == 0
+        if at == 0
             || !one.makes_commit()
             || made.contains_key(&one.new)
             || !objects.contains(one.new)
@@ -78,12 +79,11 @@ pub fn moved(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move
         let twins = authors.entry(key).or_default();
         parents.extend(twins.last());
         twins.push(one.new);
-        parents.extend(left.get(&(chain, place)).into_iter().flatten());
+        parents.extend(left.get(&place).into_iter().flatten());
         let known = |parent: &Oid| objects.contains(*parent) && *parent != one.new;
         parents.retain(known);
         let mut seen = std::collections::HashSet::new();
         parents.retain(|parent| seen.insert(*parent));
-        let place = (chain, place);
         made.insert(
             one.new,
             Made {

@@ -16,7 +16,7 @@ use super::swaps::{self, Swaps};
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
 use crate::git::tree;
-use crate::ops::versions::States;
+use crate::ops::versions::{ChainPlace, States};
 use crate::store::id::{IdKind, SnapshotId};
 
 /// What a commit stands for.
@@ -38,9 +38,9 @@ pub struct Links<'a> {
     pub swaps: &'a Swaps,
     pub made: &'a MadeHere,
     /// Where HEAD was before it was reset, by the place of the state after that.
-    pub left: &'a HashMap<(usize, usize), Vec<Oid>>,
+    pub left: &'a HashMap<ChainPlace, Vec<Oid>>,
     /// The places of the states after the files were reset to HEAD, in order.
-    pub reset: &'a [(usize, usize)],
+    pub reset: &'a [ChainPlace],
     /// States by their commits.
     pub by_commit: &'a HashMap<Oid, usize>,
     /// The snapshot that the working tree stands in, when it is in the past.
@@ -92,8 +92,8 @@ impl Links<'_> {
         let Some(made) = self.made.get(&commit) else {
             return Vec::new();
         };
-        let (chain, place) = made.place;
-        let after = self.states.chains[chain].states.get(place).copied();
+        let ChainPlace { chain, at } = made.place;
+        let after = self.states.chains[chain].states.get(at).copied();
         let from = self.sources(
             self.before_made(commit),
             after.unwrap_or(self.states.all.len()),
@@ -110,7 +110,7 @@ impl Links<'_> {
             return None;
         }
         let target = state.target().and_then(|id| self.by_id(&id));
-        let reversals = || swaps::reversals(self.states, state.place.0);
+        let reversals = || swaps::reversals(self.states, state.place.chain);
         target.or_else(|| reversals().get(&backup).copied())
     }
 
@@ -129,14 +129,14 @@ impl Links<'_> {
 
     /// The state that a commit was made from.
     pub fn before_made(&self, commit: Oid) -> Option<usize> {
-        let (chain, place) = self.made.get(&commit)?.place;
+        let ChainPlace { chain, at } = self.made.get(&commit)?.place;
         let states = &self.states.chains[chain].states;
-        states.get(place.checked_sub(1)?).copied()
+        states.get(at.checked_sub(1)?).copied()
     }
 
     fn of_state(&self, at: usize, changes: &[BTreeSet<usize>]) -> Vec<Oid> {
         let state = &self.states.all[at];
-        let (chain, place) = state.place;
+        let ChainPlace { chain, at: place } = state.place;
         let taken = &self.states.chains[chain].states;
         if !changes[chain].contains(&place) {
             // Nothing changed since then.
@@ -187,7 +187,7 @@ impl Links<'_> {
 
     /// The state that a state was made from.
     pub fn before(&self, at: usize) -> Option<usize> {
-        let (chain, place) = self.states.all[at].place;
+        let ChainPlace { chain, at: place } = self.states.all[at].place;
         let chain = &self.states.chains[chain];
         let before = place.checked_sub(1).map(|place| chain.states[place]);
         if chain.is_present {

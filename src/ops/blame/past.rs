@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
-use crate::ops::versions::{Among, PathVersions, States, walk};
+use crate::ops::versions::{Among, ChainPlace, PathVersions, States, Version, walk};
 
 /// Files by their names.
 pub struct Names(pub BTreeSet<Vec<u8>>);
@@ -40,8 +40,8 @@ impl Past {
         let mut spread: HashMap<_, Vec<_>> = HashMap::new();
         for (nth, path) in walked.paths.iter().enumerate() {
             for version in &path.versions {
-                let first = states.position((version.chain, version.from));
-                let last = states.position((version.chain, version.to));
+                let first = states.position(version.first());
+                let last = states.position(version.last());
                 let all = spread.entry((nth, version.node.oid)).or_default();
                 all.push((first, last, version.chain));
             }
@@ -57,11 +57,11 @@ impl Past {
     }
 
     /// The content of each path there, in the order of their names; None where it is not.
-    pub fn contents(&self, place: (usize, usize)) -> Vec<Option<Oid>> {
+    pub fn contents(&self, place: ChainPlace) -> Vec<Option<Oid>> {
         let of = |path: &PathVersions| {
             let has = |one: &&_| {
-                let one: &crate::ops::versions::Version = one;
-                one.chain == place.0 && (one.from..=one.to).contains(&place.1)
+                let one: &Version = one;
+                one.chain == place.chain && (one.from..=one.to).contains(&place.at)
             };
             path.versions.iter().find(has).map(|one| one.node.oid)
         };

@@ -9,14 +9,14 @@ use crate::git::textdiff::{LARGEST, same_lines};
 
 /// The states before resets all of whose lost lines came back between two states, the latest first.
 pub fn sources(links: &Links<'_>, before: usize, at: usize) -> Vec<usize> {
-    let (chain, place) = links.states.all[at].place;
-    let taken = &links.states.chains[chain].states;
+    let place = links.states.all[at].place;
+    let taken = &links.states.chains[place.chain].states;
     let resets = links.reset.iter().rev();
-    let earlier = resets.filter(|(other, reset)| *other == chain && *reset < place);
+    let earlier = resets.filter(|reset| reset.chain == place.chain && reset.at < place.at);
     let after = links.past.contents(links.states.all[at].place);
     let were = links.past.contents(links.states.all[before].place);
-    let found = earlier.filter_map(|(_, reset)| {
-        let (kept, lost) = (taken.get(reset.checked_sub(1)?)?, taken.get(*reset)?);
+    let found = earlier.filter_map(|reset| {
+        let (kept, lost) = (taken.get(reset.at.checked_sub(1)?)?, taken.get(reset.at)?);
         let has = links.past.contents(links.states.all[*kept].place);
         let left = links.past.contents(links.states.all[*lost].place);
         let came_back = (0..links.past.len()).any(|path| {

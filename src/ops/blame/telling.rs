@@ -19,14 +19,14 @@ use crate::git::blame::{self, Follow, Question};
 use crate::git::path::RepoPath;
 use crate::git::textdiff::same_lines;
 use crate::ops::Context;
-use crate::ops::versions::{Owners, Turn, Turns};
+use crate::ops::versions::{ChainPlace, Owners, Turn, Turns};
 use crate::store::Store;
 
 /// A line that is told of.
 pub struct Told {
     pub line: Line,
     /// The place of the state that it came with; None for what came with somebody else's commit, and for what nothing has.
-    place: Option<(usize, usize)>,
+    place: Option<ChainPlace>,
 }
 
 /// Tells whose lines are.
@@ -51,7 +51,7 @@ struct Came {
     is_forgotten: bool,
     /// The commit in which all of it was formatting.
     formatted: Option<Oid>,
-    place: (usize, usize),
+    place: ChainPlace,
 }
 
 impl<'a> Teller<'a> {
@@ -102,7 +102,7 @@ impl<'a> Teller<'a> {
         told.collect()
     }
 
-    fn origin(&self, spot: &Spot) -> (Origin, Option<(usize, usize)>) {
+    fn origin(&self, spot: &Spot) -> (Origin, Option<ChainPlace>) {
         let mut origin = self.first_seen(spot);
         if let Node::End(commit) = spot.node {
             if let Some(about) = self.traced.about.get(&commit) {
@@ -213,7 +213,7 @@ impl<'a> Teller<'a> {
                     let owners = self.turns.of_commit(made.place, made.at, around);
                     (made.place, owners)
                 }
-                None => ((0, 0), Owners::default()),
+                None => (ChainPlace::new(0, 0), Owners::default()),
             },
         };
         let came = Rc::new(Came {
@@ -227,7 +227,7 @@ impl<'a> Teller<'a> {
     }
 
     /// Whether a state that lay between this one and the one before it is not there any more.
-    fn is_forgotten(&self, (chain, at): (usize, usize)) -> bool {
+    fn is_forgotten(&self, ChainPlace { chain, at }: ChainPlace) -> bool {
         let taken = &self.links.states.chains[chain].states;
         let number = |at: usize| taken.get(at).map(|state| self.links.states.all[*state].seq);
         let Some(this) = number(at) else {
@@ -338,7 +338,7 @@ pub fn committed(
         };
         // The same text may have been committed before: this line was not.
         let is_later = match links.made.get(commit) {
-            Some(made) if made.place.0 == place.0 => made.place.1 >= place.1,
+            Some(made) if made.place.chain == place.chain => made.place.at >= place.at,
             _ => {
                 let committed = answer
                     .about
@@ -355,7 +355,7 @@ pub fn committed(
 }
 
 /// When the states before this place and there were taken.
-fn around(links: &Links<'_>, (chain, at): (usize, usize)) -> (i64, i64) {
+fn around(links: &Links<'_>, ChainPlace { chain, at }: ChainPlace) -> (i64, i64) {
     let taken = |at: usize| {
         let state = links.states.chains[chain].states.get(at)?;
         let moment = Moment::parse_rfc3339(&links.states.all[*state].created_at)?;

@@ -22,7 +22,7 @@ use crate::ops::history::Here;
 use crate::ops::swap::journal::{path_of, side_of};
 use crate::ops::swap::taken_back;
 use crate::ops::swap::undo_log::{self, Log};
-use crate::ops::versions::{Chain, State};
+use crate::ops::versions::{Chain, ChainPlace, State};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::state::{Journal, Mode};
@@ -152,9 +152,10 @@ impl<'a> Gone<'a> {
         };
         let target = journal.target_id.as_deref();
         let taken = taken_back::read(journal).into_iter().filter_map(|taken| {
-            let (chain, from) = self.place(&taken.before)?;
-            let (other, to) = self.place(&taken.after)?;
-            (chain == other).then(|| ((chain, from + 1, to), taken.paths().collect()))
+            let from = self.place(&taken.before)?;
+            let to = self.place(&taken.after)?;
+            let places = (from.chain, from.at + 1, to.at);
+            (from.chain == to.chain).then(|| (places, taken.paths().collect()))
         });
         let mut swap = Swap {
             order,
@@ -176,7 +177,7 @@ impl<'a> Gone<'a> {
         self.turns.states.all.get(*self.by_id.get(id)?)
     }
 
-    fn place(&self, id: &str) -> Option<(usize, usize)> {
+    fn place(&self, id: &str) -> Option<ChainPlace> {
         Some(self.state(id)?.place)
     }
 
@@ -198,8 +199,8 @@ impl<'a> Gone<'a> {
 
     /// The same for a state of this working tree's present: a snapshot, or a backup.
     fn order_here(&self, id: &str) -> Option<Order> {
-        if let Some((chain, _)) = self.place(id) {
-            return self.order(id).filter(|_| Some(chain) == self.here);
+        if let Some(place) = self.place(id) {
+            return self.order(id).filter(|_| Some(place.chain) == self.here);
         }
         let parsed = SnapshotId::parse(id).filter(|id| id.kind() == IdKind::Backup)?;
         let record = self.store.read_id(&parsed).ok()?.record;
@@ -215,8 +216,7 @@ impl<'a> Gone<'a> {
     }
 
     fn state_at(&self, chain: usize, at: usize) -> Option<&State> {
-        let states = &self.turns.states;
-        states.all.get(*states.chains.get(chain)?.states.get(at)?)
+        self.turns.states.at(ChainPlace::new(chain, at))
     }
 
     fn order_at(&self, chain: usize, at: usize) -> Option<Order> {
@@ -228,7 +228,8 @@ impl<'a> Gone<'a> {
     ///
     /// # Errors
     /// A tree or file cannot be read.
-    pub fn is_gone(&self, (chain, at): (usize, usize), path: &[u8]) -> Result<bool> {
+    pub fn is_gone(&self, place: ChainPlace, path: &[u8]) -> Result<bool> {
+        let ChainPlace { chain, at } = place;
         let Some(after) = self.order_at(chain, at) else {
             return Ok(false);
         };
@@ -243,7 +244,7 @@ impl<'a> Gone<'a> {
         for swap in self.swaps.iter().filter(is_there) {
             self.go_on(&mut course, &mut next, Some(swap.order), path)?;
             let content = swap.paths.get(path);
-            if swap.took((chain, at), path) {
+            if swap.took(place, path) {
                 course.set(swap.order, true);
             } else if let (Some(target), Some(_)) = (swap.target, content) {
                 let is_gone = match target {
@@ -352,9 +353,11 @@ impl Swap {
         self.paths.contains_key(path) || self.taken.iter().any(taken)
     }
 
-    fn took(&self, (chain, at): (usize, usize), path: &[u8]) -> bool {
-        self.taken.iter().any(|((of, first, last), paths)| {
-            *of == chain && (*first..=*last).contains(&at) && paths.iter().any(|one| one == path)
+    fn took(&self, place: ChainPlace, path: &[u8]) -> bool {
+        self.taken.iter().any(|((chain, first, last), paths)| {
+            *chain == place.chain
+                && (*first..=*last).contains(&place.at)
+                && paths.iter().any(|one| one == path)
         })
     }
 }

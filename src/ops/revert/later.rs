@@ -11,6 +11,7 @@ use crate::git::textdiff::{self, LARGEST, is_binary};
 use crate::git::textmerge::overlaps;
 use crate::git::tree::{self, Node};
 use crate::ops::merge::Conflict;
+use crate::ops::versions::ChainPlace;
 use crate::store::Store;
 
 /// Reads a file as it is now; None when it is too large, or not known any more.
@@ -83,9 +84,7 @@ impl Later<'_> {
     }
 
     fn tree(&self, chain: usize, at: usize) -> Option<Oid> {
-        let states = &self.turns.states;
-        let at = states.chains.get(chain)?.states.get(at)?;
-        Some(states.all.get(*at)?.tree)
+        Some(self.turns.states.at(ChainPlace::new(chain, at))?.tree)
     }
 
     /// The file in the next state, under its name or the one that it has now.

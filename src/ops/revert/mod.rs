@@ -23,6 +23,7 @@ use super::merge::{self, Beside, Merged};
 use super::pathspec::Pathspec;
 use super::request::DryRun;
 use super::swap::recover;
+use super::versions::ChainPlace;
 use crate::error::{Code, Error, Result};
 use crate::git::path::RepoPath;
 use crate::store::Store;
@@ -100,7 +101,7 @@ fn take_back(ctx: &Context<'_>, store: &Store, request: &Revert) -> Result<Rever
 struct Chosen {
     turns: Vec<Turn>,
     /// The places of snapshots.
-    snapshots: Vec<(usize, usize)>,
+    snapshots: Vec<ChainPlace>,
     /// Turns of the session that stay, since nobody knows what they did here: why.
     left: Vec<Error>,
 }
@@ -219,17 +220,14 @@ impl Reverting<'_> {
     }
 
     /// The place of a snapshot, which has one before it.
-    fn snapshot(&self, word: &str) -> Result<(usize, usize)> {
+    fn snapshot(&self, word: &str) -> Result<ChainPlace> {
         let stored = address::resolve(self.ctx, self.store, word)
             .map_err(|error| error.hint("'tw log' shows the prompts"))?;
         let states = &self.turns.states;
         let state = states.all.iter().find(|state| state.id == stored.id);
-        let place = state.map(|state| state.place).filter(|(chain, at)| {
-            *at > 0
-                && states
-                    .chains
-                    .get(*chain)
-                    .is_some_and(|chain| chain.is_present)
+        let place = state.map(|state| state.place).filter(|place| {
+            let chain = states.chains.get(place.chain);
+            place.at > 0 && chain.is_some_and(|chain| chain.is_present)
         });
         place.ok_or_else(|| {
             let message = format!(
@@ -283,10 +281,8 @@ impl Reverting<'_> {
         }
     }
 
-    fn id_at(&self, (chain, at): (usize, usize)) -> Option<String> {
-        let states = &self.turns.states;
-        let state = states.all.get(*states.chains.get(chain)?.states.get(at)?)?;
-        Some(state.id.to_string())
+    fn id_at(&self, place: ChainPlace) -> Option<String> {
+        Some(self.turns.states.at(place)?.id.to_string())
     }
 
     /// The conflicts, with the later prompts that touched the same lines.
@@ -323,10 +319,12 @@ impl Reverting<'_> {
     ) -> Result<Reverted> {
         let conflicts = self.conflicts(chosen, stretches, applying, &put.merged)?;
         let turns = chosen.turns.iter().map(|turn| self.taken(turn));
-        let snapshots = chosen.snapshots.iter().map(|(chain, at)| Taken {
+        let snapshots = chosen.snapshots.iter().map(|place| Taken {
             prompt: Prompt::default(),
-            snapshot_id: self.id_at((*chain, at - 1)).unwrap_or_default(),
-            end_snapshot_id: self.id_at((*chain, *at)),
+            snapshot_id: self
+                .id_at(ChainPlace::new(place.chain, place.at - 1))
+                .unwrap_or_default(),
+            end_snapshot_id: self.id_at(*place),
             end_noted: true,
         });
         let adjacent = put
@@ -378,7 +376,9 @@ impl Reverting<'_> {
         Taken {
             prompt: Prompt::from(&turn.checkpoint),
             snapshot_id: turn.checkpoint.snapshot_id.clone(),
-            end_snapshot_id: turn.last().and_then(|at| self.id_at((turn.chain, at))),
+            end_snapshot_id: turn
+                .last()
+                .and_then(|at| self.id_at(ChainPlace::new(turn.chain, at))),
             end_noted: matches!(turn.end, End::Noted(_)),
         }
     }
@@ -388,7 +388,7 @@ impl Reverting<'_> {
         let said = |turn: &Turn| {
             let until = match turn.end {
                 End::Noted(_) | End::Elsewhere(_) | End::Forgotten(_) => return None,
-                End::Taken(at) => self.id_at((turn.chain, at))?,
+                End::Taken(at) => self.id_at(ChainPlace::new(turn.chain, at))?,
                 End::Open => "now".to_owned(),
             };
             let n = turn.checkpoint.checkpoint_id;

@@ -22,6 +22,7 @@ use crate::ops::checkpoints::{TurnWrites, turn_writes};
 use crate::ops::pathspec::Pathspec;
 use crate::ops::put_back;
 use crate::ops::swap::extras::stored_extras;
+use crate::ops::versions::{ChainPlace, State};
 use crate::store::Store;
 use crate::worktree::plan::Extras;
 
@@ -49,6 +50,16 @@ pub struct Stretch {
 }
 
 impl Stretch {
+    /// All that changed between the state before this place and the one there.
+    fn up_to(ChainPlace { chain, at }: ChainPlace) -> Self {
+        Self {
+            chain,
+            from: at - 1,
+            to: at,
+            only: None,
+        }
+    }
+
     fn has(&self, path: &[u8]) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(path))
     }
@@ -105,17 +116,12 @@ impl<'a> Planner<'a> {
     ///
     /// # Errors
     /// A tree cannot be read.
-    pub fn plan(&mut self, chosen: &[Turn], snapshots: &[(usize, usize)]) -> Result<Plan> {
+    pub fn plan(&mut self, chosen: &[Turn], snapshots: &[ChainPlace]) -> Result<Plan> {
         let mut plan = Plan::default();
-        for (chain, at) in self.places(chosen, snapshots) {
-            let stretch = Stretch {
-                chain,
-                from: at - 1,
-                to: at,
-                only: None,
-            };
+        for place in self.places(chosen, snapshots) {
+            let stretch = Stretch::up_to(place);
             let others = self.others(chosen, &stretch);
-            if others.is_empty() || snapshots.contains(&(chain, at)) {
+            if others.is_empty() || snapshots.contains(&place) {
                 plan.add(stretch);
             } else {
                 self.tell_apart(&mut plan, chosen, &others, stretch)?;
@@ -129,11 +135,11 @@ impl<'a> Planner<'a> {
         Ok(plan)
     }
 
-    fn places(&self, chosen: &[Turn], snapshots: &[(usize, usize)]) -> BTreeSet<(usize, usize)> {
-        let mut places: BTreeSet<(usize, usize)> = snapshots.iter().copied().collect();
+    fn places(&self, chosen: &[Turn], snapshots: &[ChainPlace]) -> BTreeSet<ChainPlace> {
+        let mut places: BTreeSet<ChainPlace> = snapshots.iter().copied().collect();
         for turn in chosen {
             let end = turn.last().unwrap_or_else(|| self.turns.len(turn.chain));
-            places.extend((turn.start + 1..=end).map(|at| (turn.chain, at)));
+            places.extend((turn.start + 1..=end).map(|at| ChainPlace::new(turn.chain, at)));
         }
         places
     }
@@ -144,16 +150,12 @@ impl<'a> Planner<'a> {
         let mut of_places = Vec::new();
         let (mut gone, mut there) = (BTreeSet::new(), BTreeSet::new());
         for to in places {
-            let place = Stretch {
-                chain: stretch.chain,
-                from: to - 1,
-                to,
-                only: None,
-            };
+            let at = ChainPlace::new(stretch.chain, to);
+            let place = Stretch::up_to(at);
             let mut left = BTreeSet::new();
             for path in self.changed(&place)?.into_iter().flatten() {
                 if !stretch.has(&path) {
-                } else if self.gone.is_gone((stretch.chain, to), &path)? {
+                } else if self.gone.is_gone(at, &path)? {
                     gone.insert(path);
                 } else {
                     left.insert(path);
@@ -263,19 +265,14 @@ impl<'a> Planner<'a> {
         &self,
         words: &[OsString],
         chosen: &[Turn],
-        snapshots: &[(usize, usize)],
+        snapshots: &[ChainPlace],
     ) -> Result<()> {
         if words.is_empty() {
             return Ok(());
         }
         let mut plan = Plan::default();
-        for (chain, at) in self.places(chosen, snapshots) {
-            plan.add(Stretch {
-                chain,
-                from: at - 1,
-                to: at,
-                only: None,
-            });
+        for place in self.places(chosen, snapshots) {
+            plan.add(Stretch::up_to(place));
         }
         let Some(first) = plan.stretches.first() else {
             return Ok(());
@@ -287,13 +284,7 @@ impl<'a> Planner<'a> {
             let mut is_known = false;
             for stretch in &plan.stretches {
                 for to in stretch.from + 1..=stretch.to {
-                    let (from, only) = (to - 1, None);
-                    let place = Stretch {
-                        from,
-                        to,
-                        only,
-                        ..*stretch
-                    };
+                    let place = Stretch::up_to(ChainPlace::new(stretch.chain, to));
                     let changed = self.changed(&place)?.unwrap_or_default();
                     let paths = changed.iter().map(Vec::as_slice);
                     is_known = is_known || one.unmatched(paths).is_none();
@@ -364,9 +355,8 @@ impl<'a> Planner<'a> {
         Some(self.state(chain, at)?.tree)
     }
 
-    fn state(&self, chain: usize, at: usize) -> Option<&crate::ops::versions::State> {
-        let states = &self.turns.states;
-        states.all.get(*states.chains.get(chain)?.states.get(at)?)
+    fn state(&self, chain: usize, at: usize) -> Option<&State> {
+        self.turns.states.at(ChainPlace::new(chain, at))
     }
 
     /// The change that takes a stretch back: its later side is what it comes from. None where both sides are alike.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::Result;
 use crate::ops::Context;
-use crate::ops::versions::{Beside, Forgotten, Scope, States, Talks};
+use crate::ops::versions::{Beside, ChainPlace, Forgotten, Scope, States, Talks};
 use crate::store::Store;
 use crate::store::checkpoint::{Checkpoint, Kind, SessionNotes, TurnEnd};
 use crate::store::id::IdKind;
@@ -229,26 +229,26 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn place(&self, id: &str) -> Option<(usize, usize)> {
+    fn place(&self, id: &str) -> Option<ChainPlace> {
         Some(self.states.all[*self.places.get(id)?].place)
     }
 
     /// None: its snapshot is not among the states.
     fn turn(&self, notes: &SessionNotes, checkpoint: &Checkpoint) -> Option<Turn> {
-        let (chain, start) = self.place(&checkpoint.snapshot_id)?;
-        let end = self.end(notes, checkpoint, (chain, start));
+        let place = self.place(&checkpoint.snapshot_id)?;
+        let end = self.end(notes, checkpoint, place);
         let record = self.sessions.get(&checkpoint.session_id).ok().flatten();
         let is_live = record.is_some_and(|record| record.is_live(self.ctx.env.now()));
         Some(Turn {
             checkpoint: checkpoint.clone(),
-            chain,
-            start,
+            chain: place.chain,
+            start: place.at,
             end,
             is_abandoned: end == End::Open && !is_live,
         })
     }
 
-    fn end(&self, notes: &SessionNotes, checkpoint: &Checkpoint, from: (usize, usize)) -> End {
+    fn end(&self, notes: &SessionNotes, checkpoint: &Checkpoint, from: ChainPlace) -> End {
         let id = checkpoint.checkpoint_id;
         let is_prompt = checkpoint.kind == Kind::Prompt;
         let mut later = notes
@@ -273,8 +273,9 @@ impl<'a> Reader<'a> {
                 first.end(End::Noted).ok_or(at)
             }
         };
-        let (chain, start) = from;
-        known.unwrap_or_else(|at| End::Forgotten(self.states.first_after(chain, at).max(start)))
+        known.unwrap_or_else(|at| {
+            End::Forgotten(self.states.first_after(from.chain, at).max(from.at))
+        })
     }
 
     /// The end of the turn that a checkpoint belongs to, as it was noted.
@@ -282,7 +283,7 @@ impl<'a> Reader<'a> {
         &self,
         notes: &'n SessionNotes,
         checkpoint: &Checkpoint,
-        from: (usize, usize),
+        from: ChainPlace,
     ) -> Option<(&'n TurnEnd, Where)> {
         let id = checkpoint.checkpoint_id;
         // A step belongs to the turn of the last prompt before it, and ends before that does.
@@ -304,23 +305,26 @@ impl<'a> Reader<'a> {
     }
 
     /// None: it was taken before the turn.
-    fn find(&self, (chain, start): (usize, usize), id: &str) -> Option<Where> {
-        let Some((other, at)) = self.place(id) else {
+    fn find(&self, ChainPlace { chain, at: start }: ChainPlace, id: &str) -> Option<Where> {
+        let Some(found) = self.place(id) else {
             return Some(Where::Gone);
         };
-        if other == chain {
-            return Some(Where::Here(at)).filter(|_| at >= start);
+        if found.chain == chain {
+            return Some(Where::Here(found.at)).filter(|_| found.at >= start);
         }
         let states = self.states;
         let number = |place| states.all[states.position(place)].seq;
-        let until = number((other, at));
+        let until = number(found);
         let taken = start..states.chains[chain].states.len();
-        let last = taken.rev().find(|at| number((chain, *at)) <= until);
+        let last = taken
+            .rev()
+            .find(|at| number(ChainPlace::new(chain, *at)) <= until);
         Some(Where::Away(last.unwrap_or(start)))
     }
 
     /// The first state taken when the session had ended, in which its last work is.
-    fn end_of_session(&self, checkpoint: &Checkpoint, (chain, start): (usize, usize)) -> End {
+    fn end_of_session(&self, checkpoint: &Checkpoint, from: ChainPlace) -> End {
+        let ChainPlace { chain, at: start } = from;
         let record = self.sessions.get(&checkpoint.session_id).ok().flatten();
         let Some(ended_at) = record.and_then(|record| record.ended_at) else {
             return End::Open;
@@ -329,7 +333,7 @@ impl<'a> Reader<'a> {
         let at = self.states.taken_since(chain, start + 1, &ended_at);
         if at >= self.states.chains[chain].states.len() {
             End::Open
-        } else if self.is_behind_a_gap((chain, at)) {
+        } else if self.is_behind_a_gap(ChainPlace::new(chain, at)) {
             End::Forgotten(at)
         } else {
             End::Taken(at)
@@ -337,8 +341,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether a state that was taken between this one and the one before it is not there any more.
-    fn is_behind_a_gap(&self, (chain, at): (usize, usize)) -> bool {
-        let number = |at| self.states.all[self.states.position((chain, at))].seq;
+    fn is_behind_a_gap(&self, ChainPlace { chain, at }: ChainPlace) -> bool {
+        let number = |at| self.states.all[self.states.position(ChainPlace::new(chain, at))].seq;
         let (before, this) = (number(at - 1), number(at));
         let numbers = self.numbers.get_or_init(|| {
             let all = self.store.summaries(&IdKind::ALL).unwrap_or_default();

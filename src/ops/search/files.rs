@@ -7,7 +7,7 @@ use super::found::{Found, Said};
 use super::plan::{File, Step};
 use super::runs::{Run, Runs, What};
 use super::{Change, Place};
-use crate::ops::versions::{States, Version};
+use crate::ops::versions::{ChainPlace, States, Version};
 
 /// Which states count.
 #[derive(Debug)]
@@ -124,8 +124,8 @@ type Key = (What, usize);
 
 /// A line in all its runs.
 struct Span {
-    first: (usize, (usize, usize)),
-    last: (usize, (usize, usize)),
+    first: (usize, ChainPlace),
+    last: (usize, ChainPlace),
     /// The one at whose end it was there last.
     run: Run,
     /// Some chain ends with it.
@@ -135,7 +135,7 @@ struct Span {
 
 impl Asked<'_> {
     fn add(&self, spans: &mut HashMap<Key, Span>, run: Run) {
-        let (from, to) = ((run.chain, run.from), (run.chain, run.to));
+        let (from, to) = (run.first(), run.last());
         let first = (self.states.position(from), from);
         let last = (self.states.position(to), to);
         let goes_on = self.states.after(to).is_none();
@@ -162,7 +162,7 @@ impl Asked<'_> {
     }
 
     fn found(&self, path: &File, span: Span, staged: bool) -> Found {
-        let is_present = |place: (usize, usize)| self.states.chains[place.0].is_present;
+        let is_present = |place: ChainPlace| self.states.chains[place.chain].is_present;
         let gone = self.states.after(span.last.1);
         let gone = gone.filter(|place| !span.goes_on && !staged && is_present(*place));
         Found {
@@ -185,13 +185,13 @@ impl Asked<'_> {
         if !self.states.chains[run.chain].is_present {
             return;
         }
-        let (from, to) = ((run.chain, run.from), (run.chain, run.to));
+        let (from, to) = (run.first(), run.last());
         let came = Some((Change::Added, from, &run.begin));
         let went = self.states.after(to);
         let went = went.map(|went| (Change::Removed, went, &run.end));
         for (change, place, spot) in came.into_iter().chain(went) {
             let wanted = self.change.is_none_or(|wanted| wanted == change);
-            if !wanted || !self.chosen.any(place.0, place.1, place.1) {
+            if !wanted || !self.chosen.any(place.chain, place.at, place.at) {
                 continue;
             }
             found.push(Found {

@@ -7,7 +7,7 @@ use super::Shape;
 use super::hit::{Change, Hit, Neighbour, Place, Removal};
 use super::runs::{Spot, What};
 use crate::git::path::RepoPath;
-use crate::ops::versions::{Owners, States, Turn, Turns};
+use crate::ops::versions::{ChainPlace, Owners, States, Turn, Turns};
 use crate::text;
 
 /// What a hit shows of a file, a prompt or an issue.
@@ -48,9 +48,9 @@ pub struct Found {
     /// The last one.
     pub last: usize,
     /// The place of the change that a turn may have made.
-    pub came: Option<(usize, usize)>,
+    pub came: Option<ChainPlace>,
     /// Where it is no more.
-    pub gone: Option<(usize, usize)>,
+    pub gone: Option<ChainPlace>,
     /// In the index alone.
     pub staged: bool,
     /// Of a diff.

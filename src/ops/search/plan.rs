@@ -132,7 +132,7 @@ impl Plan {
 
 /// The newest state that a hit in a version can be of: the last that has it, for a diff the one in which it went.
 fn newest(states: &States, version: &Version, places: &[Place]) -> usize {
-    let last = (version.chain, version.to);
+    let last = version.last();
     let gone = states.after(last).filter(|_| places.contains(&Place::Diff));
     states.position(gone.unwrap_or(last))
 }

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use super::content::{Line, Matches, Neighbour, Text};
+use crate::ops::versions::ChainPlace;
 
 /// What is the same in two versions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -34,6 +35,18 @@ pub struct Run {
     pub end: Spot,
 }
 
+impl Run {
+    /// The place of the first state that has it.
+    pub fn first(&self) -> ChainPlace {
+        ChainPlace::new(self.chain, self.from)
+    }
+
+    /// The place of the last one.
+    pub fn last(&self) -> ChainPlace {
+        ChainPlace::new(self.chain, self.to)
+    }
+}
+
 /// Where a line is in a version.
 #[derive(Debug, Clone, Default)]
 pub struct Spot {
@@ -49,10 +62,10 @@ pub struct Spot {
 #[derive(Debug, Default)]
 pub struct Runs {
     open: HashMap<What, Vec<Run>>,
-    /// The chain, and the last state so far.
-    at: Option<(usize, usize)>,
+    /// The last state so far.
+    at: Option<ChainPlace>,
     /// As `at`, with what could not be read behind it: whether lines went there nobody knows.
-    reach: Option<(usize, usize)>,
+    reach: Option<ChainPlace>,
     done: Vec<Run>,
 }
 
@@ -79,7 +92,7 @@ impl Runs {
                 self.meet(What::File(*binary), chain, from, None, &mut seen);
             }
         }
-        let end = self.at.map_or(0, |(_, end)| end);
+        let end = self.at.map_or(0, |last| last.at);
         for (what, runs) in &mut self.open {
             let left = seen.get(what).copied().unwrap_or(0);
             let gone = runs.split_off(left.min(runs.len()));
@@ -87,19 +100,19 @@ impl Runs {
                 .extend(gone.into_iter().map(|run| Run { to: end, ..run }));
         }
         self.open.retain(|_, runs| !runs.is_empty());
-        self.at = Some((chain, to));
+        self.at = Some(ChainPlace::new(chain, to));
         self.reach = self.at;
     }
 
     /// Passes a version over that cannot be read: what is there again behind it is taken to have stayed.
     pub fn pass_over(&mut self, (chain, from, to): (usize, usize, usize)) {
         if self.is_followed_by(chain, from) {
-            self.reach = Some((chain, to));
+            self.reach = Some(ChainPlace::new(chain, to));
         }
     }
 
     fn is_followed_by(&self, chain: usize, from: usize) -> bool {
-        let follows = |(last, end)| last == chain && end + 1 == from;
+        let follows = |last: ChainPlace| last.chain == chain && last.at + 1 == from;
         self.reach.is_some_and(follows)
     }
 
@@ -135,7 +148,7 @@ impl Runs {
     }
 
     fn close(&mut self) {
-        let end = self.at.map_or(0, |(_, end)| end);
+        let end = self.at.map_or(0, |last| last.at);
         let open = self.open.drain().flat_map(|(_, runs)| runs);
         self.done.extend(open.map(|run| Run { to: end, ..run }));
     }

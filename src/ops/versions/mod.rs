@@ -14,6 +14,6 @@ mod walk;
 
 pub use among::Files;
 pub use staged::{staged, staged_in};
-pub use states::{Chain, Scope, State, States};
+pub use states::{Chain, ChainPlace, Scope, State, States};
 pub use turns::{Beside, Forgotten, Owners, Talks, Turn, Turns};
 pub use walk::{Among, PathVersions, Unreadable, Version, Walked, walk};

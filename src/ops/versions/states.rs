@@ -28,6 +28,22 @@ pub enum Scope {
     All,
 }
 
+/// A place in one of the chains of [`States`]. Behind the last one is what is there now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChainPlace {
+    /// The chain.
+    pub chain: usize,
+    /// The place in it, from the oldest state on.
+    pub at: usize,
+}
+
+impl ChainPlace {
+    /// This one of a chain.
+    pub fn new(chain: usize, at: usize) -> Self {
+        Self { chain, at }
+    }
+}
+
 /// A snapshot, backup or experiment.
 #[derive(Debug)]
 pub struct State {
@@ -41,8 +57,8 @@ pub struct State {
     pub seq: u64,
     /// RFC 3339.
     pub created_at: String,
-    /// Its chain, and its place there.
-    pub place: (usize, usize),
+    /// Where it is.
+    pub place: ChainPlace,
     document: String,
 }
 
@@ -301,7 +317,7 @@ impl States {
             tree: summary.tree,
             seq: summary.seq,
             created_at: summary.created_at,
-            place: (chain, positions.len() - 1),
+            place: ChainPlace::new(chain, positions.len() - 1),
             document: summary.document,
         });
     }
@@ -337,13 +353,20 @@ impl States {
     }
 
     /// The position of a place in a chain.
-    pub fn position(&self, (chain, at): (usize, usize)) -> usize {
-        self.chains[chain].states[at]
+    pub fn position(&self, place: ChainPlace) -> usize {
+        self.chains[place.chain].states[place.at]
     }
 
-    /// The state that followed in the same chain, by its place there.
-    pub fn after(&self, (chain, at): (usize, usize)) -> Option<(usize, usize)> {
-        (at + 1 < self.chains[chain].states.len()).then_some((chain, at + 1))
+    /// The state at a place; None where there is none.
+    pub fn at(&self, place: ChainPlace) -> Option<&State> {
+        let chain = self.chains.get(place.chain)?;
+        self.all.get(*chain.states.get(place.at)?)
+    }
+
+    /// The place of the state that followed in the same chain.
+    pub fn after(&self, ChainPlace { chain, at }: ChainPlace) -> Option<ChainPlace> {
+        let is_there = at + 1 < self.chains[chain].states.len();
+        is_there.then_some(ChainPlace::new(chain, at + 1))
     }
 
     /// The trees of each chain.

@@ -10,8 +10,8 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
-use super::States;
 use super::of_head::Head;
+use super::{ChainPlace, States};
 use crate::env::Moment;
 use crate::error::Result;
 use crate::ops::Context;
@@ -209,32 +209,32 @@ impl Turns {
 
     /// Who may have made what changed between the state before this place and the one there. A place behind the last one stands
     /// for the present.
-    pub fn before(&self, (chain, at): (usize, usize)) -> &Owners {
-        let there = self.chains.get(chain);
-        let there = there.and_then(|chain| chain.owners.get(at));
+    pub fn before(&self, place: ChainPlace) -> &Owners {
+        let there = self.chains.get(place.chain);
+        let there = there.and_then(|chain| chain.owners.get(place.at));
         there.unwrap_or(&NOBODY)
     }
 
     /// Who may have made a commit at this time. A turn that left nothing behind but commits has no states of its own: its times tell,
     /// as long as the clocks agree with the states around it, which were taken at these seconds.
-    pub fn of_commit(&self, place: (usize, usize), at: i64, around: (i64, i64)) -> Owners {
+    pub fn of_commit(&self, place: ChainPlace, at: i64, around: (i64, i64)) -> Owners {
         let all = self
             .chains
-            .get(place.0)
+            .get(place.chain)
             .map_or(&[][..], |chain| chain.all.as_slice());
         let ended = all.iter().filter(|span| {
-            let ends_here = span.end.is_some_and(|end| end + 1 == place.1);
+            let ends_here = span.end.is_some_and(|end| end + 1 == place.at);
             ends_here && span.times.1.is_some_and(|end| end > around.0)
         });
         let ended: Vec<&Span> = ended.collect();
         if ended.is_empty() || at < around.0 || at > around.1 {
             return self.before(place).clone();
         }
-        let covering = all.iter().filter(|span| span.covers(place.1));
+        let covering = all.iter().filter(|span| span.covers(place.at));
         let mut spans: Vec<&Span> = covering.chain(ended).collect();
         spans.retain(|span| span.times.0 <= at && span.times.1.is_none_or(|end| at <= end));
         let is_certain = spans.iter().any(|span| span.times.1.is_some());
-        let mut owners = owners(spans, place.1);
+        let mut owners = owners(spans, place.at);
         owners.or_between &= !is_certain;
         owners
     }
@@ -368,7 +368,7 @@ impl<'a> Beside<'a> {
     fn add_to(&self, chains: &mut [Vec<Span>]) {
         for (nth, prompt) in self.prompts.iter().enumerate() {
             if let Some(place) = self.place(&prompt.snapshot_id) {
-                chains[place.0].push(self.span(nth, place));
+                chains[place.chain].push(self.span(nth, place));
             }
         }
         for turn in self.forgotten() {
@@ -393,7 +393,7 @@ impl<'a> Beside<'a> {
         all
     }
 
-    fn place(&self, id: &str) -> Option<(usize, usize)> {
+    fn place(&self, id: &str) -> Option<ChainPlace> {
         Some(self.states.all[*self.places.get(id)?].place)
     }
 
@@ -405,7 +405,7 @@ impl<'a> Beside<'a> {
         };
         let of_record = (0..self.states.chains.len()).filter(own);
         let ids = self.notes.checkpoints.iter();
-        let of_notes = ids.filter_map(|one| Some(self.place(&one.snapshot_id)?.0));
+        let of_notes = ids.filter_map(|one| Some(self.place(&one.snapshot_id)?.chain));
         of_record.chain(of_notes).collect()
     }
 
@@ -413,13 +413,17 @@ impl<'a> Beside<'a> {
     /// taken in between was before it all the same.
     fn find(&self, chain: usize, id: &str, at: &str) -> Found {
         let there = match self.place(id) {
-            Some((other, there)) if other == chain => there,
+            Some(place) if place.chain == chain => place.at,
             None if self.states.is_forgotten(self.places, id) => return Found::Forgotten,
             _ => return Found::Elsewhere,
         };
         let states = self.states;
         let mut between = there + 1..states.taken_since(chain, there + 1, at);
-        let kind = |at: usize| states.all[states.position((chain, at))].id.kind();
+        let kind = |at: usize| {
+            states.all[states.position(ChainPlace::new(chain, at))]
+                .id
+                .kind()
+        };
         let next = between.find(|at| kind(*at) == IdKind::Snapshot);
         Found::At(next.unwrap_or(between.end.max(there + 1)) - 1)
     }
@@ -448,7 +452,7 @@ impl<'a> Beside<'a> {
     }
 
     /// A turn whose prompt has a snapshot.
-    fn span(&self, nth: usize, (chain, start): (usize, usize)) -> Span {
+    fn span(&self, nth: usize, ChainPlace { chain, at: start }: ChainPlace) -> Span {
         let prompt = &self.prompts[nth];
         let next = self.prompts.get(nth + 1);
         let start = match self.find_prompt(chain, prompt) {

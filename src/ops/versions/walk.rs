@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::ChainPlace;
 use crate::error::Result;
 use crate::git::objects::ObjectStore;
 use crate::git::path::{self, RepoPath};
@@ -31,6 +32,18 @@ pub struct Version {
     pub to: usize,
     /// Mode and blob.
     pub node: Node,
+}
+
+impl Version {
+    /// The place of the first state that has it.
+    pub fn first(&self) -> ChainPlace {
+        ChainPlace::new(self.chain, self.from)
+    }
+
+    /// The place of the last one.
+    pub fn last(&self) -> ChainPlace {
+        ChainPlace::new(self.chain, self.to)
+    }
 }
 
 /// A path with all that it has had.
