@@ -331,6 +331,21 @@ impl SessionNotes {
         }
     }
 
+    /// The prompt whose turn a checkpoint is of: itself, or the last one before it.
+    pub fn turn_of(&self, checkpoint_id: u64) -> Option<u64> {
+        let mut before = self.checkpoints.iter().rev();
+        let prompt =
+            before.find(|one| one.kind == Kind::Prompt && one.checkpoint_id <= checkpoint_id);
+        prompt.map(|prompt| prompt.checkpoint_id)
+    }
+
+    /// The ends of a prompt's turn, in the order in which they were noted: an agent that is kept
+    /// from stopping has several, and the last counts.
+    pub fn ends_of(&self, prompt: u64) -> impl DoubleEndedIterator<Item = &TurnEnd> {
+        let ends = self.turn_ends.iter();
+        ends.filter(move |end| end.checkpoint_id == Some(prompt))
+    }
+
     fn take_note(&mut self, json: &Json) {
         let session_id = json.get("session_id").and_then(Value::as_str);
         let session_id = session_id.unwrap_or_default();

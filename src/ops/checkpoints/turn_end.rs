@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::ops::outcome::Taken;
 use crate::ops::sessions::touch;
 use crate::ops::{Context, request, snapshots};
-use crate::store::checkpoint::{self, EndKind, FIELDS_VERSION, Kind, SessionNotes, TurnEnd};
+use crate::store::checkpoint::{self, EndKind, FIELDS_VERSION, SessionNotes, TurnEnd};
 use crate::store::trigger::Trigger;
 
 /// Takes the snapshot that the end of a turn calls for, and notes the end, waiting for a lock no longer than `wait`. None when
@@ -67,10 +67,8 @@ pub fn on_turn_end(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Resu
 
 /// The end of the turn of the session's last prompt; None when it was told before, and nothing has changed since.
 fn of_last_prompt(end: &TurnEnd, notes: &SessionNotes) -> Option<TurnEnd> {
-    let mut newest_first = notes.checkpoints.iter().rev();
-    let prompt = newest_first.find(|checkpoint| checkpoint.kind == Kind::Prompt);
     let end = TurnEnd {
-        checkpoint_id: prompt.map(|prompt| prompt.checkpoint_id),
+        checkpoint_id: notes.turn_of(u64::MAX),
         ..end.clone()
     };
     let is_told = notes.turn_ends.last().is_some_and(|last| {

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::Result;
 use crate::ops::Context;
-use crate::ops::versions::{Beside, ChainPlace, Forgotten, Scope, States, Talks};
+use crate::ops::versions::{
+    Beside, ChainPlace, Claim, Forgotten, Scope, States, Talks, prevailing,
+};
 use crate::store::Store;
 use crate::store::checkpoint::{Checkpoint, Kind, SessionNotes, TurnEnd};
 use crate::store::id::IdKind;
@@ -38,6 +40,8 @@ pub struct Turn {
     pub start: usize,
     /// Where it ends.
     pub end: End,
+    /// The snapshot before it was forgotten, and this is where it may have begun.
+    is_forgotten: bool,
     /// Nobody said that it ended, and its session does not live any more.
     is_abandoned: bool,
 }
@@ -71,6 +75,14 @@ impl Turn {
     fn covers(&self, chain: usize, at: usize) -> bool {
         self.chain == chain && self.start < at && self.last().is_none_or(|end| at <= end)
     }
+
+    fn claim(&self) -> Claim {
+        Claim {
+            start: (!self.is_forgotten).then_some(self.start),
+            is_abandoned: self.is_abandoned,
+            is_mark: self.checkpoint.is_mark(),
+        }
+    }
 }
 
 impl From<Forgotten> for Turn {
@@ -80,6 +92,7 @@ impl From<Forgotten> for Turn {
             chain: turn.chain,
             start: turn.start,
             end: End::Forgotten(turn.end.unwrap_or(usize::MAX)),
+            is_forgotten: true,
             is_abandoned: false,
         }
     }
@@ -155,17 +168,11 @@ impl Turns {
             .collect()
     }
 
-    /// Those who may have made a change between the state before a place and the one there. A turn that was abandoned gives way to a
-    /// later one, and a mark made by hand to an agent's.
+    /// Those who may have made a change between the state before a place and the one there.
     pub fn at(&self, chain: usize, at: usize) -> Vec<&Turn> {
         let turns = self.all.values().chain(&self.forgotten);
-        let mut there: Vec<&Turn> = turns.filter(|turn| turn.covers(chain, at)).collect();
-        let latest = there.iter().map(|turn| turn.start).max();
-        there.retain(|turn| !turn.is_abandoned || Some(turn.start) == latest);
-        if there.iter().any(|turn| !turn.checkpoint.is_mark()) {
-            there.retain(|turn| !turn.checkpoint.is_mark());
-        }
-        there
+        let there = turns.filter(|turn| turn.covers(chain, at)).collect();
+        prevailing(there, |turn| turn.claim())
     }
 
     /// How many states a chain has: the place of what is there now.
@@ -244,6 +251,7 @@ impl<'a> Reader<'a> {
             chain: place.chain,
             start: place.at,
             end,
+            is_forgotten: false,
             is_abandoned: end == End::Open && !is_live,
         })
     }
@@ -285,16 +293,8 @@ impl<'a> Reader<'a> {
         checkpoint: &Checkpoint,
         from: ChainPlace,
     ) -> Option<(&'n TurnEnd, Where)> {
-        let id = checkpoint.checkpoint_id;
-        // A step belongs to the turn of the last prompt before it, and ends before that does.
-        let of = if checkpoint.kind == Kind::Prompt {
-            Some(id)
-        } else {
-            let earlier = notes.prompts().into_iter().map(|one| one.checkpoint_id);
-            earlier.filter(|one| *one <= id).max()
-        };
-        let ends = notes.turn_ends.iter();
-        let ends = ends.filter(|end| end.checkpoint_id.is_some() && end.checkpoint_id == of);
+        let turn = notes.turn_of(checkpoint.checkpoint_id)?;
+        let ends = notes.ends_of(turn);
         let ends = ends.filter_map(|end| Some((end, self.find(from, &end.snapshot_id)?)));
         // Of several the last one counts, also where nobody knows any more what it was.
         let order = |(_, at): &(&TurnEnd, Where)| (at.place(), matches!(at, Where::Here(_)));

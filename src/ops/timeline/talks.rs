@@ -165,11 +165,8 @@ fn end_of<'n>(
 ) -> Option<&'n str> {
     let n = checkpoint.checkpoint_id;
     let is_prompt = checkpoint.kind == Kind::Prompt;
-    let mut before = notes.checkpoints.iter().rev();
-    let turn = before.find(|one| one.kind == Kind::Prompt && one.checkpoint_id <= n);
-    let turn = turn.map(|turn| turn.checkpoint_id);
-    let mut ends = notes.turn_ends.iter().rev();
-    let ended = ends.find(|end| turn.is_some() && end.checkpoint_id == turn);
+    let turn = notes.turn_of(n);
+    let ended = turn.and_then(|turn| notes.ends_of(turn).next_back());
     let ended = ended.map(|end| (end.created_at.as_str(), end.snapshot_id.as_str()));
     let next = if is_prompt { next_prompt } else { next };
     let next = next.map(|next| (next.created_at.as_str(), next.snapshot_id.as_str()));

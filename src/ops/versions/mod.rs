@@ -6,6 +6,7 @@
 //! nothing is written. Leaves out the contents themselves, which `search` reads.
 
 mod among;
+mod claim;
 mod of_head;
 mod staged;
 mod states;
@@ -13,6 +14,7 @@ mod turns;
 mod walk;
 
 pub use among::Files;
+pub use claim::{Claim, prevailing};
 pub use staged::{staged, staged_in};
 pub use states::{Chain, ChainPlace, Scope, State, States};
 pub use turns::{Beside, Forgotten, Owners, Talks, Turn, Turns};

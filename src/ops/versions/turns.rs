@@ -10,6 +10,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
+use super::claim::{Claim, prevailing};
 use super::of_head::Head;
 use super::{ChainPlace, States};
 use crate::env::Moment;
@@ -171,8 +172,12 @@ impl Span {
         self.start < at && self.end.is_none_or(|end| at <= end)
     }
 
-    fn is_mark(&self) -> bool {
-        self.turn.as_ref().is_some_and(|turn| turn.prompt.is_mark())
+    fn claim(&self) -> Claim {
+        Claim {
+            start: self.turn.is_some().then_some(self.start),
+            is_abandoned: self.is_abandoned,
+            is_mark: self.turn.as_ref().is_some_and(|turn| turn.prompt.is_mark()),
+        }
     }
 }
 
@@ -257,19 +262,12 @@ impl Spans {
     }
 }
 
-fn owners(mut covering: Vec<&Span>, at: usize) -> Owners {
+fn owners(covering: Vec<&Span>, at: usize) -> Owners {
     let mut owners = Owners {
         or_between: true,
         ..Owners::default()
     };
-    let latest = covering.iter().filter(|span| span.turn.is_some());
-    let latest = latest.map(|span| span.start).max();
-    // A turn that nobody ended gives way to a later one.
-    covering.retain(|span| !span.is_abandoned || Some(span.start) == latest);
-    if covering.iter().any(|span| !span.is_mark()) {
-        covering.retain(|span| !span.is_mark());
-    }
-    for span in covering {
+    for span in prevailing(covering, |span| span.claim()) {
         match &span.turn {
             Some(turn) => {
                 owners.or_between &= at > span.certain;
@@ -434,8 +432,7 @@ impl<'a> Beside<'a> {
 
     /// The snapshot at the end of a prompt's turn: of several the one that was taken last.
     fn end(&self, prompt: &Checkpoint) -> Option<&'a TurnEnd> {
-        let mut ends = self.notes.turn_ends.iter().rev();
-        ends.find(|end| end.checkpoint_id == Some(prompt.checkpoint_id))
+        self.notes.ends_of(prompt.checkpoint_id).next_back()
     }
 
     /// The snapshot of the last tool's checkpoint in a prompt's turn.
