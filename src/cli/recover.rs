@@ -3,7 +3,7 @@
 use crate::cli::ask::Flag;
 use crate::cli::human::swap::{changes, remark, saved};
 use crate::cli::prelude::*;
-use crate::ops::outcome::{DroppedListing, Recovered};
+use crate::ops::outcome::{DroppedListing, Recovered, RecoveryAction};
 use crate::store::trigger::SwapKind;
 use crate::wire;
 
@@ -66,7 +66,7 @@ impl Run for Args {
         };
         // Whatever can be decided is done by this; what cannot be comes back undone, for the question.
         let recovered = ops::recover::recover(&context, &request)?;
-        if recovered.action != "undecided" {
+        if recovered.action != RecoveryAction::Undecided {
             return reply(Ok(recovered));
         }
         if !call.ask.can_ask() {
@@ -115,31 +115,32 @@ impl Human for Recovered {
     fn print(&self, page: &mut Page) {
         let operation = clean(self.operation.as_ref().map_or("swap", SwapKind::as_str));
         page.line(match self.action {
-            "nothing" => "nothing to recover".to_owned(),
-            "rolled-back" => format!("undid the interrupted {operation}"),
-            "rolled-forward" => format!("finished the interrupted {operation}"),
-            "cleaned" => format!("the {operation} was complete; cleaned up after it"),
-            "mended" => "put right what was damaged of tw's own files".to_owned(),
-            "repaired" => format!("repaired what a power cut took of the last {operation}"),
-            "undecided" => {
+            RecoveryAction::Nothing => "nothing to recover".to_owned(),
+            RecoveryAction::RolledBack => format!("undid the interrupted {operation}"),
+            RecoveryAction::RolledForward => format!("finished the interrupted {operation}"),
+            RecoveryAction::Cleaned => format!("the {operation} was complete; cleaned up after it"),
+            RecoveryAction::Mended => "put right what was damaged of tw's own files".to_owned(),
+            RecoveryAction::Repaired => {
+                format!("repaired what a power cut took of the last {operation}")
+            }
+            RecoveryAction::Undecided => {
                 format!("the interrupted {operation} left paths that neither side explains")
             }
-            other => clean(other),
         });
-        if self.action == "nothing" {
+        if self.action == RecoveryAction::Nothing {
             page.notices(&self.notices);
             return;
         }
         saved(page, "what was on disk", self.rescue_id.as_deref());
-        if self.action != "undecided" {
+        if self.action != RecoveryAction::Undecided {
             changes(page, &self.changes, false);
         }
-        let what = if self.action == "undecided" {
+        let what = if self.action == RecoveryAction::Undecided {
             "changed since"
         } else {
             "changed since, and left so"
         };
-        if page.options.verbose || self.action == "undecided" {
+        if page.options.verbose || self.action == RecoveryAction::Undecided {
             for path in &self.differing {
                 page.line(format!("  {what}: {}", quoted(path)));
             }
@@ -147,7 +148,7 @@ impl Human for Recovered {
             remark(page, what, &self.differing);
         }
         page.notices(&self.notices);
-        if self.action != "undecided" {
+        if self.action != RecoveryAction::Undecided {
             page.hint("'tw status' shows where you are");
         }
     }

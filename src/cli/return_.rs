@@ -7,7 +7,7 @@ use crate::cli::human::again::{Again, command, flag};
 use crate::cli::human::swap::{changes, commits, members, remark, saved};
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
-use crate::ops::outcome::{Aftermath, HeadReport, MovedAside, Returned};
+use crate::ops::outcome::{Aftermath, DetachedBy, HeadReport, MovedAside, Returned};
 use crate::text::{typed, typed_path};
 
 /// Bring the present back exactly
@@ -163,7 +163,7 @@ fn head(page: &mut Page, head: &HeadReport) {
         return;
     }
     let oid = head.oid.map(|oid| oid.to_string()).unwrap_or_default();
-    if head.reason.as_deref() == Some("tag-gone") {
+    if head.reason == Some(DetachedBy::TagGone) {
         page.line(format!(
             "  HEAD is detached at {}: the tag that it was at is gone",
             short(&oid)
@@ -172,11 +172,11 @@ fn head(page: &mut Page, head: &HeadReport) {
     }
     let reference = head.reference.as_deref().unwrap_or("its branch");
     let branch = clean(reference.strip_prefix("refs/heads/").unwrap_or(reference));
-    let why = match head.reason.as_deref() {
-        Some("branch-moved") => "has moved since",
-        Some("branch-gone") => "is gone",
-        Some("branch-broken") => "is broken",
-        Some("checked-out-elsewhere") => "is checked out in another worktree",
+    let why = match head.reason {
+        Some(DetachedBy::BranchMoved) => "has moved since",
+        Some(DetachedBy::BranchGone) => "is gone",
+        Some(DetachedBy::BranchBroken) => "is broken",
+        Some(DetachedBy::CheckedOutElsewhere) => "is checked out in another worktree",
         _ => "could not be taken up again",
     };
     page.line(format!(
@@ -184,10 +184,10 @@ fn head(page: &mut Page, head: &HeadReport) {
         short(&oid)
     ));
     let there = typed(reference.strip_prefix("refs/heads/").unwrap_or(reference));
-    page.hint(match head.reason.as_deref() {
-        Some("branch-broken") => "'tw doctor' says how to mend it".to_owned(),
-        Some("branch-gone") => format!("'git switch -c {there}' makes the branch again"),
-        Some("checked-out-elsewhere") => "'git worktree list' shows where".to_owned(),
+    page.hint(match head.reason {
+        Some(DetachedBy::BranchBroken) => "'tw doctor' says how to mend it".to_owned(),
+        Some(DetachedBy::BranchGone) => format!("'git switch -c {there}' makes the branch again"),
+        Some(DetachedBy::CheckedOutElsewhere) => "'git worktree list' shows where".to_owned(),
         _ => format!(
             "'git log {}..{there}' shows what came since; 'git switch {there}' goes there",
             short(&oid)

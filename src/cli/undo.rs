@@ -3,6 +3,7 @@
 use crate::cli::ask::Flag;
 use crate::cli::human::swap::{RETURN_HINT, changes, members, remark, saved};
 use crate::cli::prelude::*;
+use crate::ops::outcome::{DetachedBy, HeadStays};
 use crate::ops::steps::{LevelView, Levels, StepRequest, Undone};
 use crate::ops::swap::undo_log::Log;
 use crate::store::state::Mode;
@@ -155,25 +156,26 @@ impl Human for Levels {
 }
 
 /// Why HEAD stayed, in words.
-fn head_words(reason: &str) -> String {
+fn head_words(reason: HeadStays) -> &'static str {
     match reason {
-        "head-moved" => "HEAD has moved since".to_owned(),
-        "branch-moved" => "its branch has moved since".to_owned(),
-        "branch-gone" => "its branch is gone".to_owned(),
-        "branch-broken" => "its branch is broken".to_owned(),
-        "checked-out-elsewhere" => "its branch is checked out in another worktree".to_owned(),
-        "tag-gone" => "the tag that it was at is gone".to_owned(),
-        other => clean(other),
+        HeadStays::Moved => "HEAD has moved since",
+        HeadStays::Detached(DetachedBy::BranchMoved) => "its branch has moved since",
+        HeadStays::Detached(DetachedBy::BranchGone) => "its branch is gone",
+        HeadStays::Detached(DetachedBy::BranchBroken) => "its branch is broken",
+        HeadStays::Detached(DetachedBy::CheckedOutElsewhere) => {
+            "its branch is checked out in another worktree"
+        }
+        HeadStays::Detached(DetachedBy::TagGone) => "the tag that it was at is gone",
     }
 }
 
 impl Human for Undone {
     fn print(&self, page: &mut Page) {
         let verb = match (self.direction, self.dry_run) {
-            ("redo", false) => "redid",
-            ("redo", true) => "would redo",
-            (_, false) => "undid",
-            (_, true) => "would undo",
+            (Log::Redo, false) => "redid",
+            (Log::Redo, true) => "would redo",
+            (Log::Undo, false) => "undid",
+            (Log::Undo, true) => "would undo",
         };
         page.line(format!(
             "{verb} {} ({}): in the {}",
@@ -197,7 +199,7 @@ impl Human for Undone {
             "changed since; those bytes are in the backup",
             &self.changed_since,
         );
-        if let Some(why) = &self.head_stayed {
+        if let Some(why) = self.head_stayed {
             page.line(format!(
                 "  HEAD and index stay as they are: {}",
                 head_words(why)
@@ -207,7 +209,7 @@ impl Human for Undone {
         if self.dry_run {
             return;
         }
-        if self.direction == "undo" {
+        if self.direction == Log::Undo {
             // From the present, redo goes into the past only when that is meant.
             let redo = if self.level.leads_home() {
                 "tw redo --into-past"

@@ -7,6 +7,7 @@ mod beyond;
 mod conflict;
 mod member;
 mod status;
+mod words;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ pub use self::member::{MemberSwap, MemberView, Membership, Role};
 pub use self::status::{
     Counts, FilesChanged, Head, Interrupted, RepositoryInfo, SessionHere, Status, Work, WorkedOn,
 };
+pub use self::words::{DetachedBy, HeadStays, RecoveryAction};
 pub use super::snapshot_view::{Listed, SnapshotView};
 use crate::git::Oid;
 use crate::git::path::RepoPath;
@@ -222,7 +224,8 @@ pub struct HeadReport {
     /// HEAD is on its branch again (or was detached or unborn and is so again).
     pub restored: bool,
     /// Why it is not: `branch-moved`, `branch-gone`, `branch-broken`, `checked-out-elsewhere`, or `tag-gone` for a tag.
-    pub reason: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub reason: Option<DetachedBy>,
 }
 
 /// A commit made on the detached HEAD of the past.
@@ -344,8 +347,8 @@ pub struct RestoredLines {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Recovered {
     /// What was done. `repaired`: after a power cut.
-    #[schemars(extend("enum" = ["nothing", "rolled-back", "rolled-forward", "cleaned", "repaired", "mended"]))]
-    pub action: &'static str,
+    #[schemars(with = "String", extend("enum" = ["nothing", "rolled-back", "rolled-forward", "cleaned", "repaired", "mended"]))]
+    pub action: RecoveryAction,
     /// What kind of swap had died.
     pub operation: Option<SwapKind>,
     /// What was on disk before recovery.

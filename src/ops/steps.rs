@@ -16,7 +16,7 @@ use super::Context;
 use super::capture::Storing;
 use super::event_log::{self, RefEvent};
 use super::issues::run::{Closing, close_run};
-use super::outcome::Changes;
+use super::outcome::{Changes, HeadStays};
 use super::record::Made;
 use super::request::{DryRun, Return};
 use super::stay::{Crossing, ReturnOperation, not_in_past};
@@ -250,7 +250,7 @@ impl<'a> Step<'a> {
             backup_id: Some(returned.backup_id),
             experiment_id: returned.experiment_id,
             changed_since: returned.aftermath.changed_since,
-            head_stayed: returned.aftermath.head.reason,
+            head_stayed: returned.aftermath.head.reason.map(HeadStays::Detached),
             notices: returned.notices,
             ..self.would(returned.changes)
         })
@@ -340,7 +340,7 @@ impl<'a> Step<'a> {
     /// What is said of a dry run.
     fn would(&self, changes: Changes) -> Undone {
         Undone {
-            direction: self.reversal.log.name(),
+            direction: self.reversal.log,
             operation: self.reversal.kind.clone(),
             level: self.view.clone(),
             dry_run: true,
@@ -369,7 +369,7 @@ impl<'a> Step<'a> {
             mode: swapped.state.mode,
             backup_id: Some(swapped.saved.id.to_string()),
             changed_since,
-            head_stayed: stays.map(|_| "head-moved".to_owned()),
+            head_stayed: stays.map(|_| HeadStays::Moved),
             notices,
             ..self.would(swapped.changes())
         }

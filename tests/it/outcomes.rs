@@ -16,12 +16,13 @@ use timewarp::ops::install::{AgentFile, AgentFiles, Became, Installed};
 use timewarp::ops::list::Listing;
 use timewarp::ops::outcome::{
     Aftermath, Changes, Check, CheckStatus, Checkup, Closed, CommitMade, ConfigEntry,
-    ConfigListing, Counts, Diff, Dropped, DroppedListing, FileDiff, Forgotten, Head, HeadReport,
-    Interrupted, Invalid, Labelled, Listed, MovedAside, Opened, OtherDiff, OtherKind, Pruned,
-    Purged, Recovered, RepositoryInfo, Restored, Returned, Rewritten, SessionHere, Shown,
-    SnapshotView, Status, Taken, Travelled, Work, WorkedOn,
+    ConfigListing, Counts, DetachedBy, Diff, Dropped, DroppedListing, FileDiff, Forgotten, Head,
+    HeadReport, HeadStays, Interrupted, Invalid, Labelled, Listed, MovedAside, Opened, OtherDiff,
+    OtherKind, Pruned, Purged, Recovered, RecoveryAction, RepositoryInfo, Restored, Returned,
+    Rewritten, SessionHere, Shown, SnapshotView, Status, Taken, Travelled, Work, WorkedOn,
 };
 use timewarp::ops::steps::{LevelView, Levels, Undone};
+use timewarp::ops::swap::undo_log::Log;
 use timewarp::store::state::Mode;
 use timewarp::store::trigger::SwapKind;
 use timewarp::wire;
@@ -119,7 +120,7 @@ fn returned() -> Returned {
                 reference: Some("refs/heads/main".to_owned()),
                 oid: Some(oid('3')),
                 restored: false,
-                reason: Some("branch-moved".to_owned()),
+                reason: Some(DetachedBy::BranchMoved),
             },
             commits_made: vec![CommitMade {
                 oid: oid('4'),
@@ -169,7 +170,7 @@ fn level() -> LevelView {
 fn undone() -> Undone {
     Undone {
         members: Vec::new(),
-        direction: "undo",
+        direction: Log::Undo,
         operation: SwapKind::Return,
         level: level(),
         dry_run: false,
@@ -178,14 +179,14 @@ fn undone() -> Undone {
         experiment_id: None,
         changes: changes(),
         changed_since: vec![path(b"a.txt")],
-        head_stayed: Some("HEAD has moved since".to_owned()),
+        head_stayed: Some(HeadStays::Moved),
         notices: Vec::new(),
     }
 }
 
 fn recovered() -> Recovered {
     Recovered {
-        action: "rolled-back",
+        action: RecoveryAction::RolledBack,
         operation: Some(SwapKind::Travel),
         rescue_id: Some("b_20260228_160000_000004".to_owned()),
         differing: vec![path(b"a.txt")],

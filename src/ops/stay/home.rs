@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::git::fs::nanoseconds;
 use crate::git::path::RepoPath;
 use crate::ops::capture::Storing;
-use crate::ops::outcome::{Aftermath, Changes, HeadReport, MovedAside, Returned};
+use crate::ops::outcome::{Aftermath, Changes, DetachedBy, HeadReport, MovedAside, Returned};
 use crate::ops::record::Made;
 use crate::ops::request::Return;
 use crate::ops::swap::goal::{
@@ -285,8 +285,8 @@ fn repo_paths(paths: Vec<Vec<u8>>) -> Vec<RepoPath> {
 
 /// What is said of a stay that ends.
 fn stay_notices(head: &HeadReport, commits: &CommitsOfStay, gone: Option<String>) -> Vec<String> {
-    let reason = head.reason.as_deref();
-    let mut notices: Vec<String> = reason
+    let mut notices: Vec<String> = head
+        .reason
         .map(|reason| head_notice(reason, head))
         .into_iter()
         .collect();
@@ -295,25 +295,25 @@ fn stay_notices(head: &HeadReport, commits: &CommitsOfStay, gone: Option<String>
     notices
 }
 
-fn head_notice(reason: &str, head: &HeadReport) -> String {
+fn head_notice(reason: DetachedBy, head: &HeadReport) -> String {
     let branch = head.reference.as_deref().unwrap_or("the branch");
     let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
     let oid = head.oid.map(|oid| oid.to_string()).unwrap_or_default();
     let there = typed(short);
     match reason {
-        "branch-moved" => format!(
+        DetachedBy::BranchMoved => format!(
             "'{short}' has moved since you left it, so HEAD stays detached at {oid}; to see what is new there: git log HEAD..{there}"
         ),
-        "branch-gone" => format!(
+        DetachedBy::BranchGone => format!(
             "'{short}' is gone, so HEAD stays detached at {oid}; to make it again: git switch -c {there}"
         ),
-        "branch-broken" => format!(
+        DetachedBy::BranchBroken => format!(
             "'{short}' is broken, as after a crash, so HEAD stays detached at {oid}; to make it again, remove '{branch}' in the git directory, then: git switch -c {there}"
         ),
-        "tag-gone" => format!(
+        DetachedBy::TagGone => format!(
             "the tag that HEAD was detached at is gone, so HEAD is detached at its commit, {oid}"
         ),
-        _ => format!(
+        DetachedBy::CheckedOutElsewhere => format!(
             "'{short}' is checked out in another worktree now, so HEAD stays detached at {oid}; to go on here: git switch -c NAME"
         ),
     }

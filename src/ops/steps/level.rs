@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use crate::git::path::RepoPath;
 use crate::json::{self, Texts};
-use crate::ops::outcome::{Changes, MemberSwap};
+use crate::ops::outcome::{Changes, HeadStays, MemberSwap};
 use crate::ops::swap::is_hop;
+use crate::ops::swap::undo_log::Log;
 use crate::store::state::{Journal, Mode};
 use crate::store::trigger::SwapKind;
 
@@ -67,8 +68,8 @@ pub struct Levels {
 #[schemars(inline)]
 pub struct Undone {
     /// Which of the two.
-    #[schemars(extend("enum" = ["undo", "redo"]))]
-    pub direction: &'static str,
+    #[schemars(with = "String", extend("enum" = ["undo", "redo"]))]
+    pub direction: Log,
     /// What kind of swap was undone or redone: `travel`, `return`, `restore`, `revert`, `rewind`, `apply`.
     pub operation: SwapKind,
     /// The swap that was taken back.
@@ -87,7 +88,8 @@ pub struct Undone {
     #[serde(flatten, with = "Texts::<ChangedSince>")]
     pub changed_since: Vec<RepoPath>,
     /// Why HEAD and index stayed, when they did.
-    pub head_stayed: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub head_stayed: Option<HeadStays>,
     /// The members of the workspace, where it was taken back as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberSwap>,

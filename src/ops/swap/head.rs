@@ -9,7 +9,7 @@ use crate::git::head::SYMLINK;
 use crate::git::operation::{self, OperationState};
 use crate::git::refs::RefFormat;
 use crate::ops::Context;
-use crate::ops::outcome::HeadReport;
+use crate::ops::outcome::{DetachedBy, HeadReport};
 use crate::store::Store;
 use crate::store::stored::Stored;
 
@@ -116,20 +116,24 @@ pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(Str
                 return Ok((format!("{tag}\n"), report));
             }
             report.restored = false;
-            report.reason = Some("tag-gone".to_owned());
+            report.reason = Some(DetachedBy::TagGone);
         }
         return Ok((format!("{oid}\n"), report));
     };
     let (tip, gone) = match store.refs.read(&branch) {
         // A crash may have cut it short; there is a way back all the same.
-        Err(error) if error.code() == Code::CorruptRecord => (None, "branch-broken"),
-        read => (read?, "branch-gone"),
+        Err(error) if error.code() == Code::CorruptRecord => (None, DetachedBy::BranchBroken),
+        read => (read?, DetachedBy::BranchGone),
     };
     // On a branch that has moved, the recorded files would look like changes against somebody else's commits.
     let reason = if tip != tag.or(oid) {
-        Some(if tip.is_none() { gone } else { "branch-moved" })
+        Some(if tip.is_none() {
+            gone
+        } else {
+            DetachedBy::BranchMoved
+        })
     } else if ctx.repo.checked_out_elsewhere(&branch)?.is_some() {
-        Some("checked-out-elsewhere")
+        Some(DetachedBy::CheckedOutElsewhere)
     } else {
         None
     };
@@ -147,6 +151,6 @@ pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(Str
         }
     };
     report.restored = reason.is_none();
-    report.reason = reason.map(str::to_owned);
+    report.reason = reason;
     Ok((text, report))
 }

@@ -347,7 +347,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             extra.insert(pathindex::FIELD.into(), entries);
         }
         let reversal = self.goal.reversal.as_ref();
-        let log = reversal.map_or("new", |reversal| reversal.log.name());
+        let log = reversal.map_or("new", |reversal| reversal.log.as_str());
         extra.insert("log".into(), log.into());
         if let Some(reversal) = reversal {
             extra.insert("pops".into(), reversal.level.clone().into());

@@ -17,6 +17,7 @@ use crate::env::Moment;
 use crate::error::{Code, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable, entries};
+use crate::json;
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::state::{Journal, JournalHead, StateDir, read_head, read_json};
@@ -30,7 +31,8 @@ const LEVEL_SECONDS: i64 = 30 * 24 * 3600;
 /// The directory of the levels that are put aside.
 const ASIDE: &str = "swaps";
 
-/// One of the two logs.
+/// One of the two logs. Its word is the command that takes a level from it, and the directory that
+/// holds its levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Log {
     /// What can be undone.
@@ -39,18 +41,12 @@ pub enum Log {
     Redo,
 }
 
+json::words!(Log {
+    Undo = "undo",
+    Redo = "redo",
+});
+
 impl Log {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Undo, Self::Redo];
-
-    /// The command that takes a level from it, and the directory that holds its levels.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Undo => "undo",
-            Self::Redo => "redo",
-        }
-    }
-
     fn other(self) -> Self {
         match self {
             Self::Undo => Self::Redo,
@@ -71,7 +67,7 @@ impl From<Log> for SwapKind {
 
 impl fmt::Display for Log {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.name())
+        out.write_str(self.as_str())
     }
 }
 
@@ -117,7 +113,7 @@ pub fn needs(journal: &JournalHead) -> Vec<&str> {
 /// # Errors
 /// The log's directory cannot be read.
 pub fn files(dir: &StateDir, log: Log) -> Result<Vec<PathBuf>> {
-    files_in(&dir.file(log.name()))
+    files_in(&dir.file(log.as_str()))
 }
 
 /// The files of the levels that are put aside, oldest first.
@@ -256,17 +252,13 @@ pub fn name_of(file: &Path) -> String {
 /// A level cannot be written or removed.
 pub fn add(store: &Store, journal: &Journal) -> Result<()> {
     let word = |name: &str| journal.extra.get(name).and_then(|value| value.as_str());
-    let popped = match word("log") {
-        Some("undo") => Some(Log::Undo),
-        Some("redo") => Some(Log::Redo),
-        _ => None,
-    };
+    let popped = word("log").and_then(Log::parse);
     let log = popped.map_or(Log::Undo, Log::other);
     if let (Some(popped), Some(level)) = (popped, word("pops")) {
         // Only the name counts: what stands in a journal must not lead out of the log.
         if let Some(name) = Path::new(level).file_name() {
             // The journal stands until all is done: a death between this and the new level is made up for.
-            put_aside(&store.dir, &store.dir.file(popped.name()).join(name))?;
+            put_aside(&store.dir, &store.dir.file(popped.as_str()).join(name))?;
         }
     }
     // What was undone before does not fit onto what is new.
@@ -275,7 +267,7 @@ pub fn add(store: &Store, journal: &Journal) -> Result<()> {
             put_aside(&store.dir, &file)?;
         }
     }
-    let dir = store.dir.file(log.name());
+    let dir = store.dir.file(log.as_str());
     create::private_dir(&dir)?;
     let files = files(&store.dir, log)?;
     let suffix = suffix_of(&journal.swap_id);

@@ -31,7 +31,7 @@ use super::run::VERIFY_FAILED;
 use crate::error::{Code, Error, Result};
 use crate::git::path::{self, RepoPath};
 use crate::ops::Context;
-use crate::ops::outcome::{Changes, Recovered};
+use crate::ops::outcome::{Changes, Recovered, RecoveryAction};
 use crate::ops::request::{Direction, Recover};
 use crate::store::Store;
 use crate::store::lock::{Hold, WorktreeLock, is_swapping};
@@ -170,7 +170,7 @@ fn recover_swap(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result
     }
     let done = unfinished.resume(&survey, direction)?;
     let mut notices = done.notices;
-    let how = if done.action == "rolled-back" {
+    let how = if done.action == RecoveryAction::RolledBack {
         "undone"
     } else {
         "finished"
@@ -202,7 +202,7 @@ fn clean(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<Vec<Stri
 /// The answer when nothing was left to recover.
 pub fn nothing() -> Recovered {
     Recovered {
-        action: "nothing",
+        action: RecoveryAction::Nothing,
         operation: None,
         rescue_id: None,
         differing: Vec::new(),
@@ -221,18 +221,18 @@ pub fn recover_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Res
     store.dir.state()?;
     copied::check(ctx, store)?;
     let mut recovered = recover_swap_asked(ctx, store, request)?;
-    if recovered.action == "nothing" && !mended.is_empty() {
-        recovered.action = "mended";
+    if recovered.action == RecoveryAction::Nothing && !mended.is_empty() {
+        recovered.action = RecoveryAction::Mended;
     }
     recovered.notices.splice(0..0, mended);
     // Whoever still has to decide may need all that is there.
-    if recovered.action != "undecided" {
+    if recovered.action != RecoveryAction::Undecided {
         let others = together::others(ctx, store, Some(request))?;
         if !others.left.is_empty() {
             return Err(together::left_behind(&recovered, &others));
         }
         recovered.notices.extend(others.notices);
-        if let ("nothing", Some(action)) = (recovered.action, others.action) {
+        if let (RecoveryAction::Nothing, Some(action)) = (recovered.action, others.action) {
             recovered.action = action;
         }
         recovered.notices.extend(unwaited::clear(ctx, store)?);
@@ -249,7 +249,7 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
     if is_committed(store, &journal)? {
         let told = clean(ctx, store, &journal)?;
         let mut recovered = settled::repair(ctx, store)?.unwrap_or_else(|| Recovered {
-            action: "cleaned",
+            action: RecoveryAction::Cleaned,
             operation,
             ..nothing()
         });
@@ -261,7 +261,7 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
     let survey = unfinished.survey()?;
     if !survey.differing.is_empty() && !request.yes {
         return Ok(Recovered {
-            action: "undecided",
+            action: RecoveryAction::Undecided,
             operation,
             differing: survey.differing.into_iter().map(RepoPath::new).collect(),
             ..nothing()

@@ -29,7 +29,7 @@ use crate::git::objects::KeptPack;
 use crate::git::path::{self, RepoPath};
 use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing};
-use crate::ops::outcome::Recovered;
+use crate::ops::outcome::{Recovered, RecoveryAction};
 use crate::ops::record::{About, record};
 use crate::ops::request::Direction;
 use crate::ops::unsaved::Unsaved;
@@ -108,7 +108,7 @@ impl<'a> Unfinished<'a> {
                 store.dir.write_state(&journal.state_after)?;
                 recovered.notices.extend(self.finish()?);
                 settle_last(ctx, store)?;
-                recovered.action = "rolled-forward";
+                recovered.action = RecoveryAction::RolledForward;
             }
             SwapSide::Before => {
                 recovered.notices.extend(self.put_git_back()?);
@@ -215,7 +215,7 @@ impl<'a> Unfinished<'a> {
         kept.into_iter().try_for_each(KeptPack::release)?;
         let differing = survey.differing.iter().cloned().chain(sides.blocked);
         Ok(Recovered {
-            action: "rolled-back",
+            action: RecoveryAction::RolledBack,
             operation: Some(journal.operation.clone()),
             rescue_id,
             differing: differing.map(RepoPath::new).collect(),

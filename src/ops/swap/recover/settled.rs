@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::git::fs::Root;
 use crate::git::path::display;
 use crate::ops::Context;
-use crate::ops::outcome::Recovered;
+use crate::ops::outcome::{Recovered, RecoveryAction};
 use crate::store::Store;
 use crate::store::state::{Journal, JournalEntry};
 use crate::store::trigger::SwapKind;
@@ -62,7 +62,7 @@ pub(super) fn repair(ctx: &Context<'_>, store: &Store) -> Result<Option<Recovere
     let mut repaired = unfinished.restore_paths(&survey, SwapSide::After, Rescue::Always)?;
     settle_last(ctx, store)?;
     drop(guard);
-    repaired.action = "repaired";
+    repaired.action = RecoveryAction::Repaired;
     repaired.differing.clear();
     repaired.notices.insert(0, sentence(&repaired));
     Ok(Some(repaired))

@@ -12,7 +12,7 @@ use super::{clear_after_death, interrupted, recover_swap, recover_swap_asked};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::{is_there, resolved};
 use crate::ops::Context;
-use crate::ops::outcome::Recovered;
+use crate::ops::outcome::{Recovered, RecoveryAction};
 use crate::ops::request::{Direction, Recover};
 use crate::store::Store;
 use crate::store::lock::{Hold, WorktreeLock};
@@ -86,7 +86,7 @@ pub(super) struct Others {
     /// Those that are not recovered.
     pub(super) left: Vec<Left>,
     /// What was done to those that had not ended; None: there was none.
-    pub(super) action: Option<&'static str>,
+    pub(super) action: Option<RecoveryAction>,
 }
 
 /// Recovers whoever else took part, under the lock of this one, and forgets the swap over all when nobody's journal is left. Says what
@@ -119,9 +119,9 @@ pub(super) fn others(ctx: &Context<'_>, store: &Store, asked: Option<&Recover>) 
             Ok(Some(other)) => {
                 if other.is_done {
                     let way = if all.decided {
-                        "rolled-forward"
+                        RecoveryAction::RolledForward
                     } else {
-                        "rolled-back"
+                        RecoveryAction::RolledBack
                     };
                     done.action = Some(way);
                 }
@@ -175,9 +175,9 @@ impl Display for Left {
 pub(super) fn left_behind(here: &Recovered, others: &Others) -> Error {
     let whats: Vec<String> = others.left.iter().map(Left::what).collect();
     let mut error = Error::new(Code::Interrupted, whats.join("; "));
-    if here.action != "nothing" {
+    if here.action != RecoveryAction::Nothing {
         let operation = here.operation.as_ref().map_or("swap", SwapKind::as_str);
-        error = error.hint(format!("here the {operation} is {}", here.action));
+        error = error.hint(format!("here the {operation} is {}", here.action.as_str()));
     }
     for said in here.notices.iter().chain(&others.notices) {
         error = error.hint(said);
@@ -339,7 +339,7 @@ fn recover_other(
                 ..asked.clone()
             };
             let recovered = recover_swap_asked(&other, store, &request)?;
-            if recovered.action == "undecided" {
+            if recovered.action == RecoveryAction::Undecided {
                 return Err(Error::new(
                     Code::Interrupted,
                     format!(
@@ -349,7 +349,7 @@ fn recover_other(
                 ));
             }
             let operation = recovered.operation.as_ref().map_or("", SwapKind::as_str);
-            let mut said = vec![format!("its {operation} was {}", recovered.action)];
+            let mut said = vec![format!("its {operation} was {}", recovered.action.as_str())];
             said.extend(recovered.notices);
             said
         }
