@@ -100,7 +100,7 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[
         document::<Installed>("init"),
         document::<KeptHere>("init --here"),
-        document::<Directories>("init --list"),
+        document::<Directories>("init --here --list"),
     ];
 
     fn run(&self, call: &Call<'_>) -> Reply {

@@ -620,7 +620,7 @@ fn schema_name(args: &[String]) -> String {
         Some("web") if args.iter().any(|arg| arg == "--export") => "web-export",
         Some("config") if words.next().is_some() => "config-key",
         Some("label") if words.next().is_none() => "label-list",
-        Some("init") if args.iter().any(|arg| arg == "--list") => "init-list",
+        Some("init") if args.iter().any(|arg| arg == "--list") => "init-here-list",
         Some("init") if args.iter().any(|arg| arg == "--here") => "init-here",
         Some("st") => "status",
         Some(name) => name,
