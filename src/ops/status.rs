@@ -189,10 +189,14 @@ struct Place {
 /// repositories.
 pub fn prompt_line(start: &Path) -> Option<String> {
     let dir = StateDir::new(&git_dir_above(start)?);
+    let unreadable = Some("tw:unreadable".to_owned());
+    // Of another user's repository nothing is known.
+    if dir.is_closed_to_us() {
+        return unreadable;
+    }
     if is_interrupted(&dir) {
         return Some("tw:interrupted".to_owned());
     }
-    let unreadable = Some("tw:unreadable".to_owned());
     let bytes = match fs::read_optional(&dir.file("state.json")) {
         Ok(Some(bytes)) => bytes,
         Ok(None) if matches!(dir.lacks_state(), Ok(false)) => return None,

@@ -298,6 +298,12 @@ impl StateDir {
         read_head(&self.file("journal.json"))
     }
 
+    /// Whether nobody lets us look at what is kept here: it is another user's.
+    pub fn is_closed_to_us(&self) -> bool {
+        let looked = self.file("journal.json").symlink_metadata();
+        looked.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+    }
+
     /// Whether there is a journal, without reading it. One that cannot be looked at counts: reading it says what is wrong.
     pub fn has_journal(&self) -> bool {
         match self.file("journal.json").symlink_metadata() {

@@ -708,3 +708,17 @@ fn a_forged_record_gives_no_special_bits() {
     sandbox.json(["restore", own_id]);
     assert_eq!(mode(), 0o4755, "our own");
 }
+
+#[test]
+fn the_prompt_of_another_user_s_repository_says_nothing_of_a_swap() {
+    if is_root() {
+        skipped("an ordinary user", "root can read everything");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.snap();
+    assert_eq!(sandbox.ok(["prompt"]), "");
+    sandbox.chmod(".git/timewarp", 0);
+    assert_eq!(sandbox.ok(["prompt"]), "tw:unreadable\n");
+    sandbox.chmod(".git/timewarp", 0o700);
+}

@@ -284,6 +284,9 @@ tw would set up, for this project, in ROOT/repo:
               .git/hooks/post-checkout
 ";
     assert_eq!(machine.plain(&ran.out()), expected);
+    // Where an earlier version had the plugin there is nothing, and nothing is said of it.
+    let ran = machine.tw(&["init", "--agent", "opencode", "--dry-run"]);
+    assert!(!ran.out().contains(".opencode"), "{}", ran.out());
     assert_eq!(machine.files(), before);
 }
 

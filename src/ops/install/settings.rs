@@ -222,7 +222,10 @@ impl<'a> Installer<'a> {
                 .iter()
                 .find(|file| one.path.as_ref() == Some(&file.path));
             let became = known.map_or(Became::Left, Planned::became);
-            let is_silent = self.request.way == Way::Out && became == Became::Unchanged;
+            // Where a former place is empty nothing is told of it.
+            let is_nowhere = known.is_some_and(|file| !file.existed);
+            let is_silent =
+                became == Became::Unchanged && (self.request.way == Way::Out || is_nowhere);
             let Some(agent) = agents.get_mut(one.agent).filter(|_| !is_silent) else {
                 continue;
             };
