@@ -7,22 +7,22 @@ pub fn complete(error: Error) -> Error {
     if !error.hints().is_empty() {
         return error;
     }
-    match usual(error.code()).or_else(|| error.hint_of_system()) {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
+    let of_system = error.hint_of_system();
+    let hint = of_system.unwrap_or_else(|| usual(error.code()));
+    error.hint(hint)
 }
 
-fn usual(code: Code) -> Option<&'static str> {
-    Some(match code {
+fn usual(code: Code) -> &'static str {
+    match code {
         Code::NotARepository => {
             "run tw inside a git working tree, or 'tw -C DIR'; 'git init' makes one"
         }
         // 'tw doctor' is refused there, too.
         Code::UnsupportedRepository => "nothing was touched",
+        Code::UnsafeRepository => "'git status' there says whose it is, and how to trust it",
         Code::UnsafeWorkspace => "--force goes on all the same",
         Code::SnapshotNotFound => "'tw list --all' shows what there is",
-        Code::AmbiguousAddress => "give more of the id; 'tw list --all' shows the ids",
+        Code::AmbiguousAddress => "give more of the id",
         Code::InvalidAddress => "'tw --help' says how to name a snapshot",
         Code::AlreadyInPast => "'tw return' brings the present back first",
         Code::NotInPast => "'tw travel SNAPSHOT' goes to the past; 'tw list' shows where to",
@@ -36,8 +36,28 @@ fn usual(code: Code) -> Option<&'static str> {
         Code::InvalidConfig => "'tw config' lists every setting",
         Code::CorruptRecord => "'tw doctor' checks what tw keeps",
         Code::NewerRecord => "a newer tw wrote it: update tw",
-        _ => return None,
-    })
+        Code::WouldOverwrite => "move what is named away, then try again",
+        Code::NotApproved => "whoever the working tree belongs to can agree at a terminal",
+        Code::Conflict => "resolve what is named, then try again",
+        Code::NotReproduced => "'tw bisect --help' says what makes an end good or bad",
+        Code::SecretFound => "'tw redact FILE' shows what counts as a secret",
+        Code::WorkspaceMember => "'tw workspace list' shows the members and how they are",
+        Code::NoSessionSnapshot => "'tw snapshot' takes one; name it with --snapshot",
+        Code::InvalidIssueId | Code::IssueNotFound => "'tw issue list --status all' shows the ids",
+        Code::IssueInvalid => "'tw issue report --help' says what an issue must have",
+        Code::InvalidCheckpoint | Code::CheckpointUnavailable => {
+            "'tw checkpoint list' shows the checkpoints there are"
+        }
+        Code::BacktrackPending => {
+            "'tw backtrack show' shows what waits; 'tw backtrack cancel' drops it"
+        }
+        Code::TranscriptNotFound | Code::SessionNotFound => {
+            "'tw session list --all-worktrees' shows what there is"
+        }
+        Code::PathNotFound => "'tw find PATH' says which snapshots have a path",
+        Code::Usage => "'--help' after the command says what it takes",
+        Code::Io => "mend what is named, then try again; 'tw doctor' checks what tw keeps",
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +79,6 @@ mod tests {
         assert!(complete(error).hints()[0].contains("ulimit -n"));
         let wrapped = Error::new(Code::Io, "cannot go on").caused_by(Error::from(refused()));
         assert!(complete(wrapped).hints()[0].contains("ulimit -n"));
-        assert!(complete(Error::new(Code::Io, "x")).hints().is_empty());
+        assert_eq!(complete(Error::new(Code::Io, "x")).hints().len(), 1);
     }
 }

@@ -152,6 +152,7 @@ pub fn find<T: Kept>(ctx: &Context<'_>, word: &str) -> Result<T> {
         Code::AmbiguousAddress,
         format!("'{}' could be {}", word.escape_debug(), ids.join(", ")),
     )
+    .hint(format!("give more of the id; {}", T::HINT))
     .detail("candidates", ids))
 }
 

@@ -175,6 +175,7 @@ fn wanted(found: &[Dropped], asked: &[String]) -> Result<HashSet<String>> {
                     Code::AmbiguousAddress,
                     format!("'{part}' is ambiguous: {}", ids.join(", ")),
                 )
+                .hint("give more of the id; 'tw recover --dropped' shows the ids")
                 .detail("candidates", ids));
             }
         }

@@ -90,6 +90,13 @@ fn runs_are_made_side_by_side_judged_and_ranked() {
     assert!(diff.contains("-one\n+fixed\n"), "{diff}");
     let stat = sandbox.ok(["try", "diff", "latest", "--stat"]);
     assert!(stat.contains("1 file changed"), "{stat}");
+    sandbox.tw(["try", "-n", "1", "--", "true"]);
+    let (error, code) = sandbox.json_error(["try", "show", "t_20"]);
+    assert_eq!((&error["code"], code), (&json!("AMBIGUOUS_ADDRESS"), 3));
+    assert_eq!(
+        error["hint"],
+        "give more of the id; 'tw try list' shows what there is"
+    );
 }
 
 #[test]

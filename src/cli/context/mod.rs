@@ -27,9 +27,7 @@ use crate::ops::context::{self, ContextLog, NoSession};
 /// take out stays beside the log as SESSION_1.jsonl, SESSION_2.jsonl and so on. Lines that are malformed, or torn
 /// by a crash, are skipped and counted.
 #[derive(Debug, clap::Args)]
-#[command(
-    disable_help_subcommand = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   # A turn
   tw context checkpoint
@@ -41,8 +39,7 @@ Examples:
   tw context revert 0 --note 'the tests need a database; start one first'
 
   # Look into a session of kimi-cli
-  tw context --file context.jsonl show"
-)]
+  tw context --file context.jsonl show")]
 pub struct Args {
     /// Use this file; it may belong to no repository
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "session", value_hint = ValueHint::FilePath)]

@@ -36,9 +36,7 @@ use crate::store::issue::Status;
 /// An ISSUE is an id, or four characters or more of its beginning or of its last six. Its files stand in .timewarp/issues/ID/
 /// and may be edited: the texts are taken in by the next command that looks at the issue.
 #[derive(Debug, clap::Args)]
-#[command(
-    disable_help_subcommand = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   # Friction: say it and go on
   tw issue report --task-context 'adding a login form' --symptom 'the tests hang' \\
@@ -55,8 +53,7 @@ Examples:
   tw issue verify ab12
   tw return
   tw issue apply ab12
-  tw issue close ab12"
-)]
+  tw issue close ab12")]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
