@@ -77,6 +77,8 @@ fn what_a_run_made_is_an_experiment_and_its_directory_goes() {
 #[test]
 fn many_are_made_and_taken_away_at_once() {
     let lab = Lab::with_commit();
+    // One waits for the other, however slow the machine is.
+    lab.git(&["config", "timewarp.lockTimeout", "600"]);
     let id = lab.snapshot("base").id;
     let one = |number: usize| {
         let ctx = Context::open(lab.dir(), lab.env(), &Silent).expect("a repository");
