@@ -83,11 +83,25 @@ pub fn plan(ctx: &Context<'_>, export: &Export) -> Result<Others> {
     web::of_others(ctx, &prompts)
 }
 
+/// A regular file is replaced with `--force` alone, and what is none never: it is another program's, or the system's.
 fn refuse_existing(export: &Export) -> Result<()> {
-    if export.force || export.file.symlink_metadata().is_err() {
-        return Ok(());
+    let file = &export.file;
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
+    if let Some(dir) = dir
+        && !dir.is_dir()
+    {
+        let message = format!("there is no directory '{}'", dir.display());
+        return Err(Error::new(Code::Io, message).hint("make it first, or name another file"));
     }
-    Err(exists(&export.file))
+    match file.symlink_metadata() {
+        Err(_) => Ok(()),
+        Ok(there) if !there.is_file() => {
+            let message = format!("'{}' is no regular file", file.display());
+            Err(Error::new(Code::WouldOverwrite, message).hint("name another file"))
+        }
+        Ok(_) if export.force => Ok(()),
+        Ok(_) => Err(exists(file)),
+    }
 }
 
 fn exists(file: &Path) -> Error {

@@ -103,6 +103,38 @@ fn prompts_go_in_when_they_are_asked_for() {
 }
 
 #[test]
+fn what_is_no_file_is_never_replaced() {
+    let sandbox = Sandbox::new();
+    sandbox.snap();
+    sandbox.symlink("a.txt", "link");
+    let mode = rustix::fs::Mode::from(0o644);
+    rustix::fs::mkfifoat(rustix::fs::CWD, sandbox.path("pipe"), mode).unwrap();
+    for name in ["link", "pipe", ".git"] {
+        for force in [&[][..], &["--force"]] {
+            let path = sandbox.path(name);
+            let args = [&["web", "--export", path.to_str().unwrap()][..], force].concat();
+            let (error, code) = sandbox.json_error(args);
+            assert_eq!(
+                (&error["code"], code),
+                (&json!("WOULD_OVERWRITE"), 5),
+                "{error}"
+            );
+            let hint = error["hint"].as_str().unwrap();
+            assert!(!hint.contains("--force"), "{hint}");
+        }
+    }
+    let (error, _) = sandbox.json_error(["web", "--export", "nowhere/x.html"]);
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("there is no directory"),
+        "{error}"
+    );
+    assert_eq!(sandbox.text("a.txt"), "one\n");
+}
+
+#[test]
 fn a_file_that_is_there_is_replaced_only_by_force_and_nothing_is_left_beside_it() {
     let sandbox = eventful();
     let dir = sandbox.root().join("out");
