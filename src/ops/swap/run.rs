@@ -9,7 +9,7 @@ use super::super::capture::{CaptureOptions, Storing};
 use super::super::record::{About, Made, record};
 use super::blobs::Blobs;
 use super::goal::{GitGoal, Goal, OperationShare};
-use super::newindex::{IndexSource, clean_by_stat, converted_paths, new_index};
+use super::newindex::{IndexSource, clean_by_stat, converted_paths, new_index, resizes_converted};
 use super::pathindex::PathEntries;
 use super::place::Placing;
 use super::prove::prove;
@@ -422,13 +422,21 @@ impl<'s> SwapRun<'_, '_, 's> {
                 stored: side.stored,
                 lists: side.lists,
             },
-            // No entry changes. git's plumbing and `git merge --abort` take a file for modified by its stat data alone: they are renewed
-            // where files became what the index has, as `git restore` does.
-            _ if entries.is_empty() && !makes_any_clean(capture, plan) => return Ok(()),
+            _ if entries.is_empty() && !self.changes_stats(capture, applied, plan)? => {
+                return Ok(());
+            }
             _ => IndexSource::Entries(&entries),
         };
         let index = new_index(self.ctx, self.store, capture, source, applied, plan)?;
         index_file::install(self.ctx, self.store, &index)
+    }
+
+    /// Whether stat data of an index whose entries stay has to be another. git's plumbing and `git merge --abort` take a file for modified by
+    /// it alone: it is renewed where files became what the index has, as `git restore` does. And git takes a file of another size for
+    /// modified without a look, also one that it converts.
+    fn changes_stats(&self, capture: &Capture<'_>, applied: &Applied, plan: &Plan) -> Result<bool> {
+        Ok(makes_any_clean(capture, plan)
+            || resizes_converted(self.ctx, self.store, capture, applied)?)
     }
 
     fn put_head(&self, journal: &mut Journal) -> Result<()> {

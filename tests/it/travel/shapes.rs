@@ -318,3 +318,38 @@ fn empty_directories_in_an_ignored_one_give_way_to_a_file() {
     sandbox.json(["return"]);
     assert_eq!(sandbox.text("ig/t/deep/u"), "untracked\n");
 }
+
+/// git takes a file of another size than its entry tells for modified, and looks no further.
+#[test]
+fn a_converted_file_is_clean_after_a_restore_and_its_undo() {
+    for (attributes, config, here, there) in [
+        ("", true, "one\r\n", "one\n"),
+        ("*.txt text eol=crlf\n", false, "one\r\n", "one\n"),
+        ("*.txt ident\n", false, "$Id: 5626abf0 $\n", "$Id$\n"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.write(".gitattributes", attributes);
+        sandbox.write("f.txt", there);
+        sandbox.git(["add", "."]);
+        sandbox.git(["commit", "-qm", "f"]);
+        let lf = sandbox.json(["snapshot"])["snapshot"]["snapshot_id"].clone();
+        if config {
+            sandbox.git(["config", "core.autocrlf", "true"]);
+        }
+        sandbox.write("f.txt", here);
+        sandbox.git(["add", "f.txt"]);
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "", "{attributes}");
+        let crlf = sandbox.json(["snapshot"])["snapshot"]["snapshot_id"].clone();
+        let before = sandbox.state();
+        sandbox.json(["restore", lf.as_str().unwrap()]);
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "", "{attributes}");
+        sandbox.json(["undo"]);
+        before.assert_same(&sandbox.state());
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "", "{attributes}");
+        // Without an undo as well.
+        sandbox.json(["restore", lf.as_str().unwrap()]);
+        sandbox.json(["restore", crlf.as_str().unwrap()]);
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "", "{attributes}");
+        sandbox.git(["switch", "-qc", "other"]);
+    }
+}

@@ -21,7 +21,7 @@ use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp};
-use crate::git::index::{Builder, Entry, Flags, Index};
+use crate::git::index::{Builder, Entry, Flags, Index, Stat};
 use crate::git::objects::ObjectKind;
 use crate::git::tree::{self, Node};
 use crate::ops::Context;
@@ -154,6 +154,39 @@ pub(super) fn clean_by_stat(
         .filter(|(path, node)| is_one(path, *node) == Some(true))
         .map(|(path, _)| path.clone())
         .collect())
+}
+
+/// Whether a file that git converts was written with another size than its entry tells, which need not be one that git would add.
+pub(super) fn resizes_converted(
+    ctx: &Context<'_>,
+    store: &Store,
+    capture: &Capture<'_>,
+    applied: &Applied,
+) -> Result<bool> {
+    let Some(index) = &capture.parsed_index else {
+        return Ok(false);
+    };
+    let has_other_size = |path: &[u8], stamp: &Stamp| {
+        let entry = index.get(path, 0);
+        entry.is_some_and(|entry| {
+            let is_known = entry.stat != Stat::default();
+            is_known && entry.stat.size != Stat::of(stamp, 0).size
+        })
+    };
+    let written = applied.stamps.iter();
+    let mut resized = written
+        .filter(|(path, stamp)| has_other_size(path, stamp))
+        .peekable();
+    if resized.peek().is_none() {
+        return Ok(false);
+    }
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let attributes = attributes(ctx, store, &root)?;
+    let is_converted = |path: &[u8]| {
+        let conversion = attributes.conversion(path);
+        conversion.is_none_or(|conversion| !conversion.is_none())
+    };
+    Ok(resized.any(|(path, _)| is_converted(path)))
 }
 
 /// Makes the index.
