@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::plan::tracks;
 use super::treerules::TreeRules;
 use crate::error::Result;
 use crate::git::path;
@@ -28,11 +29,9 @@ impl<'a> LeftOutThen<'a> {
     /// The rules that hold now, or the snapshot's lists, cannot be read.
     pub(super) fn of(ctx: &Context<'_>, store: &'a Store, stored: &Stored) -> Result<Self> {
         let listed = store.lists(stored)?.uncaptured;
-        let is_unreadable = |entry: &Uncaptured| Some(&*entry.reason) == Kind::Unreadable.reason();
-        let unreadable = listed.iter().filter(|(_, entry)| is_unreadable(entry));
         Ok(Self {
             rules: TreeRules::of(ctx, &store.objects, stored.tree, &globs_then(ctx, stored))?,
-            unreadable: unreadable.map(|(path, _)| path.clone()).collect(),
+            unreadable: listed_as(store, stored, &[Kind::Unreadable])?,
             listed: listed.into_iter().map(|(path, _)| path).collect(),
         })
     }
@@ -72,6 +71,52 @@ impl<'a> LeftOutThen<'a> {
     }
 }
 
+/// What the present left out, by its backup, though git tracks it or something in it. git's rules leave out nothing that git tracks: what
+/// the present tracks beneath a directory that they left out was not there, or the backup would have it. The user's own globs do, and so
+/// does what cannot be read.
+pub(super) struct LeftOutThoughTracked<'a> {
+    store: &'a Store,
+    backup: &'a Stored,
+    paths: BTreeSet<Vec<u8>>,
+}
+
+impl<'a> LeftOutThoughTracked<'a> {
+    /// # Errors
+    /// The backup's lists cannot be read.
+    pub(super) fn of(store: &'a Store, backup: &'a Stored) -> Result<Self> {
+        let paths = listed_as(store, backup, &[Kind::UserExclude, Kind::Unreadable])?;
+        Ok(Self {
+            store,
+            backup,
+            paths,
+        })
+    }
+
+    /// Whether what is at a path that was left out may have been there.
+    ///
+    /// # Errors
+    /// The present's trees cannot be read.
+    pub(super) fn may_have_been_there(&self, path: &[u8]) -> Result<bool> {
+        let is_listed = has_or_is_within(&self.paths, path);
+        Ok(is_listed || !tracks(self.store, self.backup, path)?)
+    }
+}
+
+/// The paths that a snapshot's record lists as left out for one of these reasons.
+///
+/// # Errors
+/// The snapshot's lists cannot be read.
+fn listed_as(store: &Store, stored: &Stored, kinds: &[Kind]) -> Result<BTreeSet<Vec<u8>>> {
+    let is_one = |entry: &Uncaptured| {
+        let mut reasons = kinds.iter().map(|kind| kind.reason());
+        reasons.any(|reason| reason == Some(&*entry.reason))
+    };
+    let listed = store.lists(stored)?.uncaptured.into_iter();
+    let listed = listed.filter(|(_, entry)| is_one(entry));
+    Ok(listed.map(|(path, _)| path).collect())
+}
+
+/// Whether a path is one of these, or in one of them.
 fn has_or_is_within(paths: &BTreeSet<Vec<u8>>, full: &[u8]) -> bool {
     !paths.is_empty() && path::with_parents(full).any(|at| paths.contains(at))
 }

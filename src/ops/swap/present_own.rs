@@ -9,8 +9,8 @@
 use std::collections::BTreeSet;
 
 use super::goal::Goal;
+use super::left_out::LeftOutThoughTracked;
 use super::made;
-use super::plan::tracks;
 use super::treerules::TreeRules;
 use crate::error::Result;
 use crate::git::fs::Root;
@@ -93,8 +93,9 @@ impl<'a> PresentOwn<'a> {
         }
         let read = |oid| self.store.objects.read_tree(oid);
         let is_saved = tree::find(&read, self.backup.tree, path)?.is_some();
-        // git's rules leave nothing out that it tracks; the user's own exclude does. What it tracks beneath a directory that was left out
-        // was not there.
-        Ok(!is_saved && (is_one || !tracks(self.store, &self.backup, path)?))
+        if is_saved || is_one {
+            return Ok(!is_saved);
+        }
+        LeftOutThoughTracked::of(self.store, &self.backup)?.may_have_been_there(path)
     }
 }

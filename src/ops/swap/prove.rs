@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::extras::captured_extras;
 use super::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
-use super::plan::tracks;
+use super::left_out::LeftOutThoughTracked;
 use super::read_tree;
 use super::same_index::has_same_entries;
 use crate::env::fail_point;
@@ -292,9 +292,8 @@ impl Proof<'_> {
         // What the present left out is seen now where what hid it is gone. It is where it was.
         let mut was_there = BTreeSet::new();
         for path in differing.iter().filter(|path| unsaved.has(path)) {
-            // What the present tracked beneath it was not on disk: the backup would have it.
-            let is_its_own =
-                unsaved.is_one(path) || !tracks(self.store, self.claim.aim.stored, path)?;
+            let left_out = LeftOutThoughTracked::of(self.store, self.claim.aim.stored)?;
+            let is_its_own = unsaved.is_one(path) || left_out.may_have_been_there(path)?;
             if is_its_own && stamp_of_path(self.applied, path).is_none() {
                 was_there.insert(path.clone());
             }

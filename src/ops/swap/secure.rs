@@ -16,6 +16,7 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Stamp, read_link_at};
+use crate::git::lease::open_leased;
 use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode};
 use crate::git::path;
 use crate::git::tree::{self, LINK_MODE, Node};
@@ -181,7 +182,8 @@ fn store_file(
     // Not blocking: a pipe that took the file's place has no end to wait for.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let name = std::ffi::OsStr::from_bytes(name);
-    let file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty())?);
+    let file = open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty()))?;
+    let file = File::from(file);
     // Somebody may go on writing: the bytes up to here are one version of the file.
     let size = file.metadata()?.len();
     let oid = writer.put_reader(size, &mut file.take(size))?;

@@ -206,3 +206,24 @@ fn what_was_made_by_hand_and_the_present_ignores_stays_and_is_named() {
     assert_eq!((&returned["stayed"], &looked["stayed"]), (&stayed, &stayed));
     assert!(sandbox.exists("out/deep/b") && !sandbox.exists("plain"));
 }
+
+/// The user's own globs hide what git tracks, too.
+#[test]
+fn what_the_user_left_out_stays_though_the_setting_goes_meanwhile() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/x", "committed\n");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-qm", "dir"]);
+    sandbox.git(["config", "--add", "timewarp.exclude", "dir/"]);
+    let then = sandbox.json(["snapshot"])["snapshot"]["snapshot_id"].clone();
+    sandbox.write("a.txt", "later\n");
+    sandbox.write("dir/x", "not committed\n");
+    sandbox.write("dir/y", "new\n");
+    sandbox.json(["travel", then.as_str().unwrap()]);
+    sandbox.git(["config", "--unset", "timewarp.exclude"]);
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    assert_eq!(sandbox.read("a.txt"), b"later\n");
+    assert_eq!(sandbox.read("dir/x"), b"not committed\n");
+    assert_eq!(sandbox.read("dir/y"), b"new\n");
+}
