@@ -11,6 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
+use super::lease::open_leased;
+
 /// The entries of an ACL that say who may use the file itself.
 const ACL: &[u8] = b"system.posix_acl_access";
 /// Those that new files in a directory get.
@@ -298,7 +300,8 @@ fn read_opened_attributes(
     name: &[u8],
 ) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match rustix::fs::openat(dir, OsStr::from_bytes(name), flags, Mode::empty()) {
+    let name = OsStr::from_bytes(name);
+    let file = match open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty())) {
         Ok(file) => file,
         Err(Errno::NOENT | Errno::ACCESS) => return Ok(BTreeMap::new()),
         Err(errno) => return Err(errno),

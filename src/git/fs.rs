@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -26,6 +26,7 @@ pub use super::regular::read_optional;
 use crate::env::fail_point;
 use crate::env::{clock_nanos, has_coarse_times};
 use crate::error::{Result, ResultExt};
+use crate::git::lease::open_leased;
 use crate::git::process::Maker;
 use crate::work::{Work, count};
 
@@ -297,10 +298,6 @@ fn open_in_pieces(
     open_resolved(at.as_ref().map_or(root, AsFd::as_fd), rest, last, resolve)
 }
 
-/// How long a file is waited for on which another program has a lease (`fcntl(2)`: file servers take them). Who does not give it back
-/// when told loses it after 45 seconds, which is more than a hook has.
-const LEASE_WAIT: Duration = Duration::from_secs(2);
-
 /// How paths below a root are looked up.
 const RESOLVE: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::BENEATH);
 
@@ -310,19 +307,8 @@ fn open_resolved(
     flags: OFlags,
     resolve: ResolveFlags,
 ) -> rustix::io::Result<OwnedFd> {
-    let mut waiting_since = None;
-    loop {
-        let path = OsStr::from_bytes(path);
-        match rustix::fs::openat2(base, path, flags, Mode::empty(), resolve) {
-            // A rename races with the look-up; or another program has a lease on the file, and is told just now that it is wanted.
-            Err(Errno::AGAIN)
-                if waiting_since.get_or_insert_with(Instant::now).elapsed() < LEASE_WAIT =>
-            {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            other => return other,
-        }
-    }
+    let path = OsStr::from_bytes(path);
+    open_leased(|| rustix::fs::openat2(base, path, flags, Mode::empty(), resolve))
 }
 
 /// `lstat` of a name in a directory; `None` when there is nothing.

@@ -15,6 +15,7 @@ pub mod head;
 pub mod hex;
 pub mod history;
 pub mod index;
+pub mod lease;
 pub mod liveness;
 pub mod mapped;
 pub mod memory;

@@ -12,6 +12,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use super::create;
+use super::lease::open_leased;
 use crate::error::{Code, Error, Result, ResultExt};
 
 /// The most that is read of a file as a whole, unless its reader says otherwise.
@@ -29,10 +30,8 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
 /// With its length, which is known from the one look at what was opened.
 fn open_measured(path: &Path) -> io::Result<(File, u64)> {
     let mut options = OpenOptions::new();
-    let file = options
-        .read(true)
-        .custom_flags(without_waiting())
-        .open(path)?;
+    options.read(true).custom_flags(without_waiting());
+    let file = open_leased(|| options.open(path))?;
     let length = judge(&file)?;
     Ok((file, length))
 }
@@ -74,7 +73,7 @@ pub fn append(path: &Path, mode: u32, links: Links) -> io::Result<File> {
         Links::Refuse => without_waiting() | OFlags::NOFOLLOW.bits().cast_signed(),
     };
     let options = OpenOptions::new().append(true).custom_flags(flags).clone();
-    accept(create::open_or_new(path, &options, mode)?)
+    accept(open_leased(|| create::open_or_new(path, &options, mode))?)
 }
 
 /// Reads a whole regular file of at most [`LARGEST`] bytes.

@@ -40,6 +40,7 @@ use crate::git::access_list::AccessList;
 use crate::git::fs::{
     Root, Stamp, exchange, has_writer, read_link_at, rename_to_free, stamp_at, stamp_of,
 };
+use crate::git::lease::open_leased;
 use crate::git::objects::{ObjectKind, PutError, hash, is_blob, reads_blob};
 use crate::git::path;
 use crate::git::{ObjectFormat, Oid};
@@ -466,7 +467,8 @@ fn look_at(
 /// Opens what is expected to be a file. Not blocking: a pipe that took its place would be waited for without end.
 fn open_for_reading(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    rustix::fs::openat(dir, OsStr::from_bytes(name), flags, Mode::empty())
+    let name = OsStr::from_bytes(name);
+    open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
 }
 
 /// A directory, and the entries in it with their places in the plan.

@@ -48,6 +48,8 @@ mod issue;
 mod late;
 mod layers;
 mod layout;
+#[cfg(target_os = "linux")]
+mod leased;
 mod list;
 mod log;
 mod many;

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use super::stamp_at;
 use crate::env::{fail_point, has_plain_renames};
+use crate::git::lease::open_leased;
 use crate::git::regular;
 
 /// How [`exchange`] got its work done.
@@ -282,7 +283,7 @@ fn saved_meanwhile(temp: &[u8], name: &[u8]) -> io::Error {
 fn bytes_at(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let name = OsStr::from_bytes(name);
-    let file = match rustix::fs::openat(dir, name, flags, Mode::empty()) {
+    let file = match open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty())) {
         Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(None),
         other => File::from(other?),
     };

@@ -25,6 +25,7 @@ use crate::env::clock_nanos;
 use crate::error::Result;
 use crate::git::fs::{is_racy, nanoseconds, tells_of_names, touch_at};
 use crate::git::hex::hex;
+use crate::git::lease::open_leased;
 use crate::git::mapped::{self, Use};
 use crate::git::path;
 use crate::git::regular;
@@ -217,7 +218,7 @@ impl OdbDir {
     /// Opens a file for reading; nothing when it is not there.
     fn open_file(&self, name: &[u8]) -> io::Result<Option<File>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+        match open_leased(|| rustix::fs::openat(&self.fd, name, flags, Mode::empty())) {
             Ok(fd) => regular::accept(File::from(fd)).map(Some),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(errno.into()),
@@ -227,11 +228,13 @@ impl OdbDir {
     /// Opens an object's loose file, and tells its length; nothing when there is none that counts ([`Self::has_loose`]).
     pub(super) fn open_loose(&self, oid: Oid) -> io::Result<Option<(File, u64)>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.fd, &loose::name(oid)[..], flags, Mode::empty()) {
-            Ok(fd) => File::from(fd),
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-            Err(errno) => return Err(errno.into()),
-        };
+        let name = loose::name(oid);
+        let file =
+            match open_leased(|| rustix::fs::openat(&self.fd, &name[..], flags, Mode::empty())) {
+                Ok(fd) => File::from(fd),
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+                Err(errno) => return Err(errno.into()),
+            };
         let meta = file.metadata()?;
         let mut first = [1];
         if meta.is_file() && meta.len() > 0 {

@@ -17,6 +17,7 @@ use super::tables;
 use super::{MAX_FILE, OperationFile, OperationState, is_known_name};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
+use crate::git::lease::open_leased;
 use crate::git::refs::RefFormat;
 use crate::git::repo::SharedRepository;
 
@@ -97,7 +98,7 @@ pub(super) fn read_entry(dir: &OwnedFd, name: &str) -> Result<Entry> {
     let file = match stat(dir, name)? {
         None => return Ok(Entry::Missing),
         Some(stat) if !is_regular(&stat) => return Ok(Entry::Other),
-        Some(_) => match rustix::fs::openat(dir, name, flags, Mode::empty()) {
+        Some(_) => match open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty())) {
             Ok(fd) => File::from(fd),
             Err(Errno::NOENT) => return Ok(Entry::Missing),
             Err(Errno::LOOP) => return Ok(Entry::Other),

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::lease::open_leased;
 
 use super::name::{is_valid_component, is_valid_name};
 
@@ -42,10 +43,11 @@ pub(super) fn read(path: &Path, name: &str) -> Result<Option<Value>> {
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = File::options()
+    let options = File::options()
         .read(true)
         .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
+        .clone();
+    let file = open_leased(|| options.open(path))?;
     let mut bytes = Vec::with_capacity(64);
     // Most hold an id and a newline: what is that long has been read to its end.
     let mut first = [0; ID_LINES[1] + 1];

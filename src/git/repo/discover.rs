@@ -5,6 +5,7 @@
 //! do for git. Where no `.git` was found, the user's private repositories are asked (`git::private`). Leaves out whether the repository may be trusted and can be read; see `trust` and `format`.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::private::{Directory, Known, Registry};
+use crate::git::regular;
 use crate::text::typed_path;
 
 /// A `.git` file is one short line; more than this is none.
@@ -198,8 +200,7 @@ fn from_gitfile(top: &Path, file: &Path, size: u64) -> Result<Discovered> {
     if size > MAX_GITFILE {
         return Err(bad("is too large to name a git directory"));
     }
-    let content =
-        crate::git::regular::read(file).context(|| format!("read '{}'", file.display()))?;
+    let content = regular::read(file).context(|| format!("read '{}'", file.display()))?;
     let target =
         gitfile_target(top, &content).ok_or_else(|| bad("does not start with 'gitdir: '"))?;
     let found = from_git_dir(&target).ok_or_else(|| {
@@ -232,7 +233,7 @@ pub fn gitfile_target(top: &Path, content: &[u8]) -> Option<PathBuf> {
 /// # Errors
 /// It cannot be read.
 pub fn gitfile_of(git_dir: &Path) -> std::io::Result<Option<PathBuf>> {
-    let link = match crate::git::regular::read(git_dir.join("gitdir")) {
+    let link = match regular::read(git_dir.join("gitdir")) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         read => read?,
     };
@@ -259,14 +260,19 @@ fn from_git_dir(dir: &Path) -> Option<Discovered> {
         return None;
     }
     let git_dir = std::fs::canonicalize(dir).ok()?;
-    let common_dir = match crate::git::regular::read(git_dir.join("commondir")) {
+    let mut is_known = true;
+    let common_dir = match regular::read(git_dir.join("commondir")) {
         Ok(text) => {
             let relative = Path::new(OsStr::from_bytes(text.trim_ascii_end()));
             std::fs::canonicalize(above(&git_dir, relative)).ok()?
         }
-        Err(_) => git_dir.clone(),
+        Err(error) => {
+            is_known = regular::is_absent(&error);
+            git_dir.clone()
+        }
     };
-    let whole = common_dir.join("objects").is_dir() && common_dir.join("refs").is_dir();
+    let has = |name: &str| common_dir.join(name).is_dir();
+    let whole = !is_known || has("objects") && has("refs");
     whole.then_some(Discovered {
         git_dir,
         common_dir,
@@ -302,9 +308,7 @@ pub fn has_git(dir: &Path) -> bool {
 }
 
 fn is_unreadable(file: &Path) -> bool {
-    let kind = crate::git::regular::open(file)
-        .err()
-        .map(|error| error.kind());
+    let kind = regular::open(file).err().map(|error| error.kind());
     kind == Some(std::io::ErrorKind::PermissionDenied)
 }
 
@@ -319,12 +323,16 @@ fn has_head(dir: &Path) -> bool {
     if let Ok(target) = std::fs::read_link(&head) {
         return target.starts_with("refs");
     }
-    let is_file = std::fs::symlink_metadata(&head).is_ok_and(|meta| meta.is_file());
-    let Some(content) = is_file
-        .then(|| crate::git::regular::read(&head).ok())
-        .flatten()
-    else {
+    if !std::fs::symlink_metadata(&head).is_ok_and(|meta| meta.is_file()) {
         return false;
+    }
+    let content = match regular::read(&head) {
+        Ok(content) => content,
+        // As git: what is closed to us is none.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return false,
+        Err(error) if regular::is_absent(&error) || regular::is_unfit(&error) => return false,
+        // It is there. Whoever goes on reading it is told what is wrong, and nobody takes the repository around it for this one.
+        Err(_) => return true,
     };
     if let Some(rest) = content.strip_prefix(b"ref:") {
         rest.trim_ascii_start().starts_with(b"refs/")

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use super::config::Dirs;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::head::not_utf8;
+use crate::git::lease::open_leased;
 use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::refs::{RefFormat, Refs, Value, head_of};
 use crate::git::regular;
@@ -221,10 +222,11 @@ pub(super) fn is_symlink(git_dir: &Path) -> bool {
 /// The bytes of a file that is no symlink.
 fn read_unlinked(path: &Path) -> std::io::Result<Vec<u8>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = File::options()
+    let options = File::options()
         .read(true)
         .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
+        .clone();
+    let file = open_leased(|| options.open(path))?;
     let mut bytes = Vec::with_capacity(64);
     regular::accept(file)?
         .take(regular::LARGEST)

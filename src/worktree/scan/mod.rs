@@ -37,6 +37,7 @@ use crate::git::fs::{Root, Stamp, is_racy, stamp_of, tells_of_names};
 use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::git::repo::Repo;
+use rustix::io::Errno;
 
 /// Directories a worker takes at a time on the fast way.
 const CHUNK: usize = 16;
@@ -269,9 +270,15 @@ pub fn read_ignore_file_named(
 ) -> Result<Option<Vec<u8>>> {
     use std::io::Read;
     let full = path::join(dir_path, name);
-    // As git: a rule file that cannot be opened has no rules.
-    let Ok(fd) = root.open_file(&full) else {
-        return Ok(None);
+    let what = || format!("cannot read '{}'", path::display(&full));
+    let fd = match root.open_file(&full) {
+        Ok(fd) => fd,
+        // As git: what is not there, is no file, or is closed to us has no rules.
+        Err(
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO | Errno::ACCESS | Errno::PERM,
+        ) => return Ok(None),
+        // Of whatever else fails nobody knows what it leaves out.
+        Err(errno) => return Err(errno).context(what),
     };
     // A pipe in its place would be waited for.
     if !stamp_of(fd.as_fd())?.is_file() {
@@ -280,7 +287,7 @@ pub fn read_ignore_file_named(
     let mut bytes = Vec::new();
     std::fs::File::from(fd)
         .read_to_end(&mut bytes)
-        .context(|| format!("cannot read '{}'", path::display(&full)))?;
+        .context(what)?;
     Ok(Some(bytes))
 }
 

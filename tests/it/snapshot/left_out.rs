@@ -349,58 +349,6 @@ fn an_unreadable_submodule_or_tracked_file_hides_nothing_else() {
     );
 }
 
-/// Takes a lease on a file, as file servers do (`F_WRLCK`): who opens it waits until it is given back (`F_UNLCK`).
-#[cfg(target_os = "linux")]
-fn lease(file: &std::fs::File, kind: libc::c_int) -> bool {
-    use std::os::fd::AsRawFd;
-
-    /// Which signal says that somebody wants the file; the crate does not name it.
-    const F_SETSIG: libc::c_int = 10;
-
-    #[expect(unsafe_code, reason = "no library has leases")]
-    // SAFETY: these commands take an integer, and the descriptor is open.
-    unsafe {
-        libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG) == 0
-            && libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) == 0
-    }
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_file_that_a_file_server_keeps_is_not_waited_for_without_end() {
-    let sandbox = Sandbox::new();
-    sandbox.write("held", "held\n");
-    let options = std::fs::OpenOptions::new().read(true).write(true).clone();
-    let held = options.open(sandbox.path("held")).unwrap();
-    if !lease(&held, libc::F_WRLCK) {
-        skipped("a file system with leases", "here there are none");
-        return;
-    }
-    let snapshot = sandbox.snap();
-    assert_eq!(sandbox.paths(&snapshot), ["a.txt"]);
-    assert_eq!(
-        uncaptured(&snapshot),
-        [("held".to_owned(), "unreadable".to_owned())]
-    );
-    // No stamp tells that it can be read by now.
-    assert!(lease(&held, libc::F_UNLCK));
-    assert_eq!(sandbox.paths(&sandbox.snap()), ["a.txt", "held"]);
-    // It was there, and what was in it is not known: it stays.
-    sandbox.assert_round_trip(snapshot["snapshot_id"].as_str().unwrap(), |sandbox| {
-        assert_eq!(sandbox.read("held"), b"held\n");
-    });
-    assert!(lease(&held, libc::F_WRLCK));
-    // Given back when it is wanted, it is taken. Closing it would not do: a program that another test starts may have it open for a moment.
-    assert!(lease(&held, libc::F_UNLCK) && lease(&held, libc::F_WRLCK));
-    let giving_back = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        assert!(lease(&held, libc::F_UNLCK));
-    });
-    let snapshot = sandbox.snap();
-    giving_back.join().unwrap();
-    assert_eq!(sandbox.paths(&snapshot), ["a.txt", "held"]);
-}
-
 #[test]
 fn a_directory_with_only_what_is_left_out_is_listed_as_empty() {
     let sandbox = Sandbox::new();

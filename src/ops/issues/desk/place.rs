@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{Root, replace_known, stamp_at};
+use crate::git::lease::open_leased;
 use crate::git::repo::SharedRepository;
 use crate::ops::Context;
 use crate::store::id::Tail;
@@ -79,7 +80,8 @@ impl Place {
             return Ok(DeskEntry::Other);
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty()).context(what)?;
+        let fd = open_leased(|| rustix::fs::openat(&self.fd, name, flags, Mode::empty()));
+        let fd = fd.context(what)?;
         let mut bytes = Vec::new();
         crate::git::regular::accept(File::from(fd))
             .context(what)?
