@@ -21,7 +21,7 @@ pub use self::rename::{
     ASIDE, Exchanged, exchange, place_to_free, rename_to_free, rename_to_free_in, replace_known,
 };
 pub use self::times::{set_times_at, touch_at};
-pub use self::writers::{has_writer, may_change_unseen};
+pub use self::writers::{has_writer, may_change_unseen, young_since};
 pub use super::regular::read_optional;
 use crate::env::fail_point;
 use crate::env::{clock_nanos, has_coarse_times};

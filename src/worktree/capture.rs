@@ -82,11 +82,11 @@ pub fn hash_files(
     Ok(())
 }
 
-/// How many ids are unproven ([`FileFlags::UNPROVEN`]), and how many bytes of files stand behind them.
-pub fn unproven(manifest: &Manifest) -> (u64, u64) {
+/// How many ids are unproven ([`FileFlags::UNPROVEN`]) of those files of which `which` holds, and how many bytes stand behind them.
+pub fn unproven(manifest: &Manifest, which: impl Fn(&FileRec) -> bool) -> (u64, u64) {
     let files = manifest.entries().map(|(_, file)| file);
     files
-        .filter(|file| file.flags.has(FileFlags::UNPROVEN))
+        .filter(|file| file.flags.has(FileFlags::UNPROVEN) && which(file))
         .fold((0, 0), |(count, bytes), file| {
             (count + 1, bytes + file.stamp.size)
         })
@@ -103,7 +103,7 @@ pub struct Proven {
     pub wrong: Vec<(Vec<u8>, Oid)>,
 }
 
-/// Proves unproven ids by content, of those paths of which `wanted` holds. A file that is what its id says loses the mark, one
+/// Proves unproven ids by content, of those files of which `wanted` holds. A file that is what its id says loses the mark, one
 /// that is not is to be hashed.
 ///
 /// # Errors
@@ -112,7 +112,7 @@ pub fn prove_seeds(
     root: &Root,
     manifest: &mut Manifest,
     how: Hashing<'_>,
-    wanted: &dyn Fn(&[u8]) -> bool,
+    wanted: &dyn Fn(&[u8], &FileRec) -> bool,
 ) -> Result<Proven> {
     let mut seeds: Vec<FileToRead> = Vec::new();
     for at in 0..manifest.dirs.len() {
@@ -123,7 +123,7 @@ pub fn prove_seeds(
                 continue;
             }
             let full = manifest.path_of(dir, &rec);
-            if wanted(&full) {
+            if wanted(&full, &rec) {
                 seeds.push(FileToRead { at, nth, full, rec });
             }
         }
@@ -145,7 +145,10 @@ pub fn prove_seeds(
         file.flags = file
             .flags
             .without(FileFlags::UNPROVEN | FileFlags::ATTRIBUTES)
-            | seen.flags.only(FileFlags::ATTRIBUTES);
+            // That somebody has it open for writing stays known: it is read again by the next look.
+            | seen
+                .flags
+                .only(FileFlags::ATTRIBUTES | FileFlags::RACY | FileFlags::UNSTABLE);
         let is_the_one = seen.kind == file.kind && seen.stamp == file.stamp;
         if is_the_one && seen.oid == file.oid {
             proven.same += 1;

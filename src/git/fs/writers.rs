@@ -25,13 +25,18 @@ const OVERLAY: i64 = 0x794c_7630;
 /// asked before it is read: who opens it later moves the stamp.
 pub fn may_change_unseen(file: &File, time: i64) -> bool {
     let kind = rustix::fs::fstatfs(file.as_fd()).map_or(0, |found| found.f_type);
-    let is_young = time.saturating_add(until_written_back()) >= clock_nanos();
+    let is_young = time >= young_since();
     let is_in_memory = IN_MEMORY.contains(&kind);
     // A lease, be it held for a moment, lets others' `open` with `O_NONBLOCK` fail: it is asked for only where its answer decides.
     if kind == OVERLAY || !(is_young || is_in_memory) {
         return is_young;
     }
     is_open_for_writing(file).unwrap_or(is_young)
+}
+
+/// Files whose stamps moved since then, in nanoseconds since the epoch, may have pages that are still to be written back.
+pub fn young_since() -> i64 {
+    clock_nanos().saturating_sub(until_written_back())
 }
 
 /// Whether another program is known to have an open file open for writing, or mapped to write in it.

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::fs::Root;
+use crate::git::fs::{Root, young_since};
 use crate::git::index::Index;
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode};
 use crate::git::operation::{self, OperationState};
@@ -35,10 +35,11 @@ use crate::worktree::capture::{
 };
 use crate::worktree::globs::Globs;
 use crate::worktree::ignore::Globals;
-use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, Kind, Manifest, no_oid};
+use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, FileRec, Kind, Manifest, no_oid};
 use crate::worktree::rules::{LoadOther, Rules};
 use crate::worktree::scan::{
     Comparison, Ctime, DirChange, FileMode, Scan, Scanned, Suspects, Way, compare_with_cache, scan,
+    time_of_change,
 };
 use crate::worktree::watch::seen::About;
 
@@ -354,14 +355,22 @@ impl<'s> CaptureRun<'_, 's, '_> {
             // Only a full scan takes ids from git's index; what an earlier one left unproven is work for the background.
             Prove::Cheap if way == Way::Fast => Ok(Proven::default()),
             Prove::Cheap => {
-                let (count, bytes) = unproven(manifest);
-                if count > CHEAP.0 || bytes > CHEAP.1 {
-                    return Ok(Proven::default());
+                let is_cheap = |(count, bytes)| count <= CHEAP.0 && bytes <= CHEAP.1;
+                // Somebody may have it open for writing, which only a look at the file itself tells.
+                let since = young_since();
+                let may_change = |file: &FileRec| time_of_change(how.ctime, &file.stamp) >= since;
+                if is_cheap(unproven(manifest, |_| true)) {
+                    prove_seeds(root, manifest, how, &|_, _| true)
+                } else if is_cheap(unproven(manifest, may_change)) {
+                    prove_seeds(root, manifest, how, &|_, file| may_change(file))
+                } else {
+                    Ok(Proven::default())
                 }
-                prove_seeds(root, manifest, how, &|_| true)
             }
-            Prove::Paths(paths) => prove_seeds(root, manifest, how, &|path| paths.contains(path)),
-            Prove::All => prove_seeds(root, manifest, how, &|_| true),
+            Prove::Paths(paths) => {
+                prove_seeds(root, manifest, how, &|path, _| paths.contains(path))
+            }
+            Prove::All => prove_seeds(root, manifest, how, &|_, _| true),
         }
     }
 

@@ -92,7 +92,7 @@ fn prove_cache(ctx: &Context<'_>, store: &Store) -> Result<Proven> {
         likely: None,
     };
     let root = Root::open(ctx.repo.worktree_root())?;
-    let proven = prove_seeds(&root, &mut manifest, how, &|_| true)?;
+    let proven = prove_seeds(&root, &mut manifest, how, &|_, _| true)?;
     for at in manifest.dirs_in_memory() {
         for file in manifest.files_mut(at) {
             if file.flags.has(FileFlags::TO_HASH) {
