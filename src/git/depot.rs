@@ -195,7 +195,11 @@ fn copy(repo: &Repo, (from, to): (&Path, &Path), trees: &[Oid]) -> Result<()> {
     let indexing = start(&mut index);
     let packed = ended(packing, "pack-objects");
     let indexed = indexing.and_then(|child| ended(child, "index-pack"));
-    packed.and(indexed)
+    // git makes them as whoever runs it.
+    let made = to.join("objects/pack");
+    let given = create::give_all(&made);
+    let given = given.context(|| format!("cannot give away '{}'", made.display()));
+    packed.and(indexed).and(given)
 }
 
 fn start(command: &mut Command) -> Result<Child> {

@@ -12,9 +12,10 @@ use std::process::{Command, Stdio};
 
 use super::Oid;
 use super::command::{NAMES_A_REPOSITORY, Output, run_child, said_by, start_no_configured_hook};
+use super::create;
 use super::depot::Depot;
 use super::repo::Repo;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::text::typed;
 
 /// What a fetch may write into one file, in blocks of 512 bytes (of 1,024 in some shells): 256 MiB.
@@ -250,7 +251,11 @@ fn run(line: Line<'_>, args: &[String], largest: Option<u32>) -> Result<Output> 
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    run_child(command, &[], args.first().map_or("git", String::as_str))
+    let output = run_child(command, &[], args.first().map_or("git", String::as_str));
+    // git makes what comes, and its own ref of it, as whoever runs it.
+    let depot = line.depot.dir();
+    create::give_all(depot).context(|| format!("cannot give away '{}'", depot.display()))?;
+    output
 }
 
 /// What git says when the other side names its objects by another hash.

@@ -21,7 +21,7 @@ pub fn may_act_for_others() -> bool {
 }
 
 /// Everything below a directory, itself included.
-fn all_below(top: &Path) -> Vec<PathBuf> {
+pub fn all_below(top: &Path) -> Vec<PathBuf> {
     let mut all = vec![top.to_owned()];
     let mut at = 0;
     while let Some(path) = all.get(at).cloned() {
@@ -34,7 +34,7 @@ fn all_below(top: &Path) -> Vec<PathBuf> {
     all
 }
 
-fn give_all(top: &Path, uid: u32, gid: u32) {
+pub fn give_all(top: &Path, uid: u32, gid: u32) {
     for path in all_below(top) {
         std::os::unix::fs::lchown(path, Some(uid), Some(gid)).unwrap();
     }
@@ -114,6 +114,37 @@ fn a_run_as_root_locks_nobody_out() {
         );
     }
     full_cycle(&sandbox, &|args| json_as(&sandbox, USER, args));
+}
+
+/// git stores what it makes of each side's file.
+#[test]
+fn stages_that_root_writes_are_the_users() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitattributes", "*.txt text eol=lf\n");
+    let write = |word: &str| sandbox.write("f.txt", format!("one\n{word}\nthree\n"));
+    write("base");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "all"]);
+    let report = "issue report --task-context t --symptom s --success-criteria c";
+    let reported = sandbox.json(report.split(' '));
+    let id = reported["issue_id"].as_str().unwrap();
+    sandbox.json(["issue", "start", id]);
+    sandbox.write("f.txt", "one\r\ntheirs\r\nthree\r\n");
+    sandbox.json(["return"]);
+    write("ours");
+    sandbox.git(["config", "--global", "safe.directory", "*"]);
+    give_all(&sandbox.root(), USER, USER);
+    assert_eq!(sandbox.tw(["issue", "apply", id]).code, 1);
+    let status = sandbox.git(["status", "--porcelain"]);
+    assert!(status.contains("UU f.txt"), "{status}");
+    for path in all_below(&sandbox.path(".git/objects")) {
+        let meta = path.symlink_metadata().unwrap();
+        let owner = (meta.uid(), meta.gid());
+        assert_eq!(owner, (USER, USER), "{}", path.display());
+    }
 }
 
 /// As every command of git's writes it that root runs there. Nobody may link it: it is copied.

@@ -7,13 +7,13 @@
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::{Applying, OnConflict, SHOWN};
-use crate::error::Result;
-use crate::git::Oid;
+use crate::error::{Result, ResultExt};
 use crate::git::command::Git;
 use crate::git::fs::Root;
 use crate::git::index::Entry;
 use crate::git::path;
 use crate::git::tree::{self, GITLINK_MODE, LINK_MODE, Node};
+use crate::git::{Oid, create};
 use crate::ops::capture::Capture;
 use crate::ops::gitview::{attributes, clean_filters, read_index};
 use crate::ops::merge::{Conflict, Merged};
@@ -141,6 +141,14 @@ impl Applying<'_, '_> {
         let Some(oid) = found.filter(|_| done.status.success()) else {
             return Ok(None);
         };
+        if writes {
+            // git makes it as whoever runs it.
+            let name = oid.to_string();
+            let (over, _) = name.split_at(2);
+            let made = self.ctx.repo.common_dir().join("objects").join(over);
+            let what = || format!("cannot give away '{}'", made.display());
+            create::give_all(&made).context(what)?;
+        }
         if writes && oid != node.oid {
             // No ref has it before the swap has ended.
             let (_, stored) = self.store.objects.read(oid)?;

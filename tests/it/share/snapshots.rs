@@ -1,10 +1,11 @@
 //! `tw push --snapshots`: files go along only when they were named.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use serde_json::{Value, json};
 
 use super::hub::{Clone_, Hub, REF};
+use crate::access::{USER, all_below, give_all, may_act_for_others};
 
 const CHAIN: &str = "refs/timewarp-shared/snapshots-v1";
 
@@ -115,6 +116,31 @@ fn a_trip_to_what_somebody_of_another_umask_sent_makes_no_experiment() {
         b.json(["travel", &id]);
         chmod(&b.dir.join(path), bits);
         assert_ne!(b.json(["return"])["experiment_id"], Value::Null, "{path}");
+    }
+}
+
+/// git makes what comes and goes as whoever runs it.
+#[test]
+fn who_shares_as_root_locks_nobody_out() {
+    if !may_act_for_others() {
+        return;
+    }
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    for clone in [&a, &b] {
+        clone.git(["config", "--global", "safe.directory", "*"]);
+        give_all(&clone.dir, USER, USER);
+    }
+    std::fs::write(a.dir.join("a.txt"), "changed\n").unwrap();
+    let id = snapshot(&a, "of root");
+    a.json(["push", "--snapshots", &id]);
+    b.json(["pull"]);
+    for path in [&a, &b].map(|clone| clone.dir.join(".git")) {
+        for path in all_below(&path) {
+            let meta = path.symlink_metadata().unwrap();
+            let owner = (meta.uid(), meta.gid());
+            assert_eq!(owner, (USER, USER), "{}", path.display());
+        }
     }
 }
 
