@@ -15,6 +15,7 @@ use crate::ops::scratches::shared_refs::{AT_OPENING, SharedRefs};
 use crate::ops::scratches::survey::{Survey, refusal, survey};
 use crate::ops::scratches::{gone, opening, remove};
 use crate::ops::stay::untold_commits;
+use crate::ops::swap::recover::{Recovery, recover_locked};
 use crate::ops::worktrees::linked_git_dir;
 use crate::ops::worktrees::{self, OpenedDir, Worktree};
 use crate::store::Store;
@@ -32,16 +33,19 @@ use crate::worktree::manifest::{Kind, Manifest};
 /// paths, when it holds what cannot be captured: nothing is removed then; `HELD` when it is in the past or locked, or is another
 /// directory than was made.
 pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
-    let mut notices = opening::clear_dead(ctx)?;
+    let mut recovered = Recovery(opening::clear_dead(ctx)?);
+    let done = close_recovered(ctx, dir, &mut recovered);
+    recovered.tell(done, |closed| &mut closed.notices)
+}
+
+fn close_recovered(ctx: &Context<'_>, dir: &Path, recovered: &mut Recovery) -> Result<Closed> {
     let (dir, worktree, opened) = find(ctx, dir)?;
     let there = Context::open(&dir, ctx.env, ctx.progress)?;
     let store = there.store()?;
     crate::ops::swap::copied::check(&there, store)?;
     let pinned = pinned(&dir, &opened)?;
     let lock = ctx.lock(&worktree.dir, "close")?;
-    notices.extend(crate::ops::swap::recover::recover_locked(
-        &there, store, &lock,
-    )?);
+    recovered.0.extend(recover_locked(&there, store, &lock)?);
     check_state(store, &worktree, &dir)?;
     let root = pinned.root()?;
     let found = survey(&there, store, &root)?;
@@ -54,7 +58,7 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
         kept.release()?;
     }
     fail_point("close-saved");
-    notices.extend(said(&there, store, &found, &opened)?);
+    let notices = said(&there, store, &found, &opened)?;
     let refs_made = refs_made(&there, store);
     let left = remove::contents(&root, &made.capture.manifest, &found.output)?;
     if !left.is_empty() {

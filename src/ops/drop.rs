@@ -10,6 +10,7 @@ use crate::ops::event_log;
 use crate::ops::holders::{HoldStrength, Holder, Holders, RetentionScope};
 use crate::ops::outcome::Pruned;
 use crate::ops::request::DryRun;
+use crate::ops::swap::recover::recover_by_itself;
 use crate::ops::swap::undo_log::{self, Log};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
@@ -35,12 +36,10 @@ pub fn drop(ctx: &Context<'_>, request: &Drop) -> Result<Pruned> {
     if request.dry_run == DryRun::Yes {
         return drop_locked(ctx, store, request);
     }
-    let mut notices = crate::ops::swap::recover::recover_by_itself(ctx, store)?;
-    let _lock = ctx.lock(&store.dir, "drop")?;
-    let mut dropped = drop_locked(ctx, store, request)?;
-    notices.append(&mut dropped.notices);
-    dropped.notices = notices;
-    Ok(dropped)
+    let recovered = recover_by_itself(ctx, store)?;
+    let lock = ctx.lock(&store.dir, "drop");
+    let done = lock.and_then(|_lock| drop_locked(ctx, store, request));
+    recovered.tell(done, |dropped| &mut dropped.notices)
 }
 
 fn drop_locked(ctx: &Context<'_>, store: &Store, request: &Drop) -> Result<Pruned> {

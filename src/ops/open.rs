@@ -8,6 +8,7 @@ use super::outcome::Opened;
 use super::scratches::place::{self, Place};
 use super::scratches::{self, Purpose};
 use super::snapshots::view;
+use super::swap::recover::Recovery;
 use crate::error::Result;
 use crate::store::stored::Stored;
 
@@ -42,17 +43,20 @@ fn find_place(ctx: &Context<'_>, request: &Open, stored: &Stored) -> Result<Plac
 /// # Errors
 /// As [`address::resolve`] and [`scratches::make`]. Nothing is left then.
 pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
-    let mut notices = scratches::opening::clear_dead(ctx)?;
+    let recovered = Recovery(scratches::opening::clear_dead(ctx)?);
+    recovered.tell(lay_out(ctx, request), |opened| &mut opened.notices)
+}
+
+fn lay_out(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
     let store = ctx.store()?;
     let stored = address::resolve(ctx, store, &request.address)?;
     let place = find_place(ctx, request, &stored)?;
     let made = scratches::make(ctx, &stored, &place, Purpose::Open)?;
-    notices.extend(made.notices);
     Ok(Opened {
         snapshot_id: stored.id.to_string(),
         snapshot: view(store, &stored)?,
         dir: place.dir,
         files: made.files,
-        notices,
+        notices: made.notices,
     })
 }

@@ -4,7 +4,9 @@ use super::Context;
 use super::outcome::Pruned;
 use super::request::{DryRun, Prune};
 use super::retention::prune_locked;
+use super::swap::recover::recover_by_itself;
 use crate::error::Result;
+use crate::store::Store;
 
 /// Forgets what nothing holds and no keep rule covers.
 ///
@@ -16,16 +18,21 @@ pub fn prune(ctx: &Context<'_>, request: &Prune) -> Result<Pruned> {
     if request.dry_run == DryRun::Yes {
         return prune_locked(ctx, store, request);
     }
-    let mut notices = super::swap::recover::recover_by_itself(ctx, store)?;
+    let recovered = recover_by_itself(ctx, store)?;
+    recovered.tell(forget(ctx, store, request), |pruned| &mut pruned.notices)
+}
+
+fn forget(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result<Pruned> {
     let lock = ctx.lock(&store.dir, "prune")?;
     let mut pruned = prune_locked(ctx, store, request)?;
     drop(lock);
     // What was forgotten is forgotten, whatever keeps its bytes.
     match super::reclaim::old(ctx) {
         Ok(done) => pruned.reclaimed = done.bytes,
-        Err(error) => notices.push(format!("no room was taken back: {}", error.message())),
+        Err(error) => {
+            let said = format!("no room was taken back: {}", error.message());
+            pruned.notices.insert(0, said);
+        }
     }
-    notices.append(&mut pruned.notices);
-    pruned.notices = notices;
     Ok(pruned)
 }

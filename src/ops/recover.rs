@@ -3,9 +3,11 @@
 use super::Context;
 use super::outcome::Recovered;
 use super::request::Recover;
-use super::swap::{copied, recover as swap};
+use super::swap::copied;
+use super::swap::recover::{self as swap, Recovery};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::is_there;
+use crate::store::Store;
 use crate::store::state::StateDir;
 
 /// Recovers.
@@ -20,16 +22,20 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
         other => other?,
     }
     // No journal tells of a directory that was being opened.
-    let notices = super::scratches::opening::clear_dead(ctx)?;
+    let cleared = Recovery(super::scratches::opening::clear_dead(ctx)?);
+    cleared.tell(recover_swaps(ctx, store, request), |recovered| {
+        &mut recovered.notices
+    })
+}
+
+fn recover_swaps(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<Recovered> {
     if !is_there(store.dir.path())? {
-        let nothing = swap::nothing();
-        return Ok(Recovered { notices, ..nothing });
+        return Ok(swap::nothing());
     }
     swap::damaged::set_locks_aside(&store.dir)?;
     let lock = ctx.lock(&store.dir, "recover")?;
-    let mut recovered = swap::recover_asked(ctx, store, request)?;
+    let recovered = swap::recover_asked(ctx, store, request)?;
     drop(lock);
-    recovered.notices.splice(0..0, notices);
     Ok(recovered)
 }
 

@@ -22,7 +22,7 @@ use crate::store::trigger::SwapKind;
 pub fn restore(ctx: &Context<'_>, request: &Restore) -> Result<Restored> {
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, &SwapKind::Restore, request.dry_run)?;
+    let begun = recover::begin(ctx, store, SwapKind::Restore.as_str(), request.dry_run)?;
     begun.answer(put(ctx, store, request), |restored| &mut restored.notices)
 }
 

@@ -31,7 +31,7 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
         return return_together(ctx, request, partners);
     }
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, &SwapKind::Return, request.dry_run)?;
+    let begun = recover::begin(ctx, store, SwapKind::Return.as_str(), request.dry_run)?;
     // It may have become one of a workspace while the lock was waited for.
     if !workspaces::partners(ctx)?.is_empty() {
         return begun.again(|| return_(ctx, request), |returned| &mut returned.notices);

@@ -20,6 +20,7 @@ use super::swap::recover;
 use crate::error::Result;
 use crate::store::Store;
 use crate::store::id::IdKind;
+use crate::store::lock::WorktreeLock;
 use crate::store::snapshot::HeadRecord;
 use crate::store::stored::Stored;
 use crate::store::workspace::Covered;
@@ -36,11 +37,18 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
         check_label(ctx, store, label)?;
     }
     let wait = ctx.settings.lock_timeout;
-    let (lock, mut notices) = recover::lock_recovered(ctx, store, "snapshot", wait)?;
-    if recover::clear_after_death(ctx, store, &lock)? {
-        notices.extend(recover::clear_workspace(ctx, store)?);
+    let (lock, recovered) = recover::lock_recovered(ctx, store, "snapshot", wait)?;
+    let done = cleared(ctx, store, &lock)
+        .and_then(|mut notices| take_locked(ctx, store, request, &mut notices, false));
+    recovered.tell(done, |taken| &mut taken.notices)
+}
+
+/// Clears away what deaths left that is no swap, and says so.
+fn cleared(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result<Vec<String>> {
+    if recover::clear_after_death(ctx, store, lock)? {
+        return recover::clear_workspace(ctx, store);
     }
-    take_locked(ctx, store, request, &mut notices, false)
+    Ok(Vec::new())
 }
 
 /// Takes a snapshot under a lock that the caller holds.

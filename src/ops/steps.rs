@@ -83,7 +83,7 @@ pub fn step(ctx: &Context<'_>, request: &StepRequest) -> Result<Undone> {
     if !along.partners.is_empty() {
         return together::step(ctx, store, request, along);
     }
-    let begun = recover::begin(ctx, store, &request.log.into(), request.dry_run)?;
+    let begun = recover::begin(ctx, store, request.log.as_str(), request.dry_run)?;
     let now = self::along(ctx, store, request)?;
     if !now.partners.is_empty() {
         return begun.again(|| step(ctx, request), |undone| &mut undone.notices);

@@ -8,12 +8,13 @@ use serde::Serialize;
 
 use super::Context;
 use super::outcome::Membership;
-use super::swap::recover;
+use super::request::DryRun;
+use super::swap::recover::{self, Begun, Recovery};
 use super::workspaces::{self, Partner, membership};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{resolved, resolved_but_name};
 use crate::git::path::display;
-use crate::store::lock::WorktreeLock;
+use crate::store::Store;
 use crate::store::state::Mode;
 use crate::store::workspace::{Member, Pointer, TogetherJournal, Workspace, way};
 use crate::text::typed_path;
@@ -44,10 +45,19 @@ pub fn add(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
     };
     no_member()?;
     let store = ctx.store()?;
-    let lock = ctx.lock(&store.dir, "workspace")?;
+    let begun = recover::begin(ctx, store, "workspace", DryRun::No)?;
+    let mut of_members = Recovery::default();
     // It may have been added elsewhere while the lock was waited for.
-    no_member()?;
-    let mut notices = recover::recover_locked(ctx, store, &lock)?;
+    let done = no_member().and_then(|()| add_members(ctx, store, dirs, &mut of_members));
+    begun.answer(of_members.tell(done, notices_of), notices_of)
+}
+
+fn add_members(
+    ctx: &Context<'_>,
+    store: &Store,
+    dirs: &[OsString],
+    recovered: &mut Recovery,
+) -> Result<MembersChanged> {
     in_present(ctx, ctx.repo.worktree_root())?;
     let mut workspace = store.dir.workspace()?.unwrap_or_default();
     workspace.version = 1;
@@ -57,7 +67,8 @@ pub fn add(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
     for NewMember { dir, member, .. } in &new {
         let their = member.store()?;
         let lock = member.lock(&their.dir, "workspace")?;
-        notices.extend(recover::recover_locked(member, their, &lock)?);
+        let said = recover::recover_locked(member, their, &lock)?;
+        recovered.0.extend(said);
         held.push(lock);
         in_present(member, member.repo.worktree_root())?;
         // It may have become another one's, or a head, while its lock was waited for.
@@ -75,12 +86,12 @@ pub fn add(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
         }
     }
     store.dir.write_workspace(&workspace)?;
-    drop((held, lock));
+    drop(held);
     Ok(MembersChanged {
         added,
         removed: Vec::new(),
         workspace: membership(ctx)?,
-        notices,
+        notices: Vec::new(),
     })
 }
 
@@ -275,27 +286,43 @@ pub fn off(ctx: &Context<'_>) -> Result<MembersChanged> {
 /// Sets aside what cannot be read, then ends the rest.
 fn off_damaged(ctx: &Context<'_>) -> Result<MembersChanged> {
     let store = ctx.store()?;
-    let lock = ctx.lock(&store.dir, "workspace")?;
-    let mut notices = recover::recover_locked(ctx, store, &lock)?;
+    let begun = recover::begin(ctx, store, "workspace", DryRun::No)?;
     if store.dir.has_together() {
-        return Err(recover::unfinished_in_all());
+        return begun.answer(Err(recover::unfinished_in_all()), notices_of);
     }
-    for aside in store.dir.set_damaged_membership_aside()? {
-        notices.push(format!(
-            "what could not be read is kept as '{}'",
-            aside.display()
-        ));
-    }
-    drop(lock);
-    let mut changed = off(ctx)?;
-    changed.notices.splice(0..0, notices);
-    Ok(changed)
+    let kept = match store.dir.set_damaged_membership_aside() {
+        Ok(kept) => kept,
+        Err(error) => return begun.answer(Err(error), notices_of),
+    };
+    let kept = kept
+        .iter()
+        .map(|aside| format!("what could not be read is kept as '{}'", aside.display()));
+    let ended = || {
+        let mut changed = off(ctx)?;
+        changed.notices.splice(0..0, kept);
+        Ok(changed)
+    };
+    begun.again(ended, notices_of)
+}
+
+fn notices_of(changed: &mut MembersChanged) -> &mut Vec<String> {
+    &mut changed.notices
 }
 
 fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<MembersChanged> {
     let store = head.store()?;
-    let lock = head.lock(&store.dir, "workspace")?;
-    let mut notices = recover::recover_locked(head, store, &lock)?;
+    let mut begun = recover::begin(head, store, "workspace", DryRun::No)?;
+    let done = take_out_of(head, store, goes, &mut begun);
+    begun.answer(done, notices_of)
+}
+
+fn take_out_of(
+    head: &Context<'_>,
+    store: &Store,
+    goes: impl Fn(&Member) -> bool,
+    begun: &mut Begun,
+) -> Result<MembersChanged> {
+    let mut notices = Vec::new();
     let workspace = store.dir.workspace()?.unwrap_or_default();
     let partners = workspaces::partners(head)?;
     let (gone, members): (Vec<Member>, Vec<Member>) = workspace
@@ -308,7 +335,7 @@ fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<Member
         .filter(|partner| gone.iter().any(|member| member.path == partner.path))
         .collect();
     if let Some(all) = store.dir.together()? {
-        notices.extend(end_without(head, &lock, all, &leaving)?);
+        notices.extend(end_without(head, begun, all, &leaving)?);
     }
     // The list first: a member that names a head which does not know it goes its own way.
     store.dir.write_workspace(&Workspace {
@@ -331,7 +358,6 @@ fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<Member
         }
         dir.write_pointer(None).context(what)?;
     }
-    drop(lock);
     Ok(MembersChanged {
         added: Vec::new(),
         removed: gone.into_iter().map(|member| member.path).collect(),
@@ -344,7 +370,7 @@ fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<Member
 /// nobody from the way back.
 fn end_without(
     head: &Context<'_>,
-    lock: &WorktreeLock,
+    begun: &mut Begun,
     mut all: TogetherJournal,
     leaving: &[&Partner],
 ) -> Result<Vec<String>> {
@@ -359,7 +385,7 @@ fn end_without(
     if !lost.is_empty() {
         all.members.retain(|path| !lost.contains(&path.as_str()));
         store.dir.write_together(&all)?;
-        notices.extend(recover::recover_locked(head, store, lock)?);
+        begun.recover_again(head, store)?;
     }
     if store.dir.has_together() {
         return Err(recover::unfinished_in_all());

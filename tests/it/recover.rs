@@ -349,6 +349,12 @@ fn loose_blob(sandbox: &Sandbox, snapshot: &str, path: &str) -> std::path::PathB
     let spec = format!("{}:{path}", commit.as_str().unwrap());
     let oid = sandbox.git(["rev-parse", &spec]);
     let oid = oid.trim();
+    unpack_all(sandbox);
+    sandbox.path(format!(".git/objects/{}/{}", &oid[..2], &oid[2..]))
+}
+
+/// Makes all objects loose ones, which can be harmed.
+pub fn unpack_all(sandbox: &Sandbox) {
     for pack in glob(sandbox, ".git/objects/pack", "pack") {
         let aside = sandbox.root().join("aside.pack");
         std::fs::rename(&pack, &aside).unwrap();
@@ -360,7 +366,6 @@ fn loose_blob(sandbox: &Sandbox, snapshot: &str, path: &str) -> std::path::PathB
         unpack.stdin(std::fs::File::open(&aside).unwrap());
         assert!(unpack.status().unwrap().success());
     }
-    sandbox.path(format!(".git/objects/{}/{}", &oid[..2], &oid[2..]))
 }
 
 fn glob(sandbox: &Sandbox, dir: &str, extension: &str) -> Vec<std::path::PathBuf> {
@@ -457,18 +462,33 @@ fn a_journal_whose_backup_is_gone_changes_nothing() {
 
 #[test]
 fn a_command_that_is_refused_says_what_it_recovered_before() {
+    let report = "issue report --task-context t --symptom s --success-criteria c --snapshot nosuch";
     for (refused, code) in [
-        (&["travel", "nosuch"][..], "SNAPSHOT_NOT_FOUND"),
-        (&["return"], "NOT_IN_PAST"),
-        (&["restore", "nosuch"], "SNAPSHOT_NOT_FOUND"),
-        (&["revert", "nosuch"], "SNAPSHOT_NOT_FOUND"),
+        ("travel nosuch", "SNAPSHOT_NOT_FOUND"),
+        ("return", "NOT_IN_PAST"),
+        ("restore nosuch", "SNAPSHOT_NOT_FOUND"),
+        ("revert nosuch", "SNAPSHOT_NOT_FOUND"),
+        ("snapshot --label taken", "INVALID_LABEL"),
+        ("drop -y nosuch", "SNAPSHOT_NOT_FOUND"),
+        ("prune", "CORRUPT_RECORD"),
+        ("workspace add ../nosuch", "IO"),
+        (report, "SNAPSHOT_NOT_FOUND"),
+        ("try --with nosuch -- true", "PATH_NOT_FOUND"),
+        ("bisect run --good nosuch -- true", "SNAPSHOT_NOT_FOUND"),
     ] {
         let stage = died("apply-written:3");
-        let (error, _) = stage.sandbox.json_error(refused);
-        assert_eq!(error["code"], code, "{refused:?} {error}");
+        let sandbox = &stage.sandbox;
+        let labels = "refs/timewarp/records/labels";
+        let taken = format!("{labels}/taken");
+        sandbox.git(["update-ref", &taken, "HEAD"]);
+        if refused == "prune" {
+            sandbox.write(format!(".git/{labels}/broken"), "");
+        }
+        let (error, _) = sandbox.json_error(refused.split(' '));
+        assert_eq!(error["code"], code, "{refused} {error}");
         let hints = error["hints"].as_array().unwrap();
         let said = |hint: &Value| hint == "an interrupted travel was undone";
-        assert!(hints.iter().any(said), "{refused:?} {error}");
+        assert!(hints.iter().any(said), "{refused} {error}");
         assert_ne!(hints.first().unwrap(), "an interrupted travel was undone");
     }
 }

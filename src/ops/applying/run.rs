@@ -58,7 +58,7 @@ pub fn apply_run(
     choose: impl FnOnce() -> Result<RunSides>,
 ) -> Result<AppliedRun> {
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, &SwapKind::Apply, dry_run)?;
+    let begun = recover::begin(ctx, store, SwapKind::Apply.as_str(), dry_run)?;
     let put = || {
         if store.dir.state()?.mode == Mode::Past {
             let message = "a run is applied to the present, and this is the past";

@@ -2,6 +2,7 @@
 
 use super::{Bisect, Origin, Point, PointPrompt};
 use crate::error::{Code, Error, Result};
+use crate::ops::swap::recover::Recovery;
 use crate::ops::versions::{Scope, States, Talks, Turn, Turns};
 use crate::ops::{Context, address, checkpoints, request, snapshots};
 use crate::store::Store;
@@ -125,11 +126,12 @@ fn newer_end(
     if in_session {
         return Ok(None);
     }
-    present(ctx, store).map(Some)
+    let (present, _) = present(ctx, store)?;
+    Ok(Some(present))
 }
 
-/// A snapshot of the working tree as it is.
-pub(super) fn present(ctx: &Context<'_>, store: &Store) -> Result<Stored> {
+/// A snapshot of the working tree as it is, and what was said with it.
+pub(super) fn present(ctx: &Context<'_>, store: &Store) -> Result<(Stored, Recovery)> {
     let taken = snapshots::take(
         ctx,
         &request::Take {
@@ -141,7 +143,11 @@ pub(super) fn present(ctx: &Context<'_>, store: &Store) -> Result<Stored> {
             ..request::Take::default()
         },
     )?;
-    address::resolve(ctx, store, &taken.snapshot.id)
+    let said = Recovery(taken.notices);
+    match address::resolve(ctx, store, &taken.snapshot.id) {
+        Ok(stored) => Ok((stored, said)),
+        Err(error) => Err(said.with(error)),
+    }
 }
 
 /// What was taken for a session, and the first after its last prompt, where the end of that turn was not noted.

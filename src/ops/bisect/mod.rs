@@ -41,6 +41,7 @@ use crate::interrupt::{self, Deferred};
 use crate::runner::line_or_words;
 use crate::store::Store;
 use crate::store::state::Mode;
+use crate::store::stored::Stored;
 
 /// How long what probes printed is kept, at least.
 const LOG_DAYS: u64 = 7;
@@ -118,7 +119,18 @@ pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
     let command = approval::line_of(&request.command);
     let typed = std::iter::once(&command).chain(&request.setup);
     approval::check(store, request.is_typed, typed.map(String::as_str))?;
-    let present = line::present(ctx, store)?;
+    let (present, said) = line::present(ctx, store)?;
+    said.tell(search(ctx, store, request, &present), |bisected| {
+        &mut bisected.notices
+    })
+}
+
+fn search(
+    ctx: &Context<'_>,
+    store: &Store,
+    request: &Bisect,
+    present: &Stored,
+) -> Result<Bisected> {
     let snapshots = Snapshots::between(ctx, store, request)?;
     if snapshots.line.len() < 2 {
         return Err(Error::new(

@@ -22,7 +22,7 @@ use super::outcome::SnapshotView;
 use super::refspecs;
 use super::sessions::{self, Asked, Start, caller, touch};
 use super::settings::Automatic;
-use super::swap::recover;
+use super::swap::recover::{self, Recovery};
 use super::{request, snapshots};
 use crate::agents::hook::{EventKind, HookEvent};
 use crate::agents::writes::may_write;
@@ -257,14 +257,28 @@ struct Known {
 
 impl NewCheckpoint<'_> {
     fn make(mut self) -> Result<Option<Taken>> {
-        let (lock, interrupted, mut notices) = self.lock()?;
+        let (lock, interrupted, recovered) = self.lock()?;
+        let Some(done) = self.make_locked(interrupted).transpose() else {
+            return Ok(None);
+        };
+        drop(lock);
+        let mut taken = recovered.tell(done, |taken| &mut taken.notices)?;
+        // What an event makes is told to nobody.
+        if self.asked == Asked::ByCommand {
+            let told = refspecs::told_once(self.ctx, self.store);
+            taken.notices.extend(told);
+        }
+        Ok(Some(taken))
+    }
+
+    fn make_locked(&mut self, interrupted: bool) -> Result<Option<Taken>> {
         let prompt = self.prompt.take();
         let prompt = prompt.map(|prompt| self.ctx.redactor().beginning(&prompt, PROMPT_CHARS));
         let taken = snapshots::take_locked(
             self.ctx,
             self.store,
             &self.wanted(prompt.as_deref()),
-            &mut notices,
+            &mut Vec::new(),
             interrupted,
         )?;
         let marked = mark::mark(self.ctx, self.store, &self.session, self.asked);
@@ -284,31 +298,25 @@ impl NewCheckpoint<'_> {
         };
         keep_snapshot(self.store, &known.snapshot)?;
         self.remember(&checkpoint)?;
-        drop(lock);
-        let mut notices = taken.notices;
-        // What an event makes is told to nobody.
-        if self.asked == Asked::ByCommand {
-            notices.extend(refspecs::told_once(self.ctx, self.store));
-        }
         Ok(Some(Taken {
             checkpoint,
             snapshot: known.snapshot,
             fresh: taken.fresh,
-            notices,
+            notices: taken.notices,
             session_flag: String::new(),
         }))
     }
 
     /// A command recovers what a swap left that died; an event does not.
-    fn lock(&self) -> Result<(WorktreeLock, bool, Vec<String>)> {
+    fn lock(&self) -> Result<(WorktreeLock, bool, Recovery)> {
         let wait = self.asked.wait(self.ctx);
         if self.asked == Asked::ByCommand {
-            let (lock, notices) =
+            let (lock, recovered) =
                 recover::lock_recovered(self.ctx, self.store, "checkpoint", wait)?;
-            return Ok((lock, false, notices));
+            return Ok((lock, false, recovered));
         }
         let (lock, interrupted) = lock_for_event(self.store, wait)?;
-        Ok((lock, interrupted, Vec::new()))
+        Ok((lock, interrupted, Recovery::default()))
     }
 
     fn wanted(&self, prompt: Option<&str>) -> request::Take {

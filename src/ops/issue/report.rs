@@ -43,7 +43,18 @@ const REQUIRED: [(&str, &str); 3] = [
 pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
     let fields = complete(request)?;
     let store = ctx.store()?;
-    let mut notices = recover::recover_by_itself(ctx, store)?;
+    let recovered = recover::recover_by_itself(ctx, store)?;
+    let done = record(ctx, store, request, &fields);
+    recovered.tell(done, |reported| &mut reported.view.notices)
+}
+
+fn record(
+    ctx: &Context<'_>,
+    store: &Store,
+    request: &Report,
+    fields: &ReportFields,
+) -> Result<Reported> {
+    let mut notices = Vec::new();
     let caller = sessions::caller(ctx, store, request.session.as_deref(), None)?;
     let record = registered(ctx, caller.as_ref())?;
     let registered = record.as_ref().and_then(|record| record.agent.clone());
@@ -57,7 +68,7 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
     };
     let conversation = conversation::capture(ctx, &source);
     let texts = Texts {
-        fields: &fields,
+        fields,
         agent,
         session: caller.filter(|caller| matches!(caller.via, Via::Flag | Via::Environment)),
     };

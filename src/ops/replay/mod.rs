@@ -15,18 +15,20 @@ use serde::Serialize;
 use super::attempts::{Plan, Subject, Told, Wanted, agent, agent_words, approved_check, issue_run};
 use super::issues::{self, desk};
 use super::kept::{self, Versioned};
+use super::outcome::{SnapshotView, Taken};
 use super::redaction::Redacting;
 use super::replays::{Replay, Replayed};
 use super::request::Take;
 use super::scratches::with::With;
+use super::swap::recover::Recovery;
 use super::tries::{self, Status, TryRun, rank};
 use super::{Context, snapshots};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::git::create;
 use crate::interrupt;
 use crate::runner::line_or_words;
 use crate::store::Store;
-use crate::store::id::{SnapshotId, Tail};
+use crate::store::id::Tail;
 use crate::store::issue::{self, Comment, Issue};
 use crate::store::records::Json;
 use crate::store::trigger::Trigger;
@@ -79,7 +81,6 @@ pub struct Replays {
 /// Nothing was run then: `USAGE`; `PATH_NOT_FOUND` for what `with` names; those of a snapshot.
 pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<ReplayAnswer> {
     ctx.check_workspace_was_meant()?;
-    let store = ctx.store()?;
     let shown = shown(ctx, request)?;
     let all = issues::all_as_edited(ctx)?;
     let mut notices = all.notices;
@@ -88,8 +89,21 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Repl
     }
     let mut chosen = all.issues;
     chosen.retain(|issue| request.status.is_none_or(|status| issue.status == status));
-    let present = present(ctx, store)?;
-    let with = With::named(ctx, store, (present.1, None), &request.with)?;
+    let present = present(ctx)?;
+    notices.extend(present.notices);
+    let done = replay(ctx, request, (chosen, shown), &present.snapshot, told);
+    Recovery(notices).tell(done, |answer| &mut answer.notices)
+}
+
+fn replay(
+    ctx: &Context<'_>,
+    request: &Start,
+    (chosen, shown): (Vec<Issue>, String),
+    present: &SnapshotView,
+    told: &dyn Told,
+) -> Result<ReplayAnswer> {
+    let store = ctx.store()?;
+    let with = With::named(ctx, store, (present.tree, None), &request.with)?;
     let earlier: Vec<Replay> = kept::all(ctx)?;
     let id = kept::new_id::<Replay>(ctx)?;
     let logs = kept::dir_of::<Replay>(ctx, &id);
@@ -118,7 +132,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Repl
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
-        present: present.0.to_string(),
+        present: present.id.clone(),
         results,
         passed: 0,
         failed: 0,
@@ -126,7 +140,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Repl
     };
     kept::save(ctx, &record)?;
     run(ctx, request, (&subjects, logs), &mut record, told)?;
-    notices.extend(tries::notices(record.runs()));
+    let mut notices = tries::notices(record.runs());
     for (at, issue) in chosen.iter().enumerate() {
         notices.extend(into_issue(ctx, store, issue, (&mut record, &earlier), at)?);
     }
@@ -251,9 +265,9 @@ fn before(earlier: &[Replay], command: &str, issue: &Issue, counts: Counts) -> O
         .map(|result| result.status)
 }
 
-/// The present as a snapshot, taken unless the newest is as it is, and its tree.
-fn present(ctx: &Context<'_>, store: &Store) -> Result<(SnapshotId, crate::git::Oid)> {
-    let taken = snapshots::take(
+/// The present as a snapshot, taken unless the newest is as it is.
+fn present(ctx: &Context<'_>) -> Result<Taken> {
+    snapshots::take(
         ctx,
         &Take {
             message: Some("before a replay".to_owned()),
@@ -263,10 +277,7 @@ fn present(ctx: &Context<'_>, store: &Store) -> Result<(SnapshotId, crate::git::
             force: true,
             ..Take::default()
         },
-    )?;
-    let id = SnapshotId::parse(&taken.snapshot.id)
-        .ok_or_else(|| Error::new(Code::CorruptRecord, "the snapshot has no id".to_owned()))?;
-    Ok((id, store.read_id(&id)?.tree))
+    )
 }
 
 /// A comment of `tw` itself.

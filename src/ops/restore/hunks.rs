@@ -193,7 +193,7 @@ pub fn offer(ctx: &Context<'_>, request: &Restore) -> Result<Offer> {
 /// `BUSY` when a file changed since it was offered; else as restore.
 pub fn put(ctx: &Context<'_>, offer: &Offer, chosen: &[Vec<Part>]) -> Result<Restored> {
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, &SwapKind::Restore, DryRun::No)?;
+    let begun = recover::begin(ctx, store, SwapKind::Restore.as_str(), DryRun::No)?;
     let done = put_parts(ctx, store, offer, chosen);
     begun.answer(done, |restored| &mut restored.notices)
 }

@@ -76,7 +76,7 @@ pub struct Revert {
 pub fn revert(ctx: &Context<'_>, request: &Revert) -> Result<Reverted> {
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, &SwapKind::Revert, request.dry_run)?;
+    let begun = recover::begin(ctx, store, SwapKind::Revert.as_str(), request.dry_run)?;
     let done = take_back(ctx, store, request);
     begun.answer(done, |reverted| &mut reverted.notices)
 }

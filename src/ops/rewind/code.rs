@@ -114,7 +114,7 @@ pub fn go(
     workspaces::refuse_member(ctx, &SwapKind::Rewind)?;
     let partners = workspaces::partners(ctx)?;
     if partners.is_empty() {
-        let begun = recover::begin(ctx, store, &SwapKind::Rewind, DryRun::No)?;
+        let begun = recover::begin(ctx, store, SwapKind::Rewind.as_str(), DryRun::No)?;
         // It may have become one of a workspace while the lock was waited for.
         if !workspaces::partners(ctx)?.is_empty() {
             return begun.again(|| go(ctx, store, checkpoint), |(_, notices)| notices);

@@ -7,7 +7,7 @@ use super::{Asked, NoSnapshot, Start, Started, by_environment, touch, view};
 use crate::agents::hook::{EventKind, HookEvent};
 use crate::agents::{AGENTS, by_name};
 use crate::error::{Code, Error, Result};
-use crate::ops::swap::recover;
+use crate::ops::swap::recover::{self, Recovery};
 use crate::ops::{Context, redaction, request, retention, snapshots};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
@@ -95,10 +95,10 @@ impl Starting<'_> {
             let root = self.sessions.root_of(&id)?;
             // While a sub-agent works, its root lives: what it holds must not be let go.
             touch(self.ctx, &root)?;
-            return self.without(record, NoSnapshot::SubAgent, Vec::new());
+            return self.without(record, NoSnapshot::SubAgent);
         }
         if self.request.source.as_deref() == Some("compact") {
-            return self.without(record, NoSnapshot::Compaction, Vec::new());
+            return self.without(record, NoSnapshot::Compaction);
         }
         // After the register: a session whose snapshot has to wait too long is known all the same.
         let lock = WorktreeLock::acquire(
@@ -107,21 +107,36 @@ impl Starting<'_> {
             "session",
             self.request.asked.wait(self.ctx),
         )?;
-        let (notices, interrupted) = match self.request.asked {
-            Asked::ByCommand => (recover::recover_locked(self.ctx, self.store, &lock)?, false),
+        let (recovered, interrupted) = match self.request.asked {
+            Asked::ByCommand => {
+                let said = recover::recover_locked(self.ctx, self.store, &lock)?;
+                (Recovery(said), false)
+            }
             // Recovering may take long and may need a decision; a hook has neither the time nor anybody to ask.
-            Asked::ByHook { .. } => (Vec::new(), self.store.dir.needs_recovery()?),
+            Asked::ByHook { .. } => (Recovery::default(), self.store.dir.needs_recovery()?),
         };
+        let done = self.run_locked(record, agent, before.as_ref(), interrupted);
+        recovered.tell(done, |started| &mut started.notices)
+    }
+
+    fn run_locked(
+        &self,
+        record: SessionRecord,
+        agent: Option<String>,
+        before: Option<&SessionRecord>,
+        interrupted: bool,
+    ) -> Result<Started> {
+        let id = record.session_id.clone();
         let state = self.store.dir.state()?;
         // Another hook may have taken it while this one waited.
-        if self.is_repeated(before.as_ref(), self.sessions.get(&id)?.as_ref(), &state) {
-            return self.without(record, NoSnapshot::Repeated, notices);
+        if self.is_repeated(before, self.sessions.get(&id)?.as_ref(), &state) {
+            return self.without(record, NoSnapshot::Repeated);
         }
         if state.mode == Mode::Past && !interrupted {
             self.note_first(&id, state)?;
-            return self.without(record, NoSnapshot::Past, notices);
+            return self.without(record, NoSnapshot::Past);
         }
-        self.take(record, agent, state, interrupted, notices)
+        self.take(record, agent, state, interrupted)
     }
 
     /// Notes a session that starts in the past where there is none yet, so that what follows belongs to it and not each to
@@ -144,13 +159,12 @@ impl Starting<'_> {
         agent: Option<String>,
         state: State,
         interrupted: bool,
-        mut notices: Vec<String>,
     ) -> Result<Started> {
         let id = record.session_id.clone();
         let wanted = self.wanted(&id, agent);
-        let taken =
-            snapshots::take_locked(self.ctx, self.store, &wanted, &mut notices, interrupted)?;
-        notices.extend(taken.notices);
+        let said = &mut Vec::new();
+        let taken = snapshots::take_locked(self.ctx, self.store, &wanted, said, interrupted)?;
+        let mut notices = taken.notices;
         let taken = taken.snapshot;
         let record = match state.mode {
             Mode::Present => self
@@ -262,12 +276,7 @@ impl Starting<'_> {
         goes_on && is_current && last.is_some_and(|id| id.time().seconds() >= recent)
     }
 
-    fn without(
-        &self,
-        record: SessionRecord,
-        why: NoSnapshot,
-        notices: Vec<String>,
-    ) -> Result<Started> {
+    fn without(&self, record: SessionRecord, why: NoSnapshot) -> Result<Started> {
         let session = view(self.ctx, &self.sessions, record)?;
         Ok(Started {
             session_id: session.session_id.clone(),
@@ -276,7 +285,7 @@ impl Starting<'_> {
             session,
             snapshot: Err(why),
             interrupted: false,
-            notices,
+            notices: Vec::new(),
         })
     }
 }

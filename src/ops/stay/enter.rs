@@ -36,7 +36,7 @@ pub fn enter(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
         return enter_together(ctx, request, partners);
     }
     let store = ctx.store()?;
-    let begun = recover::begin(ctx, store, &SwapKind::Travel, request.dry_run)?;
+    let begun = recover::begin(ctx, store, SwapKind::Travel.as_str(), request.dry_run)?;
     // It may have become one of a workspace while the lock was waited for.
     if !workspaces::partners(ctx)?.is_empty() {
         return begun.again(|| enter(ctx, request), |travelled| &mut travelled.notices);

@@ -9,8 +9,10 @@ use crate::git::create;
 use crate::interrupt::{self, Deferred};
 use crate::ops::attempts::{Plan, Subject, Told, Wanted, agent_words, approved_check, issue_run};
 use crate::ops::issues::{self, desk};
+use crate::ops::outcome::{SnapshotView, Taken};
 use crate::ops::request::Take;
 use crate::ops::scratches::with::With;
+use crate::ops::swap::recover::Recovery;
 use crate::ops::tries::{Status, Try, TryRun, notices};
 use crate::ops::{Context, address, approval, kept, snapshots};
 use crate::runner::line_or_words;
@@ -29,7 +31,22 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let (issue, named) = what(ctx, store, request.what.as_deref())?;
-    let subject = subject(ctx, request, issue.as_ref(), named)?;
+    let what = WhatToRun::of(ctx, request, issue.as_ref())?;
+    let taken = present(ctx)?;
+    let done = run(ctx, request, (issue, named, what), &taken.snapshot, told);
+    Recovery(taken.notices).tell(done, |tried| &mut tried.notices)
+}
+
+/// The rest, after the snapshot of the present was taken.
+fn run(
+    ctx: &Context<'_>,
+    request: &Start,
+    (issue, named, what): (Option<Issue>, Option<Stored>, WhatToRun),
+    present: &SnapshotView,
+    told: &dyn Told,
+) -> Result<Tried> {
+    let store = ctx.store()?;
+    let subject = subject(ctx, request, (issue.as_ref(), named, what), present)?;
     let id = kept::new_id::<Try>(ctx)?;
     let logs = kept::dir_of::<Try>(ctx, &id);
     create::private_dir(&logs)?;
@@ -76,28 +93,44 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     })
 }
 
-/// What is run, where and with what: nothing is run that was not approved.
+/// The words of the command, and the check of what came out.
+struct WhatToRun {
+    words: Vec<OsString>,
+    verify: Option<String>,
+}
+
+impl WhatToRun {
+    /// Nothing is run that was not approved.
+    fn of(ctx: &Context<'_>, request: &Start, issue: Option<&Issue>) -> Result<Self> {
+        let store = ctx.store()?;
+        let verify = match (&request.verify, issue) {
+            (Some(command), _) => Some(command.clone()),
+            (None, Some(issue)) => approved_check(store, issue)?,
+            (None, None) => None,
+        };
+        let words = words(request, issue)?;
+        let command = match request.agent {
+            Some(_) => None,
+            None => Some(approval::line_of(&request.command)),
+        };
+        let more = [&request.verify, &request.setup].into_iter().flatten();
+        let typed = command.iter().chain(more).map(String::as_str);
+        approval::check(store, request.is_typed, typed)?;
+        Ok(Self { words, verify })
+    }
+}
+
+/// Where it is run, and with what.
 fn subject(
     ctx: &Context<'_>,
     request: &Start,
-    issue: Option<&Issue>,
-    named: Option<Stored>,
+    (issue, named, what): (Option<&Issue>, Option<Stored>, WhatToRun),
+    present: &SnapshotView,
 ) -> Result<Subject> {
     let store = ctx.store()?;
-    let verify = match (&request.verify, issue) {
-        (Some(command), _) => Some(command.clone()),
-        (None, Some(issue)) => approved_check(store, issue)?,
-        (None, None) => None,
-    };
-    let words = words(request, issue)?;
-    let command = match request.agent {
-        Some(_) => None,
-        None => Some(approval::line_of(&request.command)),
-    };
-    let more = [&request.verify, &request.setup].into_iter().flatten();
-    let typed = command.iter().chain(more).map(String::as_str);
-    approval::check(store, request.is_typed, typed)?;
-    let present = present(ctx, store)?;
+    let id = SnapshotId::parse(&present.id)
+        .ok_or_else(|| Error::new(Code::CorruptRecord, "the snapshot has no id".to_owned()))?;
+    let present = store.read_id(&id)?;
     let source = match (issue, named) {
         (Some(issue), _) => issues::snapshot_of(store, issue)?,
         (None, Some(stored)) => stored,
@@ -105,7 +138,7 @@ fn subject(
     };
     let trees = (present.tree, Some(source.tree));
     let with = With::named(ctx, store, trees, &request.with)?;
-    Subject::new(ctx, store, source, &with, (words, verify))
+    Subject::new(ctx, store, source, &with, (what.words, what.verify))
 }
 
 /// The record of a try of which nothing was run yet.
@@ -197,8 +230,8 @@ fn words(request: &Start, issue: Option<&Issue>) -> Result<Vec<OsString>> {
 }
 
 /// A snapshot of the present, taken unless the newest is as it is.
-fn present(ctx: &Context<'_>, store: &Store) -> Result<Stored> {
-    let taken = snapshots::take(
+fn present(ctx: &Context<'_>) -> Result<Taken> {
+    snapshots::take(
         ctx,
         &Take {
             message: Some("before a try".to_owned()),
@@ -208,10 +241,7 @@ fn present(ctx: &Context<'_>, store: &Store) -> Result<Stored> {
             force: true,
             ..Take::default()
         },
-    )?;
-    let id = SnapshotId::parse(&taken.snapshot.id)
-        .ok_or_else(|| Error::new(Code::CorruptRecord, "the snapshot has no id".to_owned()))?;
-    store.read_id(&id)
+    )
 }
 
 /// The runs become runs of the issue.

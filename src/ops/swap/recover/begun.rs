@@ -6,7 +6,6 @@ use crate::ops::Context;
 use crate::ops::request::DryRun;
 use crate::store::Store;
 use crate::store::lock::WorktreeLock;
-use crate::store::trigger::SwapKind;
 
 /// A command that holds its lock. To be ended by [`Begun::answer`], or by [`Begun::again`] where another one takes over.
 #[must_use]
@@ -16,8 +15,10 @@ pub struct Begun {
     recovered: Recovery,
 }
 
-/// What was done about commands that had died, in sentences.
+/// What was done about commands that had died, in sentences. To be told with whatever the command
+/// that did it comes to.
 #[derive(Default)]
+#[must_use]
 pub struct Recovery(pub Vec<String>);
 
 impl Recovery {
@@ -30,22 +31,26 @@ impl Recovery {
         done: Result<T>,
         notices: impl FnOnce(&mut T) -> &mut Vec<String>,
     ) -> Result<T> {
-        let Self(said) = self;
         match done {
             Ok(mut answer) => {
-                notices(&mut answer).splice(0..0, said);
+                notices(&mut answer).splice(0..0, self.0);
                 Ok(answer)
             }
-            Err(error) => Err(said.into_iter().fold(error, Error::hint)),
+            Err(error) => Err(self.with(error)),
         }
+    }
+
+    /// The error of a command that came to nothing.
+    pub fn with(self, error: Error) -> Error {
+        self.0.into_iter().fold(error, Error::hint)
     }
 }
 
-/// Takes the lock and recovers what died. A dry run takes none, and is refused where something died.
+/// Takes the lock for a command and recovers what died. A dry run takes none, and is refused where something died.
 ///
 /// # Errors
 /// `BUSY`; `INTERRUPTED` when something is in doubt, or in a dry run.
-pub fn begin(ctx: &Context<'_>, store: &Store, kind: &SwapKind, dry_run: DryRun) -> Result<Begun> {
+pub fn begin(ctx: &Context<'_>, store: &Store, command: &str, dry_run: DryRun) -> Result<Begun> {
     if dry_run == DryRun::Yes {
         refuse_interrupted(store)?;
         return Ok(Begun {
@@ -53,7 +58,7 @@ pub fn begin(ctx: &Context<'_>, store: &Store, kind: &SwapKind, dry_run: DryRun)
             recovered: Recovery::default(),
         });
     }
-    let lock = ctx.lock(&store.dir, kind.as_str())?;
+    let lock = ctx.lock(&store.dir, command)?;
     let recovered = Recovery(recover_locked(ctx, store, &lock)?);
     Ok(Begun {
         lock: Some(lock),
@@ -62,6 +67,18 @@ pub fn begin(ctx: &Context<'_>, store: &Store, kind: &SwapKind, dry_run: DryRun)
 }
 
 impl Begun {
+    /// Recovers once more, under the same lock, what the command itself has made ready for that.
+    ///
+    /// # Errors
+    /// As [`begin`].
+    pub fn recover_again(&mut self, ctx: &Context<'_>, store: &Store) -> Result<()> {
+        if let Some(lock) = &self.lock {
+            let more = recover_locked(ctx, store, lock)?;
+            self.recovered.0.extend(more);
+        }
+        Ok(())
+    }
+
     /// Whether something had died.
     pub fn has_recovered(&self) -> bool {
         !self.recovered.0.is_empty()

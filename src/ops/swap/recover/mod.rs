@@ -88,15 +88,15 @@ fn interrupted(journal: &Journal, differing: &[Vec<u8>]) -> Error {
 ///
 /// # Errors
 /// As [`recover_locked`]; `BUSY`.
-pub fn recover_by_itself(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
+pub fn recover_by_itself(ctx: &Context<'_>, store: &Store) -> Result<Recovery> {
     let is_needed = store.dir.needs_recovery()? || is_unfinished(&store.dir)?;
     if !is_needed && !store.is_another_boot()? {
-        return Ok(Vec::new());
+        return Ok(Recovery::default());
     }
     let lock = ctx.lock(&store.dir, "recover")?;
-    let notices = recover_locked(ctx, store, &lock)?;
+    let recovered = Recovery(recover_locked(ctx, store, &lock)?);
     drop(lock);
-    Ok(notices)
+    Ok(recovered)
 }
 
 /// The shared lock of what captures, with nothing left to recover: the swap that it was waited for may have died, and what that left is
@@ -109,15 +109,21 @@ pub fn lock_recovered(
     store: &Store,
     operation: &str,
     wait: Duration,
-) -> Result<(WorktreeLock, Vec<String>)> {
-    let mut notices = Vec::new();
-    loop {
-        notices.extend(recover_by_itself(ctx, store)?);
-        // Between the two locks another process may swap and die.
-        let lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, operation, wait)?;
-        if !store.dir.has_journal() {
-            return Ok((lock, notices));
+) -> Result<(WorktreeLock, Recovery)> {
+    let mut recovered = Recovery::default();
+    let mut take = || -> Result<WorktreeLock> {
+        loop {
+            recovered.0.extend(recover_by_itself(ctx, store)?.0);
+            // Between the two locks another process may swap and die.
+            let lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, operation, wait)?;
+            if !store.dir.has_journal() {
+                return Ok(lock);
+            }
         }
+    };
+    match take() {
+        Ok(lock) => Ok((lock, recovered)),
+        Err(error) => Err(recovered.with(error)),
     }
 }
 
