@@ -13,6 +13,8 @@ use crate::json;
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::names;
+use crate::store::records::Json;
+use crate::store::snapshot::VERSION;
 
 /// Label a snapshot.
 #[derive(Debug, Clone, Default)]
@@ -112,12 +114,17 @@ fn remove(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Labelled> {
         return Err(missing());
     }
     let place = names::label_ref(name);
-    let commit = store.refs.read(&place)?.ok_or_else(missing)?;
+    let named = match store.refs.read(&place) {
+        // A power cut left nothing of it that says what it names.
+        Err(error) if error.code() == Code::CorruptRecord => None,
+        read => Some(read?.ok_or_else(missing)?),
+    };
     // What it names may be gone or damaged: the label can be taken away all the same.
     let stored = address::resolve(ctx, store, &format!("label:{name}"));
     let mut edit = store.refs.transaction();
-    edit.delete(&place, Some(commit));
+    edit.delete(&place, named);
     edit.commit()?;
+    let commit = named.unwrap_or_else(|| store.objects.format().null());
     let snapshot = match stored.and_then(|stored| view(store, &stored)) {
         Ok(view) => view,
         Err(_) => unreadable(commit),
@@ -131,7 +138,11 @@ fn remove(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Labelled> {
     })
 }
 
+/// `commit`: the null id where nothing says which it was.
 fn unreadable(commit: Oid) -> SnapshotView {
+    let mut json = Json::new();
+    json.insert("version".to_owned(), VERSION.into());
+    json.insert("created_at".to_owned(), "".into());
     SnapshotView {
         id: commit.to_string(),
         kind: IdKind::Snapshot.word().to_owned(),
@@ -139,7 +150,7 @@ fn unreadable(commit: Oid) -> SnapshotView {
         tree: commit.format().null(),
         title: "not readable".to_owned(),
         labels: Vec::new(),
-        json: serde_json::Map::new(),
+        json,
         foreign: false,
     }
 }

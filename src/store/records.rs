@@ -207,8 +207,12 @@ impl Store {
 
     /// The records of a kind. One that cannot be read hides no other.
     pub fn records(&self, kind: RecordKind) -> Result<Listed> {
-        let mut listed = Listed::default();
-        for (name, at) in self.standing(kind)? {
+        let (standing, broken) = self.standing_and_broken(kind)?;
+        let mut listed = Listed {
+            invalid: broken.into_iter().collect(),
+            ..Listed::default()
+        };
+        for (name, at) in standing {
             match self.record_at(&name, at) {
                 Ok(Some(held)) => listed.records.push((name, held)),
                 Ok(None) => {}
@@ -383,19 +387,40 @@ impl Store {
     }
 
     fn standing(&self, kind: RecordKind) -> Result<BTreeMap<Record, Refs2>> {
+        Ok(self.standing_and_broken(kind)?.0)
+    }
+
+    /// With why the others stand nowhere: all that is there of them is broken refs.
+    fn standing_and_broken(
+        &self,
+        kind: RecordKind,
+    ) -> Result<(BTreeMap<Record, Refs2>, BTreeMap<Record, Error>)> {
         let mut all: BTreeMap<Record, Refs2> = BTreeMap::new();
+        let mut broken = BTreeMap::new();
         let nowhere = Refs2 {
             backing_ref: None,
             notes_ref: None,
         };
-        for (name, oid) in self.refs.list(&kind.record_prefix())? {
-            if let Some(record) = Record::parse_record_ref(&name) {
+        let mut whole = |record: Option<Record>, tip: Result<Oid>| -> Result<_> {
+            let Some(record) = record else {
+                return Ok(None);
+            };
+            match tip {
+                Err(error) if error.code() == Code::CorruptRecord => {
+                    broken.insert(record, error);
+                    Ok(None)
+                }
+                tip => Ok(Some((record, tip?))),
+            }
+        };
+        for (name, tip) in self.refs.read_all(&kind.record_prefix())? {
+            if let Some((record, oid)) = whole(Record::parse_record_ref(&name), tip)? {
                 all.entry(record).or_insert(nowhere).backing_ref = Some(oid);
             }
         }
         if let Some(prefix) = kind.note_prefix() {
-            for (name, oid) in self.refs.list(prefix)? {
-                if let Some(record) = Record::parse_note_ref(&name) {
+            for (name, tip) in self.refs.read_all(prefix)? {
+                if let Some((record, oid)) = whole(Record::parse_note_ref(&name), tip)? {
                     all.entry(record).or_insert(nowhere).notes_ref = Some(oid);
                 }
             }
@@ -404,7 +429,8 @@ impl Store {
                 at.notes_ref = at.backing_ref;
             }
         }
-        Ok(all)
+        broken.retain(|record, _| !all.contains_key(record));
+        Ok((all, broken))
     }
 
     fn record_at(&self, name: &Record, at: Refs2) -> Result<Option<Held>> {

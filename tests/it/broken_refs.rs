@@ -1,5 +1,6 @@
 //! Ref files that a crash left empty, or that hold garbage: what git goes on with, `tw` goes on with, and says what mends it.
 
+use crate::recover::unpack_all;
 use crate::sandbox::{Kind, Sandbox};
 
 /// What a crash, or a bad disk, leaves of a ref.
@@ -185,4 +186,124 @@ fn broken_refs_of_ours_and_of_others_stop_no_snapshot() {
             "{text:?}: {doctor}"
         );
     }
+}
+
+/// What `doctor` says of one of its checks: message and fix.
+fn doctor(sandbox: &Sandbox, name: &str) -> (String, String) {
+    let ran = sandbox.tw(["--json", "doctor"]);
+    assert_eq!(ran.code, 1, "{}", ran.out());
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let checks = document["checks"].as_array().unwrap().iter();
+    let check = checks.clone().find(|check| check["name"] == name).unwrap();
+    assert_eq!(check["status"], "error", "{check}");
+    let text = |field: &str| check[field].as_str().unwrap().to_owned();
+    (text("message"), text("fix"))
+}
+
+fn refuses_to_prune(sandbox: &Sandbox) {
+    let (error, _) = sandbox.json_error(["prune"]);
+    assert_eq!(error["code"], "CORRUPT_RECORD", "{error}");
+    assert!(error["hint"].to_string().contains("tw doctor"), "{error}");
+}
+
+#[test]
+fn a_broken_label_is_named_and_can_be_taken_away() {
+    for text in BROKEN {
+        let (sandbox, _) = sandbox();
+        sandbox.ok(["snapshot", "--label", "one"]);
+        sandbox.write(".git/refs/timewarp/records/labels/one", text);
+        refuses_to_prune(&sandbox);
+        let (message, fix) = doctor(&sandbox, "labels");
+        assert!(message.contains("'one'"), "{message}");
+        assert_eq!(fix, "tw label --remove one");
+        let removed = sandbox.json(["label", "--remove", "one"]);
+        assert_eq!(removed["removed"], true, "{removed}");
+        sandbox.ok(["prune"]);
+        sandbox.ok(["doctor"]);
+        sandbox.ok(["snapshot", "--label", "one"]);
+    }
+}
+
+fn reported(sandbox: &Sandbox) -> String {
+    let report = "issue report --task-context t --symptom s --success-criteria c";
+    let reported = sandbox.json(report.split(' '));
+    reported["issue_id"].as_str().unwrap().to_owned()
+}
+
+/// Runs the first of the commands that a fix consists of, up to what is no command.
+fn mend(sandbox: &Sandbox, fix: &str) {
+    let commands = fix.split("; ").filter(|part| !part.starts_with('\''));
+    for command in commands {
+        sandbox
+            .command("sh")
+            .args(["-c", command])
+            .assert()
+            .success();
+    }
+}
+
+#[test]
+fn an_issue_whose_refs_are_broken_is_named_with_what_mends_it() {
+    for text in BROKEN {
+        let (sandbox, _) = sandbox();
+        let issue = reported(&sandbox);
+        let refs = [
+            format!("refs/notes/timewarp/issues/{issue}"),
+            format!("refs/timewarp/records/issues/{issue}"),
+        ];
+        for name in &refs {
+            sandbox.write(format!(".git/{name}"), text);
+        }
+        refuses_to_prune(&sandbox);
+        let listed = sandbox.json(["issue", "list"])["issues"][0].clone();
+        assert_eq!(listed["issue_id"], *issue, "{listed}");
+        assert_eq!(listed["status"], "invalid", "{listed}");
+        let (message, fix) = doctor(&sandbox, "records");
+        assert!(refs.iter().all(|name| message.contains(name)), "{message}");
+        mend(&sandbox, &fix);
+        sandbox.ok(["prune"]);
+        sandbox.ok(["doctor"]);
+
+        // Of one that is broken the other one tells, and puts it back when it is gone.
+        let issue = reported(&sandbox);
+        let name = format!("refs/notes/timewarp/issues/{issue}");
+        sandbox.write(format!(".git/{name}"), text);
+        let (message, fix) = doctor(&sandbox, "records");
+        assert!(message.contains(&name), "{message}");
+        mend(&sandbox, &fix);
+        let got = sandbox.json(["issue", "get", &issue]);
+        assert_eq!(got["issue"]["symptom"], "s", "{got}");
+        sandbox.ok(["doctor"]);
+    }
+}
+
+#[test]
+fn an_issue_whose_note_is_lost_is_named_with_what_is_left_to_do() {
+    let (sandbox, _) = sandbox();
+    let issue = reported(&sandbox);
+    let lose = || {
+        unpack_all(&sandbox);
+        let notes = format!("--ref=refs/notes/timewarp/issues/{issue}");
+        let listed = sandbox.git(["notes", &notes, "list"]);
+        let (dir, name) = listed.split_whitespace().next().unwrap().split_at(2);
+        sandbox.remove(format!(".git/objects/{dir}/{name}"));
+    };
+    // There is an earlier version.
+    sandbox.ok(["issue", "close", &issue, "--status", "wontfix"]);
+    lose();
+    refuses_to_prune(&sandbox);
+    let (_, fix) = doctor(&sandbox, "records");
+    mend(&sandbox, &fix);
+    let got = sandbox.json(["issue", "get", &issue]);
+    assert_eq!(got["issue"]["status"], "open", "{got}");
+    sandbox.ok(["prune"]);
+    sandbox.ok(["doctor"]);
+    // There is none.
+    lose();
+    refuses_to_prune(&sandbox);
+    let (message, fix) = doctor(&sandbox, "records");
+    assert!(message.contains(&issue), "{message}");
+    mend(&sandbox, &fix);
+    sandbox.ok(["prune"]);
+    sandbox.ok(["doctor"]);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Finding, broken, listed, ok, tell, warning};
+use super::{Finding, SHOWN, broken, listed, ok, tell, warning};
 use crate::error::{Code, Result};
 use crate::git::Oid;
 use crate::ops::Context;
@@ -12,7 +12,7 @@ use crate::ops::whole::Whole;
 use crate::ops::workspaces::{head_of_member, membership};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
-use crate::store::names;
+use crate::store::names::{self, RecordKind};
 use crate::text::{typed, typed_path};
 
 /// Whether every record can be read, and whether everything it holds is there.
@@ -40,18 +40,12 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
         ctx.progress.advance(1);
     }
     ctx.progress.end();
-    let broken_refs = match broken_refs(store) {
+    let broken_refs = match broken_refs(store, IdKind::ALL.map(names::prefix)) {
         Ok(names) => names,
         Err(error) => return vec![tell("snapshots", Err(error))],
     };
-    let readable = if let Some(first) = broken_refs.first() {
-        let message = format!("refs are broken: {}; git gc may fail", listed(&broken_refs));
-        let file = ctx.repo.common_dir().join(first);
-        let fix = format!(
-            "rm {}; 'git fsck --lost-found' finds its commit",
-            typed_path(&file)
-        );
-        broken(message, Some(fix))
+    let readable = if !broken_refs.is_empty() {
+        remove_broken(store, &broken_refs, "")
     } else if !damaged.is_empty() {
         let fix = format!("tw drop {}", damaged[0]);
         broken(format!("not readable: {}", listed(&damaged)), Some(fix))
@@ -67,7 +61,7 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
         (None, None) => Ok(ok("every object of theirs is there")),
         (None, Some(_)) if partial => Ok(warning(
             format!("objects are not here (partial clone): {}", listed(&torn)),
-            "git fetch --refetch",
+            mend::REFETCH,
         )),
         (None, Some(first)) => {
             let message = format!("objects are missing: {}; git gc may fail", listed(&torn));
@@ -78,13 +72,34 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
 }
 
 /// The refs that are there and name nothing, as a power cut leaves them.
-fn broken_refs(store: &Store) -> Result<Vec<String>> {
+fn broken_refs<P: AsRef<str>>(
+    store: &Store,
+    prefixes: impl IntoIterator<Item = P>,
+) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for kind in IdKind::ALL {
-        let refs = store.refs.read_all(names::prefix(kind))?.into_iter();
-        found.extend(refs.filter_map(|(name, read)| read.is_err().then_some(name)));
+    for prefix in prefixes {
+        for (name, read) in store.refs.read_all(prefix.as_ref())? {
+            match read {
+                Ok(_) => {}
+                Err(error) if error.code() == Code::CorruptRecord => found.push(name),
+                Err(error) => return Err(error),
+            }
+        }
     }
     Ok(found)
+}
+
+/// What is said of broken refs that only plain means remove; `more` is what follows from them
+/// besides.
+fn remove_broken(store: &Store, names: &[String], more: &str) -> Finding {
+    let message = format!("refs are broken: {}; git gc may fail{more}", listed(names));
+    let files = names.iter().take(SHOWN);
+    let files = files.map(|name| typed_path(&store.repo.common_dir().join(name)));
+    let fix = format!(
+        "rm {}; 'git fsck --lost-found' finds what they named",
+        files.collect::<Vec<_>>().join(" ")
+    );
+    broken(message, Some(fix))
 }
 
 fn all(store: &Store) -> Result<Vec<(SnapshotId, Oid)>> {
@@ -99,6 +114,19 @@ fn all(store: &Store) -> Result<Vec<(SnapshotId, Oid)>> {
 /// Whether every label names something that is listed.
 pub fn labels(store: &Store) -> Result<Finding> {
     let commits: HashSet<Oid> = all(store)?.into_iter().map(|(_, oid)| oid).collect();
+    let broken_labels = broken_refs(store, [names::LABELS])?;
+    let broken_labels: Vec<String> = broken_labels
+        .iter()
+        .map(|name| names::label_of(name).to_owned())
+        .collect();
+    if let Some(first) = broken_labels.first() {
+        let message = format!(
+            "labels whose refs are broken: {}; nothing can be forgotten meanwhile",
+            listed(&broken_labels)
+        );
+        let fix = format!("tw label --remove {}", typed(first));
+        return Ok(broken(message, Some(fix)));
+    }
     let mut labels = store.refs.list(names::LABELS)?;
     let total = labels.len();
     labels.retain(|(_, oid)| !commits.contains(oid));
@@ -117,6 +145,14 @@ pub fn labels(store: &Store) -> Result<Finding> {
 
 /// Whether every record has its notes ref and its backing ref at one commit, and says what can be read as what it is.
 pub fn records(store: &Store) -> Result<Finding> {
+    let kinds = RecordKind::ALL.into_iter();
+    let kinds =
+        kinds.filter_map(|kind| Some([kind.note_prefix()?.to_owned(), kind.record_prefix()]));
+    let broken_refs = broken_refs(store, kinds.flatten())?;
+    if !broken_refs.is_empty() {
+        let more = ", and nothing can be forgotten meanwhile";
+        return Ok(remove_broken(store, &broken_refs, more));
+    }
     let (mut total, mut apart, mut newer) = (0, Vec::new(), Vec::new());
     let (mut unreadable, mut fix) = (Vec::new(), None);
     for (record, tips) in crate::ops::holders::record_tips(store)? {
@@ -133,7 +169,10 @@ pub fn records(store: &Store) -> Result<Finding> {
                 Err(error) if error.code() == Code::NewerRecord => newer.push(record.to_string()),
                 Err(error) => {
                     let history = error.hints().first().cloned();
-                    fix = fix.or(mend::command(store, &record, tip)).or(history);
+                    fix = fix
+                        .or_else(|| mend::command(store, &record, tip))
+                        .or(history)
+                        .or_else(|| mend::last_resort(store, &record, &error));
                     unreadable.push(record.to_string());
                 }
             }

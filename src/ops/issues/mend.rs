@@ -19,6 +19,9 @@ const VERSIONS: usize = 1000;
 /// Whoever has told git no name needs none for this either.
 const IDENTITY: &str = "-c user.name=tw -c user.email=tw@localhost";
 
+/// Brings what a partial clone lacks.
+pub const REFETCH: &str = "git fetch --refetch";
+
 /// So many digits of a commit's id are shown.
 const SHOWN: usize = 12;
 
@@ -46,15 +49,35 @@ pub fn command(store: &Store, record: &Record, tip: Oid) -> Option<String> {
     // That of the durable copy, where this one is damaged.
     let tip = tip.to_string();
     let tip = tip.get(..SHOWN).unwrap_or(&tip);
-    let git = if store.repo.is_private() {
+    let git = git(store);
+    Some(format!(
+        "{git} update-ref {name} \"$({git} {IDENTITY} commit-tree -m mended -p {tip} '{version}^{{tree}}')\""
+    ))
+}
+
+/// What is left to do about a record that has no version which can be read: to get back what is
+/// lost where another repository has it, else to let the record go. None where it may be read
+/// another time.
+pub fn last_resort(store: &Store, record: &Record, error: &Error) -> Option<String> {
+    if error.code() != Code::CorruptRecord {
+        return None;
+    }
+    if store.repo.is_partial_clone() {
+        return Some(REFETCH.to_owned());
+    }
+    let git = git(store);
+    let refs = record.note_ref().into_iter().chain([record.record_ref()]);
+    let commands = refs.map(|name| format!("{git} update-ref -d {name}"));
+    Some(commands.collect::<Vec<_>>().join("; "))
+}
+
+fn git(store: &Store) -> String {
+    if store.repo.is_private() {
         // git does not find it by itself.
         format!("git --git-dir={}", typed_path(store.repo.git_dir()))
     } else {
         "git".to_owned()
-    };
-    Some(format!(
-        "{git} update-ref {name} \"$({git} {IDENTITY} commit-tree -m mended -p {tip} '{version}^{{tree}}')\""
-    ))
+    }
 }
 
 /// The error of a record that cannot be read, with the way back.
