@@ -144,9 +144,13 @@ fn has_same_bits(
     let mut paths: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
     if given.is_pulled {
         given = given.in_place_of(&backup);
+        let dirs_to = |dir: &[u8]| -> Vec<(Vec<u8>, u32)> {
+            let dirs = path::with_parents(dir).filter(|dir| !dir.is_empty());
+            dirs.map(|dir| (dir.to_vec(), tree::DIR_MODE)).collect()
+        };
+        paths.extend(now.empty_dirs.iter().flat_map(|dir| dirs_to(dir)));
         for (path, node) in tree::flatten(&read, saved.tree)? {
-            let dirs = path::with_parents(path::split(&path).0).filter(|dir| !dir.is_empty());
-            paths.extend(dirs.map(|dir| (dir.to_vec(), tree::DIR_MODE)));
+            paths.extend(dirs_to(path::split(&path).0));
             if node.mode != tree::LINK_MODE && !node.is_gitlink() {
                 paths.insert(path, node.mode);
             }

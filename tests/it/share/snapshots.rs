@@ -101,18 +101,23 @@ fn a_trip_to_what_somebody_of_another_umask_sent_makes_no_experiment() {
     let chmod = |path: &std::path::Path, bits: u32| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
     };
-    std::fs::create_dir(a.dir.join("d")).unwrap();
+    std::fs::create_dir_all(a.dir.join("d/hollow")).unwrap();
+    std::fs::create_dir_all(a.dir.join("open")).unwrap();
     a.write("d/e", "new here\n");
     a.write("a.txt", "changed\n");
-    for (path, bits) in [("d", 0o775), ("d/e", 0o664), ("a.txt", 0o664)] {
-        chmod(&a.dir.join(path), bits);
+    for path in ["d/e", "a.txt"] {
+        chmod(&a.dir.join(path), 0o664);
+    }
+    for path in ["d", "d/hollow", "open"] {
+        chmod(&a.dir.join(path), 0o775);
     }
     let id = snapshot(&a, "of a group");
     a.json(["push", "--snapshots", &id]);
     b.json(["pull"]);
     b.json(["travel", &id]);
     assert_eq!(b.json(["return"])["experiment_id"], Value::Null);
-    for (path, bits) in [("d", 0o700), ("d/e", 0o664)] {
+    let hollow = [("d/hollow", 0o700), ("open", 0o750)];
+    for (path, bits) in [("d", 0o700), ("d/e", 0o664)].into_iter().chain(hollow) {
         b.json(["travel", &id]);
         chmod(&b.dir.join(path), bits);
         assert_ne!(b.json(["return"])["experiment_id"], Value::Null, "{path}");
