@@ -30,7 +30,11 @@ pub fn told_once(ctx: &Context<'_>, store: &Store) -> Vec<String> {
     if fs::is_there(&told).unwrap_or(false) {
         return Vec::new();
     }
+    // One that there is later is as good as new.
     let risks = risks(ctx).unwrap_or_default();
+    if risks.is_empty() {
+        return Vec::new();
+    }
     let marked = create::private_dir(&store.common(""))
         .and_then(|()| fs::write_atomic(&told, b"", Durable::No));
     // When the mark cannot be left it is said again next time.

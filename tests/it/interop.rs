@@ -59,6 +59,21 @@ fn whoever_makes_the_first_record_tells_of_refspecs_that_publish_it() {
     }
 }
 
+/// Where there was nothing to tell of, it is told later.
+#[test]
+fn refspecs_that_come_after_the_first_record_are_told_of_all_the_same() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.json(["snapshot", "--label", "one"]);
+    assert_eq!(first["notices"], json!([]), "{first}");
+    sandbox.git(["remote", "add", "hub", "/nonexistent"]);
+    let all = "+refs/*:refs/*";
+    sandbox.git(["config", "--add", "remote.hub.push", all]);
+    let told = sandbox.json(["label", "latest", "two"]).to_string();
+    assert!(told.contains("remote.hub.push"), "{told}");
+    let again = sandbox.json(["label", "latest", "three"]).to_string();
+    assert!(!again.contains("remote.hub.push"), "{again}");
+}
+
 /// Starts an operation, takes a snapshot, gives it up, loses every branch but main, collects: the snapshot still names
 /// every commit that the operation needed, and they are there.
 #[track_caller]
