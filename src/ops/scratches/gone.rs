@@ -3,9 +3,10 @@
 //! Promises: as with git's own `worktree prune`, one that is locked stays, and so does one whose directory was moved. One that is not
 //! there at all, which may be on a disk that is not mounted, goes only when nothing was committed or staged in it that was not saved.
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use super::scratch::Seen;
+use super::scratch::Base;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::is_there;
@@ -15,6 +16,7 @@ use crate::git::refs::Refs;
 use crate::git::repo::gitfile_of;
 use crate::ops::Context;
 use crate::ops::gitview::Trees;
+use crate::ops::swap::same_index::{Beside, are_entries_of};
 use crate::text::typed_path;
 
 /// Refuses one that somebody locked.
@@ -58,16 +60,28 @@ pub(super) fn check_not_moved(git_dir: &Path, dir: &Path) -> Result<()> {
 pub(super) fn check_nothing_made(
     ctx: &Context<'_>,
     (git_dir, dir): (&Path, &Path),
-    base: &Seen,
+    base: &Base,
 ) -> Result<()> {
-    let objects = &ctx.store()?.objects;
+    let store = ctx.store()?;
+    let objects = &store.objects;
     let refs = Refs::new(ctx.repo.common_dir(), git_dir, ctx.repo.refs().format());
     // What is on a branch is held by that.
     let head = refs.read_direct("HEAD")?;
     let file = git_dir.join("index");
     let index = Index::read(&file, git_dir, &Trees(objects), Checksum::Trust)?;
-    let staged = build_tree(&index, &|_| Ok(None), &mut Hashes(objects))?;
-    if head.is_none_or(|head| base.head == Some(head)) && staged == base.index {
+    let mut trees = Hashed {
+        objects,
+        made: HashMap::new(),
+    };
+    let tree = build_tree(&index, &|_| Ok(None), &mut trees)?;
+    let read = |oid: Oid| match trees.made.get(&oid) {
+        Some(bytes) => Ok(bytes.clone()),
+        None => objects.read_tree(oid),
+    };
+    let entries = (tree, &Beside::conflicts_of(&index));
+    if head.is_none_or(|head| base.seen.head == Some(head))
+        && are_entries_of(store, &base.index, entries, &read)?
+    {
         return Ok(());
     }
     let message = format!(
@@ -81,15 +95,20 @@ pub(super) fn check_nothing_made(
     Err(Error::new(Code::Held, message).hint(hint))
 }
 
-/// Trees are told by their ids and stored nowhere.
-struct Hashes<'a>(&'a ObjectStore);
+/// Trees that are stored nowhere.
+struct Hashed<'a> {
+    objects: &'a ObjectStore,
+    made: HashMap<Oid, Vec<u8>>,
+}
 
-impl TreeSink for Hashes<'_> {
+impl TreeSink for Hashed<'_> {
     fn has(&mut self, oid: Oid) -> bool {
-        self.0.contains(oid)
+        self.objects.contains(oid)
     }
 
     fn put(&mut self, content: &[u8]) -> Result<Oid> {
-        self.0.hash(ObjectKind::Tree, content)
+        let oid = self.objects.hash(ObjectKind::Tree, content)?;
+        self.made.insert(oid, content.to_vec());
+        Ok(oid)
     }
 }

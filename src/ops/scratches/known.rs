@@ -110,7 +110,7 @@ pub fn take_away(ctx: &Context<'_>, known: &KnownScratch) -> Result<Option<Snaps
             gone::check_not_moved(git_dir, &known.dir)?;
             if was_laid {
                 let base = Base::opened(ctx, &known.opened)?;
-                gone::check_nothing_made(ctx, (git_dir, &known.dir), &base.seen)?;
+                gone::check_nothing_made(ctx, (git_dir, &known.dir), &base)?;
             }
             with_worktrees_held(ctx, || remove::metadata(git_dir, maker))?;
             return Ok(None);

@@ -24,7 +24,7 @@ use crate::runner::Job;
 use crate::store::id::{IdKind, SnapshotId, Tail};
 use crate::store::lock::HeldFile;
 use crate::store::state::Mode;
-use crate::store::stored::Stored;
+use crate::store::stored::{IndexSide, Stored};
 use crate::text::typed_path;
 use crate::worktree::manifest::{Kind, Manifest};
 
@@ -52,13 +52,15 @@ pub struct Scratch<'a> {
 pub(super) struct Base {
     id: SnapshotId,
     pub(super) seen: Seen,
+    /// Its index, with what no tree can say of it.
+    pub(super) index: IndexSide,
 }
 
 /// What a look at a scratch found, as far as an experiment would keep it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     tree: Oid,
-    pub(super) index: Oid,
+    index: Oid,
     pub(super) head: Option<Oid>,
 }
 
@@ -273,7 +275,7 @@ impl<'a> Scratch<'a> {
         gone::check_unlocked(&git_dir, self.dir())?;
         let trash = if self.standing() == Standing::Gone {
             gone::check_not_moved(&git_dir, self.dir())?;
-            gone::check_nothing_made(&self.there, (&git_dir, self.dir()), &self.base.seen)?;
+            gone::check_nothing_made(&self.there, (&git_dir, self.dir()), &self.base)?;
             None
         } else {
             self.check_there()?;
@@ -319,6 +321,7 @@ impl Base {
                 index: side.tree,
                 head: stored.head,
             },
+            index: side,
         })
     }
 

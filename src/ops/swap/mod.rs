@@ -27,7 +27,7 @@ mod present_own;
 mod prove;
 pub mod recover;
 mod run;
-mod same_index;
+pub mod same_index;
 mod secure;
 pub mod taken_back;
 mod treerules;

@@ -9,15 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::newindex::stages;
 use super::read_tree;
 use crate::error::Result;
-use crate::git::index::Entry;
-use crate::git::tree::{self, Node};
+use crate::git::Oid;
+use crate::git::index::{Entry, Index};
+use crate::git::tree::{self, Node, ReadTree};
 use crate::ops::capture::Capture;
 use crate::store::Store;
 use crate::store::stored::{IndexSide, part};
 
 /// The entries that stand beside a tree.
 #[derive(Default)]
-struct Beside {
+pub struct Beside {
     /// Those whose objects were not there.
     missing: BTreeMap<Vec<u8>, Node>,
     /// The stages of conflicts.
@@ -31,6 +32,14 @@ impl Beside {
             beside.add(path, &entry);
         }
         Ok(beside)
+    }
+
+    /// The conflicts of an index whose tree has all its other entries.
+    pub fn conflicts_of(index: &Index) -> Self {
+        let mut beside = Self::default();
+        let unmerged = index.iter().filter(|(_, entry)| entry.stage > 0);
+        unmerged.for_each(|(path, entry)| beside.add(path.to_vec(), entry));
+        beside
     }
 
     fn add(&mut self, path: Vec<u8>, entry: &Entry) {
@@ -51,16 +60,38 @@ pub(super) fn has_same_entries(
     side: &IndexSide,
     seen: &Capture<'_>,
 ) -> Result<bool> {
-    let then = store.state_blob(side.state, part::UNMERGED)?;
-    let then = then.unwrap_or_default();
     let now = seen.index.tree_oid()?;
-    if now == side.tree && seen.index.unmerged == then {
+    if now == side.tree && seen.index.unmerged == unmerged(store, side)? {
         return Ok(true);
     }
-    let (then, beside) = (Beside::of(&then)?, Beside::of(&seen.index.unmerged)?);
     let read = |oid| read_tree(store, seen, oid);
+    are_entries_of(
+        store,
+        side,
+        (now, &Beside::of(&seen.index.unmerged)?),
+        &read,
+    )
+}
+
+/// As `git ls-files -s -z` prints them.
+fn unmerged(store: &Store, side: &IndexSide) -> Result<Vec<u8>> {
+    let lines = store.state_blob(side.state, part::UNMERGED)?;
+    Ok(lines.unwrap_or_default())
+}
+
+/// Whether the entries of a tree and those beside it are a snapshot's. `read` reads that tree, too.
+///
+/// # Errors
+/// As of [`has_same_entries`].
+pub fn are_entries_of(
+    store: &Store,
+    side: &IndexSide,
+    (now, beside): (Oid, &Beside),
+    read: ReadTree<'_>,
+) -> Result<bool> {
+    let then = Beside::of(&unmerged(store, side)?)?;
     let mut differing: BTreeMap<Vec<u8>, [Option<Node>; 2]> = BTreeMap::new();
-    for change in tree::diff(&read, Some(side.tree), Some(now))? {
+    for change in tree::diff(read, Some(side.tree), Some(now))? {
         differing.insert(change.path, [change.old, change.new]);
     }
     for (at, missing) in [&then.missing, &beside.missing].into_iter().enumerate() {

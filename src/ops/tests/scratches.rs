@@ -241,6 +241,34 @@ fn what_made_one_a_worktree_goes_with_it_when_nothing_was_made_in_it() {
     assert_eq!(worktrees(&lab), 1);
 }
 
+/// No tree has the entries of a conflict.
+#[test]
+fn a_state_in_conflict_is_not_taken_for_something_made() {
+    for resolved in [false, true] {
+        let lab = Lab::with_commit();
+        lab.git(&["checkout", "-q", "-b", "theirs"]);
+        lab.write("a", "theirs\n");
+        lab.git(&["commit", "-q", "-am", "theirs"]);
+        lab.git(&["checkout", "-q", "-b", "ours", "HEAD~1"]);
+        lab.write("a", "ours\n");
+        lab.git(&["commit", "-q", "-am", "ours"]);
+        // Fails, as it is meant to.
+        lab.try_git_in(lab.dir(), &["merge", "-q", "theirs"]);
+        assert!(lab.git(&["status", "--short"]).starts_with("UU a"));
+        left_after(&lab, |dir| {
+            if resolved {
+                lab.git_in(dir, &["checkout", "-q", "--ours", "a"]);
+                lab.git_in(dir, &["add", "a"]);
+            }
+            std::fs::remove_dir_all(dir).expect("removed");
+        });
+        let collected = gc(&lab.ctx()).expect("done");
+        let (removed, kept) = (collected.removed.len(), collected.kept.len());
+        assert_eq!((removed, kept), if resolved { (0, 1) } else { (1, 0) });
+        assert_eq!(worktrees(&lab), 1 + kept);
+    }
+}
+
 #[test]
 fn one_that_its_run_moved_is_left_to_whoever_has_it() {
     let lab = Lab::with_commit();
