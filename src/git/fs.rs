@@ -422,7 +422,7 @@ pub fn change_known(path: &Path, old: Option<&[u8]>, new: Option<(&[u8], u32)>) 
                 let _ = std::fs::remove_file(&temp);
                 return Err(error).context(what);
             }
-            rename::replace_known_in_one(dir.as_fd(), &temp_name, &place, &may_go)
+            replace_known(dir.as_fd(), &temp_name, &place, &may_go)
         }
     };
     let changed = changed.context(what)?;

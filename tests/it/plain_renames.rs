@@ -116,6 +116,36 @@ fn a_kill_while_a_place_is_empty_is_recovered_by_the_next_command() {
     }
 }
 
+/// No journal tells of a death: a desk without a file is written anew.
+#[test]
+fn files_of_a_desk_are_never_missing() {
+    let sandbox = Sandbox::new();
+    let report = "issue report --task-context t --symptom s --success-criteria c";
+    let reported = sandbox.json(report.split(' '));
+    let id = reported["issue_id"].as_str().unwrap();
+    let experiment = ["issue", "experiment", id, "--result", "none"];
+    // The point is never come to.
+    let mut command = sandbox.tw_command();
+    command
+        .env(PLAIN.0, PLAIN.1)
+        .env("TW_FAIL_POINT", "exchange-aside");
+    let output = command.args(experiment).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let file = format!(".timewarp/issues/{id}/experiment.md");
+    let text = sandbox.text(&file);
+    assert!(text.contains("none"), "{text}");
+    // What is saved since the desk was read stays.
+    let text = text.replace("## Repro\n", "## Repro\n\nhours of work\n");
+    let saved = || sandbox.write(&file, &text);
+    let edit = ["issue", "edit", id, "--symptom", "another"];
+    with_stops_under(&sandbox, &[PLAIN], &edit, &[("replace-known", &saved)]);
+    assert_eq!(sandbox.text(&file), text);
+    let shown = sandbox.json(["issue", "get", id]);
+    assert_eq!(shown["issue"]["experiment"]["repro"], "hours of work");
+    assert_eq!(shown["issue"]["symptom"], "another");
+    assert_eq!(litter(&sandbox), [""; 0]);
+}
+
 /// Whoever finds no settings begins anew.
 #[test]
 fn files_of_others_are_never_missing() {

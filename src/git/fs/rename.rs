@@ -175,26 +175,12 @@ fn claim_and_rename(
 /// Puts `temp`, a file of ours, at `name` in the same directory, when the bytes that are there by then may go; they are gone
 /// afterwards. False: they may not. Then all is as it was, and `temp` is gone.
 ///
+/// At no moment is there none: whoever finds no settings begins anew, and a desk is written anew.
+/// Where no exchange is, what is saved between the last look and the rename is replaced.
+///
 /// # Errors
 /// The system's. Twice something else was saved there in between: then the later bytes are in `temp`, and the error says so.
 pub fn replace_known(
-    dir: BorrowedFd<'_>,
-    temp: &[u8],
-    name: &[u8],
-    may_go: &dyn Fn(&[u8]) -> bool,
-) -> io::Result<bool> {
-    fail_point("replace-known");
-    let own = bytes_at(dir, temp)?;
-    let exchanged = exchange(dir, temp, name);
-    judge(dir, temp, name, may_go, (own, exchanged))
-}
-
-/// As [`replace_known`], of a file that is never to be missing, as settings are: whoever finds none begins anew. Where no exchange is, what
-/// is saved between the last look and the rename is replaced.
-///
-/// # Errors
-/// As [`replace_known`].
-pub fn replace_known_in_one(
     dir: BorrowedFd<'_>,
     temp: &[u8],
     name: &[u8],
