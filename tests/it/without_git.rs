@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::damage::{assert_fsck_clean, document, walk};
+use crate::faults::killed_at;
 use crate::gc::with_pause;
 use crate::sandbox::{Ran, Sandbox, executable, is_root, skipped};
 use crate::stage::{Stage, eventful_in, taken};
@@ -632,6 +633,21 @@ fn a_killed_travel_is_undone_or_done_without_git() {
     let home = sandbox.state();
     let stage = Stage::new(sandbox, &["travel", &snapshot], Some(home));
     assert!(stage.crash_everywhere() >= 20);
+}
+
+/// Each file of the worktree is written under another name first.
+#[test]
+fn a_killed_open_leaves_nothing_without_git() {
+    for nth in 1..=5 {
+        let (sandbox, id) = begun();
+        let point = format!("file-written:{nth}");
+        killed_at(&sandbox, &point, &["open", &id, "../o/x"]);
+        sandbox.ok(["recover"]);
+        assert!(!sandbox.git_dir().join("worktrees").exists(), "{nth}");
+        assert!(!sandbox.root().join("o").exists(), "{nth}");
+        sandbox.ok(["open", &id, "../o/x"]);
+        sandbox.ok(["close", "../o/x"]);
+    }
 }
 
 #[test]

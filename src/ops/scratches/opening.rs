@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Result, ResultExt};
-use crate::git::fs;
+use crate::git::fs::{self, Below};
 use crate::git::regular;
 use crate::git::repo::{Repo, gitfile_of, gitfile_target};
 use crate::ops::Context;
@@ -158,6 +158,10 @@ pub fn take_back(repo: &Repo, dir: &Path, mark: Option<&str>) -> Result<Option<S
     let mut removed = Vec::new();
     let mut left = None;
     for git_dir in fs::entries(&worktrees)? {
+        if is_of(&git_dir, dir) {
+            // Of what it was about to write when it died.
+            fs::clear_dead_temps(&git_dir, Below::Not)?;
+        }
         let marked = mark.filter(|mark| is_of(&git_dir, dir) && is_locked_with(&git_dir, mark));
         let is_opened = fs::is_there(&StateDir::new(&git_dir).file(OPENED))?;
         match marked {
@@ -189,6 +193,7 @@ pub fn take_back(repo: &Repo, dir: &Path, mark: Option<&str>) -> Result<Option<S
     if is_dead_link(&worktrees, dir, &removed)? {
         std::fs::remove_file(dir.join(".git")).context(|| cannot_write(dir))?;
     }
+    fs::clear_dead_temps(dir, Below::Not)?;
     // It was empty or not there, and stays when somebody put something into it.
     let _ = std::fs::remove_dir(dir);
     Ok(left)
