@@ -42,6 +42,11 @@ pub fn watch(tell: fn()) {
 }
 
 fn watch_interrupts() {
+    let mut watching = watching();
+    // Twice, the second shutdown would find the flag that the first mark has just set.
+    if !watching.is_empty() {
+        return;
+    }
     let kills = kills();
     // Order matters: the shutdown looks at the flag before the second action sets it, so that the first Ctrl-C inside a
     // deferral only sets it and the second one finds it set.
@@ -51,7 +56,7 @@ fn watch_interrupts() {
         Arc::clone(kills),
     );
     let mark = signal_hook::flag::register(SIGINT, Arc::clone(kills));
-    watching().extend([shutdown, mark].into_iter().flatten());
+    watching.extend([shutdown, mark].into_iter().flatten());
 }
 
 /// Leaves Ctrl-C to a program that was started and is waited for, until the value is dropped.

@@ -34,7 +34,10 @@ fn start(context: &Context<'_>) {
     if !is_due {
         return;
     }
-    let _ = detached(context.repo.worktree_root()).arg(WORD).spawn();
+    if let Ok(mut command) = detached(context.repo.worktree_root()) {
+        // What is not done now is done later.
+        let _ = command.arg(WORD).spawn();
+    }
 }
 
 /// Does the work when this process was started for it.

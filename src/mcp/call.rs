@@ -111,7 +111,7 @@ fn start(job: &Job, place: &Path, stop: &Stop) -> Result<Value> {
         .map_err(std::io::Error::from)
         .context(what)?;
     text.push(b'\n');
-    let mut command = Command::new(own_program());
+    let mut command = Command::new(own_program()?);
     command
         .args(["mcp", "--call"])
         .stdin(Stdio::piped())

@@ -99,7 +99,7 @@ pub fn prepare(ctx: &Context<'_>, store: &Store) -> Result<()> {
 pub fn spawn(ctx: &Context<'_>, options: &Options) -> Result<Child> {
     let what = || "cannot start the watcher".to_owned();
     let seconds = |time: Duration| format!("{}s", time.as_secs().max(1));
-    let mut command = detached(ctx.repo.worktree_root());
+    let mut command = detached(ctx.repo.worktree_root())?;
     command.args(["watch", "--detached", "--audit", &seconds(options.audit)]);
     if let Some(idle) = options.idle {
         command.args(["--idle", &seconds(idle)]);

@@ -143,7 +143,7 @@ impl Guard {
         let (output, writer) = std::io::pipe()?;
         rustix::io::ioctl_fionbio(&output, true)?;
         enter(&job)?;
-        let mut command = Command::new(own_program());
+        let mut command = Command::new(own_program().map_err(std::io::Error::other)?);
         command
             .arg(BECOME)
             .args(&job.words)

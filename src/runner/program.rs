@@ -4,34 +4,54 @@ use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::error::{Error, Result};
 use crate::git::command::NAMES_A_REPOSITORY;
 
+/// Whether this process is `tw`, and not another program that calls the library.
+static IS_TW: AtomicBool = AtomicBool::new(false);
+
+/// Says that this process is `tw`, which is started once more for work in processes of its own. Another program would start itself.
+pub fn this_is_tw() {
+    IS_TW.store(true, Ordering::Relaxed);
+}
+
 /// This program, also when its file was replaced since it was started. By its own name, which is what `ps` shows, where it still has it.
+///
+/// # Errors
+/// `USAGE` in a program that is not `tw`.
 #[expect(
     clippy::disallowed_methods,
     reason = "whether it is still there is looked at here"
 )]
-pub fn own_program() -> PathBuf {
+pub fn own_program() -> Result<PathBuf> {
+    if !IS_TW.load(Ordering::Relaxed) {
+        let message = "this works in processes of 'tw', which the calling program is not";
+        return Err(Error::usage(message).hint("run the command 'tw' for it, with --json"));
+    }
     let running = Path::new("/proc/self/exe");
-    match std::env::current_exe() {
+    Ok(match std::env::current_exe() {
         // Of a file that was replaced, Linux says 'tw (deleted)'.
         Ok(named) if named.exists() || !running.exists() => named,
         _ => running.to_owned(),
-    }
+    })
 }
 
 /// This program once more, for work that nobody waits for: without input and output, and in a group of its own, so that Ctrl-C at the
 /// terminal does not reach it.
-pub fn detached(dir: &Path) -> Command {
-    let mut command = Command::new(own_program());
+///
+/// # Errors
+/// As [`own_program`].
+pub fn detached(dir: &Path) -> Result<Command> {
+    let mut command = Command::new(own_program()?);
     command
         .current_dir(dir)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0);
-    command
+    Ok(command)
 }
 
 /// A line for a shell that works in `dir`. Started from a git hook, it would work in that hook's repository, index and objects: it is not

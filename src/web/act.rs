@@ -392,7 +392,7 @@ pub fn run(shared: &Shared, words: &Words, flags: &[&str]) -> Result<Value> {
         Some((second, rest)) if verb == "issue" => (Some(second), rest),
         _ => (None, rest),
     };
-    let mut child = Command::new(own_program())
+    let mut child = Command::new(own_program()?)
         .args(["--json", "--no-progress"])
         .arg(verb)
         .args(group)

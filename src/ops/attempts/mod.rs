@@ -57,7 +57,7 @@ impl<'a> Plan<'a> {
             root: ctx.repo.worktree_root().to_owned(),
             env: ctx.env,
             purpose: wanted.purpose,
-            program: own_program(),
+            program: own_program()?,
             setup: wanted.setup,
             timeout: wanted.timeout,
             logs: wanted.logs,

@@ -173,7 +173,7 @@ impl Probe<'_> {
 
     fn command(&self, scratch: &Scratch<'_>, words: Vec<OsString>, log: &Path) -> Result<Ended> {
         let job = scratch.job(words, self.slot, self.question.timeout, log.to_owned());
-        let running = job.start(&own_program())?;
+        let running = job.start(&own_program()?)?;
         let mut controls = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         controls.push(running.control());
         drop(controls);
