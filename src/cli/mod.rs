@@ -250,7 +250,8 @@ fn with_way_out(cli: &Cli, env: &Env, error: Error) -> Error {
     if matches!(cli.command, Some(Command::Recover(_))) {
         return error;
     }
-    let Ok(start) = enter(&cli.globals) else {
+    // Where -C says, as the command has gone there.
+    let Ok(start) = std::env::current_dir() else {
         return error;
     };
     let progress = progress::for_terminal(false);

@@ -483,3 +483,18 @@ fn doctor(sandbox: &Sandbox, name: &str) -> Value {
         .unwrap()
         .clone()
 }
+
+#[test]
+fn the_way_out_is_named_where_the_directory_is_given_as_well() {
+    let sandbox = Sandbox::new();
+    sandbox.snap();
+    sandbox.write(".git/timewarp/state.json", "junk");
+    let root = sandbox.root();
+    for dir in ["repo", sandbox.repo().to_str().unwrap()] {
+        let said = sandbox.tw_in(&root, ["-C", dir, "status"]).err();
+        assert!(
+            said.contains("'tw recover' sets damaged files"),
+            "{dir}: {said}"
+        );
+    }
+}

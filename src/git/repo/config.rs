@@ -325,7 +325,9 @@ impl Config {
             return Ok(());
         }
         check_includes(file, self.home.as_deref(), depth)?;
-        for (key, value) in read_file(file).context(|| format!("read '{}'", file.display()))? {
+        for (key, value) in
+            read_file(file).context(|| format!("cannot read '{}'", file.display()))?
+        {
             let included = value
                 .as_deref()
                 .filter(|_| condition_of(&key).is_some_and(|it| self.holds(it, file, git_dir)))
@@ -436,7 +438,7 @@ fn check_includes(file: &Path, home: Option<&Path>, depth: u32) -> Result<()> {
     if !file.is_file() || depth > MAX_INCLUDES {
         return Ok(());
     }
-    let text = regular::read(file).context(|| format!("read '{}'", file.display()))?;
+    let text = regular::read(file).context(|| format!("cannot read '{}'", file.display()))?;
     let mut including = false;
     for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
         if let Some(header) = line.strip_prefix(b"[") {

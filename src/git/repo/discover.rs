@@ -86,8 +86,17 @@ impl Discovered {
 /// # Errors
 /// `NOT_A_REPOSITORY` when there is none, a `.git` file leads nowhere, or a directory whose history is kept was moved here.
 pub(super) fn find(start: &Path, limits: &Limits, env: &Env) -> Result<Discovered> {
-    let start = std::fs::canonicalize(start)
-        .context(|| format!("look for a repository in '{}'", start.display()))?;
+    let start = match std::fs::canonicalize(start) {
+        Err(error) if regular::is_absent(&error) => {
+            let message = format!("there is no directory '{}'", start.display());
+            return Err(Error::new(Code::PathNotFound, message)
+                .caused_by(error)
+                .hint("name one that exists"));
+        }
+        found => {
+            found.context(|| format!("cannot look for a repository in '{}'", start.display()))?
+        }
+    };
     let device = std::fs::metadata(&start)?.dev();
     let mut dir = start.as_path();
     let mut seen = Vec::new();
@@ -200,7 +209,7 @@ fn from_gitfile(top: &Path, file: &Path, size: u64) -> Result<Discovered> {
     if size > MAX_GITFILE {
         return Err(bad("is too large to name a git directory"));
     }
-    let content = regular::read(file).context(|| format!("read '{}'", file.display()))?;
+    let content = regular::read(file).context(|| format!("cannot read '{}'", file.display()))?;
     let target =
         gitfile_target(top, &content).ok_or_else(|| bad("does not start with 'gitdir: '"))?;
     let found = from_git_dir(&target).ok_or_else(|| {

@@ -141,7 +141,7 @@ pub(super) fn worktree_root(found: &Discovered, local: &Config) -> Result<PathBu
         top.clone()
     } else if linked {
         let file = gitfile_of(&found.git_dir)
-            .context(|| format!("read '{}'", found.git_dir.join("gitdir").display()))?;
+            .context(|| format!("cannot read '{}'", found.git_dir.join("gitdir").display()))?;
         let top = file.as_deref().and_then(Path::parent);
         top.map(Path::to_path_buf).unwrap_or_default()
     } else {

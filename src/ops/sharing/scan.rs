@@ -137,11 +137,20 @@ pub fn refuse(found: &[Finding]) -> Result<()> {
         let hint = "texts of sessions stay here without --prompts redacted: 'tw share init REMOTE'";
         error = error.hint(hint);
     }
+    if found.iter().any(|one| one.kind == Subject::Snapshot) {
+        let hint = "'tw purge PATH' takes a file out of all snapshots; 'tw snapshot --exclude PATH' takes one without it";
+        error = error.hint(hint);
+    }
     if found.iter().any(|one| one.kind == Subject::Experiment) {
         let hint = "'tw try drop TRY' takes a try out; commands of tries stay here without --prompts redacted";
         error = error.hint(hint);
     }
-    Err(error.hint("'tw issue edit ISSUE' takes a text out; what it was stays in this repository's history alone"))
+    let is_of_issue = |one: &Finding| matches!(one.kind, Subject::Issue | Subject::Chat);
+    if found.iter().any(is_of_issue) {
+        let hint = "'tw issue edit ISSUE' takes a text out; what it was stays in this repository's history alone";
+        error = error.hint(hint);
+    }
+    Err(error)
 }
 
 fn walk(
