@@ -92,7 +92,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub struct Whose {
     /// Mean this session; default: the caller's
-    #[arg(long, value_name = "ID", add = complete::sessions())]
+    #[arg(long, value_name = "ID", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 
 use super::call::Call;
@@ -68,7 +69,7 @@ impl From<Force> for bool {
 #[derive(Debug, Args)]
 pub struct Program {
     /// Run this agent without a terminal
-    #[arg(long, value_name = "NAME", conflicts_with = "command", add = complete::agents_without_terminal())]
+    #[arg(long, value_name = "NAME", conflicts_with = "command", add = complete::agents_without_terminal(), value_parser = named())]
     pub agent: Option<String>,
 
     /// Give the agent these words, too; to be repeated
@@ -112,6 +113,11 @@ pub struct Session {
     /// The session's id or its first characters, four or more; default: the caller's
     #[arg(value_name = "SESSION", add = complete::sessions())]
     session: Option<String>,
+}
+
+/// A name that says something: an empty one is an unset variable of a script's, which names nothing.
+pub fn named() -> NonEmptyStringValueParser {
+    NonEmptyStringValueParser::new()
 }
 
 impl Session {

@@ -48,7 +48,7 @@ pub struct Args {
     pub checkpoints: Vec<String>,
 
     /// Take back all that this session did; with checkpoints, whose they are: its id or its first characters
-    #[arg(long, value_name = "ID", add = complete::sessions())]
+    #[arg(long, value_name = "ID", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
     /// Only in these paths and what lies beneath them, or what matches; one that means nothing is an error

@@ -81,7 +81,7 @@ pub struct Args {
     pub dry_run: bool,
 
     /// Mean this session: its id or its first characters; default: the caller's, or the last one here
-    #[arg(long, value_name = "ID", add = complete::sessions())]
+    #[arg(long, value_name = "ID", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
     /// Then run the agent's command that resumes the fork

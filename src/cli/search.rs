@@ -106,11 +106,11 @@ pub struct Args {
     until: Option<String>,
 
     /// Look only at what was taken for this session: its id or its first characters, four or more
-    #[arg(long, value_name = "SESSION", add = complete::sessions())]
+    #[arg(long, value_name = "SESSION", add = complete::sessions(), value_parser = flags::named())]
     session: Option<String>,
 
     /// Look only at what was taken for this agent
-    #[arg(long, value_name = "AGENT", add = complete::agents_seen())]
+    #[arg(long, value_name = "AGENT", add = complete::agents_seen(), value_parser = flags::named())]
     agent: Option<String>,
 
     /// Stop after N hits

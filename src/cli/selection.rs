@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::complete;
+use super::{complete, flags};
 use crate::error::Result;
 use crate::ops::Context;
 use crate::ops::pathspec::Pathspec;
@@ -34,11 +34,11 @@ pub struct Selection {
     pub label: Option<String>,
 
     /// Show only this session's: its id or its first characters, four or more
-    #[arg(long, value_name = "SESSION", add = complete::sessions())]
+    #[arg(long, value_name = "SESSION", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
     /// Show only this agent's
-    #[arg(long, value_name = "AGENT", add = complete::agents_seen())]
+    #[arg(long, value_name = "AGENT", add = complete::agents_seen(), value_parser = flags::named())]
     pub agent: Option<String>,
 
     /// Show only what changed something in PATH, a pathspec as in git

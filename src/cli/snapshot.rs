@@ -73,11 +73,11 @@ pub struct Args {
     pub force: flags::Force,
 
     /// Record the agent's session ID
-    #[arg(long, value_name = "ID", add = complete::sessions())]
+    #[arg(long, value_name = "ID", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
     /// Record the agent's name
-    #[arg(long, value_name = "NAME", add = complete::agents())]
+    #[arg(long, value_name = "NAME", add = complete::agents(), value_parser = flags::named())]
     pub agent: Option<String>,
 
     /// Record who asked

@@ -39,7 +39,7 @@ pub struct Args {
     pub until: Option<String>,
 
     /// Count only what this agent reported
-    #[arg(long, value_name = "AGENT", add = complete::agents_seen())]
+    #[arg(long, value_name = "AGENT", add = complete::agents_seen(), value_parser = flags::named())]
     pub agent: Option<String>,
 
     /// Count only this kind of friction; an empty word means what has none

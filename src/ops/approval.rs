@@ -27,6 +27,17 @@ const SHOWN: usize = 12;
 /// What a line begins with that names a command that was shown.
 const SHOWN_LINE: &str = "shown ";
 
+/// Refuses a command without a word: an unset variable of a script's, whose success would say nothing.
+///
+/// # Errors
+/// `USAGE`.
+pub fn check_words(command: &str) -> Result<()> {
+    if command.trim().is_empty() {
+        return Err(Error::usage("the command is empty"));
+    }
+    Ok(())
+}
+
 fn digest(command: &str) -> String {
     hex(&Sha256::digest(command.as_bytes()))
 }

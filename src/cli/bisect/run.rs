@@ -52,7 +52,7 @@ pub struct Args {
     pub repeat: u32,
 
     /// Search the snapshots of this session only
-    #[arg(long, value_name = "SESSION", add = complete::sessions())]
+    #[arg(long, value_name = "SESSION", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
     /// Put the present's version of these files over every snapshot

@@ -43,7 +43,7 @@ pub struct Args {
     pub kind: Option<KindWord>,
 
     /// Mean this session: its id or its first characters; default: the caller's
-    #[arg(long, value_name = "ID", global = true, add = complete::sessions())]
+    #[arg(long, value_name = "ID", global = true, add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 }
 

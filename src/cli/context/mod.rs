@@ -46,7 +46,7 @@ pub struct Args {
     pub file: Option<PathBuf>,
 
     /// Use the log of this session; default: the caller's
-    #[arg(long, value_name = "ID", global = true, add = complete::sessions())]
+    #[arg(long, value_name = "ID", global = true, add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
     /// What to do

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 
 use crate::agents::transcript::Selection;
-use crate::cli::complete;
+use crate::cli::{complete, flags};
 
 /// Where an issue's snapshot, conversation and texts come from.
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,7 @@ pub struct Sources {
     pub transcript: Option<PathBuf>,
 
     /// The agent's session ID
-    #[arg(long, value_name = "ID", add = complete::sessions())]
+    #[arg(long, value_name = "ID", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
     /// Keep only the last N turns of the conversation

@@ -18,15 +18,15 @@ Examples:
   tw session start --session helper-1 --parent \"$id\"")]
 pub struct Args {
     /// Name the agent: claude, codex, gemini, qwen, kimi, kimi-code, pi, opencode, cursor, copilot, generic
-    #[arg(long, value_name = "NAME", add = complete::agents())]
+    #[arg(long, value_name = "NAME", add = complete::agents(), value_parser = flags::named())]
     pub agent: Option<String>,
 
     /// Use this id; default: the agent's own from the environment, else a new one
-    #[arg(long, value_name = "ID", add = complete::sessions())]
+    #[arg(long, value_name = "ID", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
     /// Link it to the session ID as a sub-agent's
-    #[arg(long, value_name = "ID", add = complete::sessions())]
+    #[arg(long, value_name = "ID", add = complete::sessions(), value_parser = flags::named())]
     pub parent: Option<String>,
 
     /// Name the conversation's file

@@ -163,6 +163,7 @@ pub(super) fn changed_by_redaction(given: Option<&str>, kept: Option<&str>) -> O
 /// The command to run, which may run here.
 fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Result<String> {
     if let Some(command) = &request.command {
+        approval::check_words(command)?;
         return Ok(command.clone());
     }
     let Some(command) = &issue.verify_command else {

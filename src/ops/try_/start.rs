@@ -103,6 +103,11 @@ impl WhatToRun {
     /// Nothing is run that was not approved.
     fn of(ctx: &Context<'_>, request: &Start, issue: Option<&Issue>) -> Result<Self> {
         let store = ctx.store()?;
+        let given = [&request.verify, &request.setup].into_iter().flatten();
+        let given: Vec<&String> = given.collect();
+        given
+            .iter()
+            .try_for_each(|line| approval::check_words(line))?;
         let verify = match (&request.verify, issue) {
             (Some(command), _) => Some(command.clone()),
             (None, Some(issue)) => approved_check(store, issue)?,
@@ -113,8 +118,7 @@ impl WhatToRun {
             Some(_) => None,
             None => Some(approval::line_of(&request.command)),
         };
-        let more = [&request.verify, &request.setup].into_iter().flatten();
-        let typed = command.iter().chain(more).map(String::as_str);
+        let typed = command.iter().chain(given).map(String::as_str);
         approval::check(store, request.is_typed, typed)?;
         Ok(Self { words, verify })
     }

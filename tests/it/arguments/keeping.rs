@@ -174,3 +174,39 @@ fn a_diff_keeps_to_paths_behind_two_addresses_or_two_dashes() {
         all
     );
 }
+
+/// What a script gives whose variable is not set.
+#[test]
+fn an_empty_word_names_no_session_no_agent_and_no_command() {
+    let sandbox = Sandbox::new();
+    let report = [
+        "issue",
+        "report",
+        "--task-context",
+        "t",
+        "--symptom",
+        "s",
+        "--success-criteria",
+        "c",
+    ];
+    let issue = sandbox.json(report)["issue"]["issue_id"].clone();
+    let issue = issue.as_str().unwrap();
+    let taken = sandbox.json(["list"]);
+    for args in [
+        &["snapshot", "--session", ""][..],
+        &["snapshot", "--agent", ""],
+        &["session", "start", "--session", "s", "--parent", ""],
+        &["list", "--session", ""],
+        &["log", "--agent", ""],
+        &["search", "x", "--agent", ""],
+        &["context", "show", "--session", ""],
+        &["issue", "verify", issue, "--", ""],
+        &["issue", "verify", issue, "--", " "],
+        &["try", "-n", "1", "--verify", "", "--", "true"],
+        &["try", "-n", "1", "--setup", "", "--", "true"],
+    ] {
+        assert_eq!(sandbox.tw(args).code, 2, "{args:?}");
+    }
+    assert_eq!(sandbox.json(["list"]), taken);
+    assert_eq!(sandbox.json(["session", "list"])["sessions"], json!([]));
+}
