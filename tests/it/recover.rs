@@ -471,7 +471,7 @@ fn a_command_that_is_refused_says_what_it_recovered_before() {
         ("snapshot --label taken", "INVALID_LABEL"),
         ("drop -y nosuch", "SNAPSHOT_NOT_FOUND"),
         ("prune", "CORRUPT_RECORD"),
-        ("workspace add ../nosuch", "IO"),
+        ("workspace add ../nosuch", "PATH_NOT_FOUND"),
         (report, "SNAPSHOT_NOT_FOUND"),
         ("try --with nosuch -- true", "PATH_NOT_FOUND"),
         ("bisect run --good nosuch -- true", "SNAPSHOT_NOT_FOUND"),

@@ -421,7 +421,7 @@ fn times_replaced(dir: &Path, name: &str, work: impl FnOnce()) -> usize {
     let queue = inotify::init(CreateFlags::NONBLOCK).expect("a queue");
     inotify::add_watch(&queue, dir, WatchFlags::MOVED_TO).expect("a watch");
     work();
-    let mut buffer = [std::mem::MaybeUninit::uninit(); 1 << 16];
+    let mut buffer = vec![std::mem::MaybeUninit::uninit(); 1 << 16];
     let mut reader = Reader::new(&queue, &mut buffer);
     let events = std::iter::from_fn(|| {
         let event = reader.next().ok()?;

@@ -281,7 +281,7 @@ fn present(ctx: &Context<'_>) -> Result<Taken> {
 }
 
 /// A comment of `tw` itself.
-fn own_comment(id: &Tail, at: &str, text: String) -> Comment {
+fn own_comment(id: Tail, at: &str, text: String) -> Comment {
     Comment {
         claimed_by: None,
         other: Json::new(),
@@ -338,7 +338,7 @@ fn into_issue(
                 "opened again: run {number}, in replay {replay} of '{command}', {}; in the one before it had passed",
                 best.status.as_str()
             );
-            issue.comments.push(own_comment(&comment, &now, text));
+            issue.comments.push(own_comment(comment, &now, text));
         }
         Ok(number)
     })?;

@@ -158,13 +158,12 @@ fn or_files_alone(error: Error, checkpoint: &Checkpoint) -> Error {
 
 /// How much of a conversation goes: with no fork, all of it.
 fn what_goes(transcript: &Transcript, fork: Option<&ForkPlan>) -> ConversationPart {
-    let (discarded, tokens) = match fork {
-        Some(fork) => (fork.messages_discarded, fork.tokens_discarded),
-        None => {
-            let tokens = transcript.tokens.context;
-            let tokens = tokens.and_then(|tokens| i64::try_from(tokens).ok());
-            (transcript.messages.len(), tokens)
-        }
+    let (discarded, tokens) = if let Some(fork) = fork {
+        (fork.messages_discarded, fork.tokens_discarded)
+    } else {
+        let tokens = transcript.tokens.context;
+        let tokens = tokens.and_then(|tokens| i64::try_from(tokens).ok());
+        (transcript.messages.len(), tokens)
     };
     ConversationPart {
         transcript: None,
