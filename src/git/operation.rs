@@ -58,6 +58,13 @@ impl OperationState {
         let found = self.files.iter().find(|(found, _, _)| found == name)?;
         Some(&found.1)
     }
+
+    /// The commits whose lines come into the files: those that are merged, and the one that is picked.
+    pub fn brings(&self, objects: &ObjectStore) -> Vec<Oid> {
+        let names = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD"];
+        let files = names.iter().filter_map(|name| self.file(name));
+        commits::peeled(objects, files.flat_map(commits::full_ids))
+    }
 }
 
 /// Reads what is under way now.

@@ -1,5 +1,6 @@
 //! Where each line comes from: `tw blame`.
 
+mod brought;
 mod exchange;
 mod model;
 

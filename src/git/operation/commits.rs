@@ -84,18 +84,23 @@ pub(super) fn collect(objects: &ObjectStore, state: &mut OperationState) {
         }
     }
     named.extend(state.refs.iter().map(|(_, oid)| *oid));
+    state.commits = peeled(objects, named);
+    state.trees = trees;
+}
+
+/// Those that are there, each once.
+pub(super) fn peeled(objects: &ObjectStore, named: impl IntoIterator<Item = Oid>) -> Vec<Oid> {
     let mut seen = HashSet::new();
     // A merge of an annotated tag names the tag.
     let commits = named.into_iter().filter_map(|oid| match objects.peel(oid) {
         Ok((commit, ObjectKind::Commit)) => Some(commit),
         _ => None,
     });
-    state.commits = commits.filter(|&oid| seen.insert(oid)).collect();
-    state.trees = trees;
+    commits.filter(|&oid| seen.insert(oid)).collect()
 }
 
 /// Runs of exactly as many hex digits as an id has.
-fn full_ids(content: &[u8]) -> Vec<Oid> {
+pub(super) fn full_ids(content: &[u8]) -> Vec<Oid> {
     content
         .split(|byte| !byte.is_ascii_hexdigit())
         .filter_map(|run| Oid::from_hex_bytes(run).ok())

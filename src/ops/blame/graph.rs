@@ -1,8 +1,8 @@
 //! A history that git does not have: of the states of the working tree and the commits made in it.
 //!
 //! A state comes from the one before it. Where a swap put a file in place, it comes from the state that had that content; where a
-//! content was there before, by whatever way it came back, from the last state with it; and where HEAD moved, from HEAD's commit,
-//! too. A commit that was made here comes from the state before it, from its parents, and from the commit whose place it took. All
+//! content was there before, by whatever way it came back, from the last state with it; where HEAD moved, from HEAD's commit, too; and
+//! while a merge, a pick or a rebase is under way, from the commits that it brings in. A commit that was made here comes from the state before it, from its parents, and from the commit whose place it took. All
 //! other commits are ends: git knows better where their lines come from.
 //!
 //! Only what is asked for is looked at, and of the states only those in which the file changed: the others pass every line on.
@@ -14,9 +14,9 @@ use super::past::Past;
 use super::stashed;
 use super::swaps::{self, Swaps};
 use crate::git::Oid;
-use crate::git::objects::ObjectStore;
 use crate::git::tree;
-use crate::ops::versions::{ChainPlace, States};
+use crate::ops::versions::{ChainPlace, State, States};
+use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 
 /// What a commit stands for.
@@ -32,7 +32,7 @@ pub enum Node {
 
 /// All that links are found from.
 pub struct Links<'a> {
-    pub objects: &'a ObjectStore,
+    pub store: &'a Store,
     pub states: &'a States,
     pub past: &'a Past,
     pub swaps: &'a Swaps,
@@ -116,8 +116,13 @@ impl Links<'_> {
 
     /// The content of each path in a commit; what cannot be read is not there.
     fn contents(&self, commit: Oid) -> Vec<Option<Oid>> {
-        let read = |oid| self.objects.read_tree(oid);
-        let root = self.objects.commit(commit).ok().map(|commit| commit.tree);
+        let read = |oid| self.store.objects.read_tree(oid);
+        let root = self
+            .store
+            .objects
+            .commit(commit)
+            .ok()
+            .map(|commit| commit.tree);
         let of = |path| {
             let found = tree::find(&read, root?, self.past.name(path))
                 .ok()
@@ -154,10 +159,23 @@ impl Links<'_> {
         let head = state.head();
         let was = before.and_then(|before| self.states.all[before].head());
         let moved = head.filter(|_| was != head);
-        let moved = moved.filter(|head| self.objects.contains(*head));
+        let moved = moved.filter(|head| self.store.objects.contains(*head));
         let left = self.left.get(&state.place).into_iter().flatten().copied();
         let parents = parents.into_iter().map(|at| self.commit(at));
-        distinct(parents.chain(moved).chain(left))
+        distinct(parents.chain(moved).chain(left).chain(self.brought(state)))
+    }
+
+    /// The commits whose lines an operation under way brought in. What cannot be read is not there.
+    fn brought(&self, state: &State) -> Vec<Oid> {
+        if !state.is_under_way() {
+            return Vec::new();
+        }
+        let stored = self.store.read(&state.id, state.commit);
+        let operation = stored.and_then(|stored| self.store.operation(&stored));
+        operation.map_or_else(
+            |_| Vec::new(),
+            |operation| operation.brings(&self.store.objects),
+        )
     }
 
     /// The states that contents come from: the one before, or where a swap after that took them from, and the last that had the same.

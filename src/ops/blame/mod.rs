@@ -2,8 +2,9 @@
 //!
 //! Owns the links between states and commits that git itself does not have (`graph`); whose a change is, `versions` says. The lines
 //! are followed by git's own blame, over those links. Promises: nothing is written; nothing is guessed, but said to be ambiguous. Lines
-//! that no snapshot has are looked for in HEAD, and are `dirty` where that has not got them either. What other tools note of commits
-//! that were not made here is read, and what is known here is written for them (`exchange`): that alone writes anything, when asked to.
+//! that no snapshot has are looked for in HEAD and in what is merged into it, and are `dirty` where those have not got them either.
+//! What other tools note of commits that were not made here is read, and what is known here is written for them (`exchange`): that
+//! alone writes anything, when asked to.
 
 mod commits;
 mod exchange;
@@ -35,7 +36,7 @@ use crate::git::command::Git;
 use crate::git::objects::ObjectKind;
 use crate::git::path::{self, RepoPath};
 use crate::git::textdiff::{LARGEST, count_lines, same_lines};
-use crate::git::{reflog, tree};
+use crate::git::{operation, reflog, tree};
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::state::Mode;
@@ -196,6 +197,10 @@ impl FileAsked {
         }
         if let Some(head) = ctx.repo.head(&store.objects)?.oid {
             file.add(ctx, store, head, name, space)?;
+        }
+        let under_way = operation::read(&ctx.repo, &store.objects)?;
+        for commit in under_way.brings(&store.objects) {
+            file.add(ctx, store, commit, name, space)?;
         }
         if !file.is_known() {
             let content = store.objects.hash(ObjectKind::Blob, &file.text)?;
@@ -381,7 +386,7 @@ struct Inquiry<'a> {
 impl Inquiry<'_> {
     fn links<'l>(&'l self, past: &'l Past, swaps: &'l Swaps) -> Links<'l> {
         Links {
-            objects: &self.store.objects,
+            store: self.store,
             states: self.states,
             past,
             swaps,

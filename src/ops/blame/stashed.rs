@@ -33,7 +33,14 @@ pub fn sources(links: &Links<'_>, before: usize, at: usize) -> Vec<usize> {
 
 /// Whether all lines that the first content has more than the second are among those that the last has more than the third.
 fn returns(links: &Links<'_>, contents: [Oid; 4]) -> Option<bool> {
-    let read = |oid| links.objects.read_blob_up_to(oid, LARGEST).ok().flatten();
+    let read = |oid| {
+        links
+            .store
+            .objects
+            .read_blob_up_to(oid, LARGEST)
+            .ok()
+            .flatten()
+    };
     let [has, left, was, is] = contents.map(read);
     let (lost, came) = (more(&left?, &has?)?, more(&was?, &is?)?);
     let mut came: Vec<&Vec<u8>> = came.iter().collect();

@@ -85,11 +85,12 @@ struct Experiment {
     started_from: Option<String>,
 }
 
-/// Where HEAD was.
+/// Where HEAD was, and what git had under way.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Stood {
     head: HeadRecord,
+    in_progress: Option<String>,
 }
 
 impl State {
@@ -118,10 +119,18 @@ impl State {
         SnapshotId::parse(&said.started_from?)
     }
 
+    fn stood(&self) -> Stood {
+        serde_json::from_str(&self.document).unwrap_or_default()
+    }
+
     /// HEAD's commit then; None where it had none.
     pub fn head(&self) -> Option<Oid> {
-        let stood: Stood = serde_json::from_str(&self.document).unwrap_or_default();
-        Oid::from_hex(&stood.head.oid?).ok()
+        Oid::from_hex(&self.stood().head.oid?).ok()
+    }
+
+    /// Whether git had a merge, a rebase or the like under way.
+    pub fn is_under_way(&self) -> bool {
+        self.stood().in_progress.is_some()
     }
 }
 
