@@ -58,6 +58,17 @@ impl Move {
         }
     }
 
+    /// Whether the commit was made from another one, and has its author: by a pick, a step of a rebase, or from a mail.
+    pub fn copies(&self) -> bool {
+        let (verb, rest) = self.message.split_once(':').unwrap_or((&self.message, ""));
+        match verb.split(' ').next().unwrap_or_default() {
+            "cherry-pick" | "am" | "rebase" => true,
+            "pull" => !rest.contains("Merge made"),
+            "commit" => verb.contains("(cherry-pick)") || verb.contains("(rebase)"),
+            _ => false,
+        }
+    }
+
     /// Whether it put a commit in the place of the one that was there.
     pub fn amends(&self) -> bool {
         let verb = self.message.split(':').next().unwrap_or_default();
@@ -148,6 +159,16 @@ mod tests {
             "",
         ] {
             assert!(!said(message).makes_commit(), "{message}");
+        }
+        for message in [
+            "am: x",
+            "commit (cherry-pick): x",
+            "pull --rebase o m (pick): x",
+        ] {
+            assert!(said(message).copies(), "{message}");
+        }
+        for message in ["commit: (rebase)", "pull: Merge made by x", "revert: x"] {
+            assert!(!said(message).copies(), "{message}");
         }
         assert!(said("commit (amend): x").amends() && !said("commit: (amend)").amends());
     }

@@ -1,16 +1,23 @@
 //! Which commits were made in a working tree, and between which of its states.
 //!
 //! HEAD's reflog tells both: a move of it is put between the states before and after it, by the time of each and by where HEAD was in
-//! the states. A commit that is not in it came from elsewhere, or nobody knows any more.
+//! the states. A commit that is not in it came from elsewhere, or nobody knows any more. One that was picked, rebased or mailed, and
+//! whose author and date none has that was made here, comes from the commit that has them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::env::Moment;
+use crate::error::Result;
 use crate::git::Oid;
+use crate::git::command::Git;
 use crate::git::commit::RawCommit;
 use crate::git::objects::ObjectStore;
 use crate::git::reflog::Move;
+use crate::git::repo::Repo;
 use crate::ops::versions::{ChainPlace, States};
+
+/// What copies were made from is looked for among so many commits.
+const MOST: usize = 100_000;
 
 /// A commit that was made here.
 #[derive(Debug, Clone)]
@@ -40,11 +47,19 @@ pub struct Moved {
 }
 
 /// Looks at the moves of HEAD in the working tree of a chain.
-pub fn moved(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move]) -> Moved {
-    let mut made = MadeHere::new();
+///
+/// # Errors
+/// When git fails that is asked for what copies were made from.
+pub fn moved(
+    repo: &Repo,
+    objects: &ObjectStore,
+    states: &States,
+    chain: usize,
+    moves: &[Move],
+) -> Result<Moved> {
     let mut left: HashMap<_, Vec<Oid>> = HashMap::new();
     let mut reset = Vec::new();
-    let mut authors: HashMap<(Vec<u8>, Vec<u8>), Vec<Oid>> = HashMap::new();
+    let mut found = Found::default();
     for (one, at) in moves.iter().zip(places(states, chain, moves)) {
         let place = ChainPlace::new(chain, at);
         if at > 0 && one.message.starts_with("reset:") {
@@ -56,35 +71,82 @@ pub fn moved(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move
             }
             left.entry(place).or_default().extend(old);
         }
-        // What was made before the first state is history; what git has lost by now tells nothing.
-        if at == 0
-            || !one.makes_commit()
-            || made.contains_key(&one.new)
-            || !objects.contains(one.new)
-        {
-            continue;
+        // What was made before the first state is history.
+        if at > 0 && one.makes_commit() && !found.made.contains_key(&one.new) {
+            found.take(objects, one, place, left.get(&place));
+        }
+    }
+    Ok(Moved {
+        made: found.made(repo, objects)?,
+        left,
+        reset,
+    })
+}
+
+/// The commits that were made, as far as HEAD's moves have been looked at.
+#[derive(Default)]
+struct Found {
+    made: MadeHere,
+    /// By the authors' lines: titles and ids.
+    authors: HashMap<Vec<u8>, Vec<(Vec<u8>, Oid)>>,
+    /// Copies of what somebody else made.
+    copies: Vec<Copied>,
+}
+
+/// A commit that was made from somebody else's.
+struct Copied {
+    commit: Oid,
+    author: Vec<u8>,
+    /// What it was put onto.
+    onto: Option<Oid>,
+}
+
+impl Found {
+    /// Takes a commit in; what git has lost by now tells nothing.
+    fn take(
+        &mut self,
+        objects: &ObjectStore,
+        one: &Move,
+        place: ChainPlace,
+        left: Option<&Vec<Oid>>,
+    ) {
+        if !objects.contains(one.new) {
+            return;
         }
         let Ok(bytes) = objects.read_commit(one.new) else {
-            continue;
+            return;
         };
         let Some(commit) = RawCommit::parse(&bytes) else {
-            continue;
+            return;
         };
         let mut parents = commit.parents;
-        if one.amends() {
-            parents.extend(one.old);
+        let author = author(&bytes);
+        // A copy has the author and the date of what it was made from.
+        if one.copies() && !self.authors.contains_key(&author) {
+            // Of several commits in one nobody can tell which lines are whose: it is an end.
+            if one.amends() {
+                return;
+            }
+            self.copies.push(Copied {
+                commit: one.new,
+                author,
+                onto: parents.first().copied(),
+            });
+        } else {
+            let title = title(&commit.message);
+            let twins = self.authors.entry(author).or_default();
+            let mut earlier = twins.iter().rev();
+            let twin = earlier.find(|(other, _)| *other == title);
+            parents.extend(one.old.filter(|_| one.amends()));
+            parents.extend(twin.map(|(_, twin)| *twin));
+            twins.push((title, one.new));
         }
-        // A copy, as a rebase makes them, has the author, the date and the title of what it was made from.
-        let key = (author(&bytes), title(&commit.message));
-        let twins = authors.entry(key).or_default();
-        parents.extend(twins.last());
-        twins.push(one.new);
-        parents.extend(left.get(&place).into_iter().flatten());
+        parents.extend(left.into_iter().flatten());
         let known = |parent: &Oid| objects.contains(*parent) && *parent != one.new;
         parents.retain(known);
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         parents.retain(|parent| seen.insert(*parent));
-        made.insert(
+        self.made.insert(
             one.new,
             Made {
                 commit: one.new,
@@ -94,7 +156,61 @@ pub fn moved(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move
             },
         );
     }
-    Moved { made, left, reset }
+
+    /// All of them. A copy comes from what it was made from, too; where that is not found, it is an end: its lines are its author's.
+    fn made(mut self, repo: &Repo, objects: &ObjectStore) -> Result<MadeHere> {
+        let originals = originals(repo, objects, &self.copies)?;
+        for copy in &self.copies {
+            match (originals.get(&copy.author), self.made.get_mut(&copy.commit)) {
+                (Some(originals), Some(made)) => made.parents.extend(originals),
+                _ => {
+                    self.made.remove(&copy.commit);
+                }
+            }
+        }
+        Ok(self.made)
+    }
+}
+
+/// What copies were made from, by the authors' lines: whatever branches, tags and reflogs lead to, but for what the first copy was
+/// put onto.
+fn originals(
+    repo: &Repo,
+    objects: &ObjectStore,
+    copies: &[Copied],
+) -> Result<HashMap<Vec<u8>, Vec<Oid>>> {
+    let mut found: HashMap<_, Vec<Oid>> = HashMap::new();
+    let Some(first) = copies.first() else {
+        return Ok(found);
+    };
+    let mut git = Git::new(repo).args(["rev-list", "--branches", "--remotes", "--tags"]);
+    git = git.args(["--reflog", "--format=%at", &format!("--max-count={MOST}")]);
+    if let Some(onto) = first.onto {
+        git = git.arg(format!("^{onto}"));
+    }
+    let said = git.run()?;
+    let said = String::from_utf8_lossy(&said);
+    let mut lines = said.lines();
+    while let (Some(commit), Some(at)) = (lines.next(), lines.next()) {
+        let id = commit.strip_prefix("commit ").unwrap_or(commit);
+        let Ok(commit) = Oid::from_hex(id) else {
+            continue;
+        };
+        let is_at = |copy: &&Copied| {
+            let mut words = copy.author.rsplit(|byte| *byte == b' ');
+            words.nth(1) == Some(at.as_bytes())
+        };
+        if !copies.iter().any(|copy| is_at(&copy))
+            || copies.iter().any(|copy| copy.commit == commit)
+        {
+            continue;
+        }
+        let author = author(&objects.read_commit(commit)?);
+        if copies.iter().any(|copy| copy.author == author) {
+            found.entry(author).or_default().push(commit);
+        }
+    }
+    Ok(found)
 }
 
 /// The author's line of a commit.

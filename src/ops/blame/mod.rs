@@ -362,7 +362,9 @@ impl Known {
         let mut chains = states.chains.iter();
         let chain = chains.position(|chain| chain.is_present && chain.is_here);
         let moves = reflog::read(&ctx.repo);
-        let moved = chain.map(|chain| commits::moved(&store.objects, states, chain, &moves));
+        let moved = chain
+            .map(|chain| commits::moved(&ctx.repo, &store.objects, states, chain, &moves))
+            .transpose()?;
         let by_commit = states.all.iter().enumerate();
         let current = store.dir.state()?.current_snapshot_id;
         Ok(Self {

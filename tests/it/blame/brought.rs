@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{commit, session, turn, word};
+use super::{commit, said, session, turn, word};
 use crate::sandbox::Sandbox;
 
 const BASE: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
@@ -109,4 +109,107 @@ fn a_pull_in_conflict_brings_the_lines_of_what_is_pulled() {
         assert_ne!(sandbox.try_git(pull).code, 0);
     });
     assert_eq!(whose(&sandbox)[1], "Bob");
+}
+
+#[test]
+fn picked_lines_are_their_author_s() {
+    let sandbox = with_topic(&BASE.replace("2\n", "two by Bob\n"));
+    sandbox.write("g", "g\n");
+    commit(&sandbox, "main");
+    let talk = session(&sandbox);
+    turn(&talk, "pick", || {
+        sandbox.git(["cherry-pick", "topic"]);
+    });
+    turn(&talk, "write", || {
+        let text = sandbox.text("f").replace("8\n", "eight\n");
+        sandbox.write("f", text);
+        commit(&sandbox, "eight");
+    });
+    let found = whose(&sandbox);
+    assert_eq!((found[1].as_str(), found[7].as_str()), ("Bob", "1"));
+    let exported = sandbox.json(["blame", "--export", "git-ai", "f"]);
+    let commits = exported["commits"].as_array().unwrap();
+    assert_eq!(commits.len(), 1, "{exported}");
+}
+
+#[test]
+fn a_pick_in_conflict_brings_its_commit_s_lines_and_no_more() {
+    let theirs = BASE
+        .replace("2\n", "two by Bob\n")
+        .replace('5', "five, Bob");
+    for is_captured in [true, false] {
+        let sandbox = with_topic(&theirs);
+        sandbox.write("f", BASE.replace('5', "five, main"));
+        commit(&sandbox, "main");
+        let talk = session(&sandbox);
+        turn(&talk, "pick", || {
+            assert_ne!(sandbox.try_git(["cherry-pick", "topic"]).code, 0);
+            if is_captured {
+                sandbox.ok(["snapshot"]);
+                assert_eq!(whose(&sandbox)[1], "Bob");
+            }
+            let both = BASE
+                .replace("2\n", "two by Bob\n")
+                .replace('5', "five of both");
+            sandbox.write("f", both);
+            sandbox.git(["add", "f"]);
+            sandbox.git(["-c", "core.editor=true", "cherry-pick", "--continue"]);
+        });
+        let found = whose(&sandbox);
+        assert_eq!((found[1].as_str(), found[4].as_str()), ("Bob", "0"));
+    }
+}
+
+#[test]
+fn lines_of_a_branch_that_was_rebased_from_elsewhere_are_its_author_s() {
+    let sandbox = with_topic(&BASE.replace("2\n", "two by Bob\n"));
+    sandbox.write("g", "g\n");
+    commit(&sandbox, "main");
+    let main = sandbox.git(["branch", "--show-current"]);
+    let talk = session(&sandbox);
+    turn(&talk, "rebase", || {
+        sandbox.git(["rebase", "-q", main.trim(), "topic"]);
+    });
+    assert_eq!(whose(&sandbox)[1], "Bob");
+}
+
+#[test]
+fn lines_of_a_mailed_patch_are_its_author_s() {
+    let sandbox = Sandbox::new();
+    sandbox.write("f", BASE);
+    commit(&sandbox, "base");
+    let other = sandbox.root().join("other");
+    sandbox.git(["clone", "-q", ".", other.to_str().unwrap()]);
+    std::fs::write(other.join("f"), BASE.replace("2\n", "two by Bob\n")).unwrap();
+    let author = "--author=Bob <bob@example.com>";
+    sandbox.git_in(&other, ["commit", "-qam", "by Bob", author]);
+    let patch = sandbox.git_in(&other, ["format-patch", "--stdout", "-1"]);
+    let mail = sandbox.root().join("mail");
+    std::fs::write(&mail, patch).unwrap();
+    let talk = session(&sandbox);
+    turn(&talk, "apply", || {
+        sandbox.git(["am", "-q", mail.to_str().unwrap()]);
+    });
+    assert_eq!(whose(&sandbox)[1], "Bob");
+}
+
+#[test]
+fn what_was_made_here_is_picked_as_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.write("f", BASE);
+    commit(&sandbox, "base");
+    let talk = session(&sandbox);
+    turn(&talk, "on a branch", || {
+        sandbox.git(["checkout", "-qb", "topic"]);
+        sandbox.write("f", BASE.replace("2\n", "two\n"));
+        commit(&sandbox, "two");
+        sandbox.git(["checkout", "-q", "-"]);
+    });
+    turn(&talk, "pick it", || {
+        sandbox.write("g", "g\n");
+        commit(&sandbox, "other");
+        sandbox.git(["cherry-pick", "topic"]);
+    });
+    assert_eq!(said(&sandbox, &["blame", "f"])[1], "0");
+    assert_eq!(said(&sandbox, &["blame", "HEAD", "f"])[1], "0");
 }
