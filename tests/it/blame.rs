@@ -1,6 +1,7 @@
 //! Where each line comes from: `tw blame`.
 
 mod brought;
+mod converted;
 mod exchange;
 mod model;
 

@@ -68,11 +68,7 @@ impl Links<'_> {
             if nodes.contains_key(&commit) {
                 continue;
             }
-            let parents = match self.node(commit) {
-                Node::State(at) => self.of_state(at, &changes),
-                Node::Made(commit) => self.of_commit(commit),
-                Node::End(_) => Vec::new(),
-            };
+            let parents = self.parents(commit, &changes);
             pending.extend(&parents);
             nodes.insert(commit, parents);
         }
@@ -86,6 +82,15 @@ impl Links<'_> {
             text.push('\n');
         }
         text
+    }
+
+    /// The parents of a commit, given the places at which the file changed.
+    pub fn parents(&self, commit: Oid, changes: &[BTreeSet<usize>]) -> Vec<Oid> {
+        match self.node(commit) {
+            Node::State(at) => self.of_state(at, changes),
+            Node::Made(commit) => self.of_commit(commit),
+            Node::End(_) => Vec::new(),
+        }
     }
 
     fn of_commit(&self, commit: Oid) -> Vec<Oid> {

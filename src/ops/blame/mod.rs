@@ -9,6 +9,7 @@
 mod commits;
 mod exchange;
 mod format;
+mod forms;
 mod graph;
 mod groups;
 mod named;
@@ -35,13 +36,14 @@ use crate::git::Oid;
 use crate::git::command::Git;
 use crate::git::objects::ObjectKind;
 use crate::git::path::{self, RepoPath};
-use crate::git::textdiff::{LARGEST, count_lines, same_lines};
+use crate::git::textdiff::{LARGEST, count_lines};
 use crate::git::{operation, reflog, tree};
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::state::Mode;
 use commits::Moved;
 use exchange::claims::Claims;
+use forms::{Form, Forms};
 use graph::Links;
 use past::{Names, Past};
 use swaps::Swaps;
@@ -83,7 +85,9 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
     let name = ctx.repo_path(&request.path)?;
     let states = States::read(ctx, store, Scope::All)?;
     let talks = Talks::read(ctx, store)?;
-    let file = FileAsked::find(ctx, store, &states, request, &name)?;
+    let forms = Forms::read(ctx)?;
+    let form = forms.of(&name)?;
+    let file = FileAsked::find(ctx, store, &states, request, (&name, form))?;
     let asked = line_range::asked(&request.ranges, &file.text)?;
     let known = Known::read(ctx, store, &states)?;
     let inquiry = Inquiry {
@@ -91,6 +95,7 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
         store,
         states: &states,
         known: &known,
+        forms: &forms,
         request,
         name: &name,
     };
@@ -100,7 +105,7 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
     let claims = Claims::read(ctx, store, traced.spots.values());
     let teller = Teller::new(ctx, store, &links, &turns, &traced, &claims);
     let mut told = teller.lines(&file, &asked, &name);
-    telling::committed(ctx, store, &name, &file.text, &links, &mut told)?;
+    telling::committed(ctx, &links, (&name, form), &file.text, &mut told)?;
     let invalid = states.invalid.iter();
     let notices = invalid.map(|(id, reason)| format!("'{id}' cannot be read: {reason}"));
     let notices = notices.chain(past.unreadable.clone());
@@ -141,7 +146,7 @@ impl FileAsked {
         store: &Store,
         states: &States,
         request: &Blame,
-        name: &[u8],
+        (name, form): (&[u8], Form),
     ) -> Result<Self> {
         match &request.revision {
             Some(word) if !address::is_present(ctx, word) => {
@@ -160,7 +165,7 @@ impl FileAsked {
                     from,
                 })
             }
-            _ => Self::present(ctx, store, states, request, name),
+            _ => Self::present(ctx, store, states, request, (name, form)),
         }
     }
 
@@ -169,7 +174,7 @@ impl FileAsked {
         store: &Store,
         states: &States,
         request: &Blame,
-        name: &[u8],
+        (name, form): (&[u8], Form),
     ) -> Result<Self> {
         // The root is none of its own files, and is told to be a directory.
         if !name.is_empty() && !present::is_capturable(ctx, store, name) {
@@ -181,7 +186,7 @@ impl FileAsked {
             revision: "present".to_owned(),
             from: Vec::new(),
         };
-        let space = request.follow.ignores_space;
+        let alike = (form, request.follow.ignores_space);
         let newest = newest(store, states)?;
         let names = Names(BTreeSet::from([name.to_vec()]));
         let past = LazyCell::new(|| Past::read(&store.objects, states, &names));
@@ -193,19 +198,19 @@ impl FileAsked {
             put = content.and_then(|content| past.last_of(states, name, content));
         }
         if let Some(state) = put.or(newest) {
-            file.add(ctx, store, states.all[state].commit, name, space)?;
+            file.add(ctx, store, states.all[state].commit, name, alike)?;
         }
         if let Some(head) = ctx.repo.head(&store.objects)?.oid {
-            file.add(ctx, store, head, name, space)?;
+            file.add(ctx, store, head, name, alike)?;
         }
         let under_way = operation::read(&ctx.repo, &store.objects)?;
         for commit in under_way.brings(&store.objects) {
-            file.add(ctx, store, commit, name, space)?;
+            file.add(ctx, store, commit, name, alike)?;
         }
         if !file.is_known() {
             let content = store.objects.hash(ObjectKind::Blob, &file.text)?;
             if let Some(state) = past.last_of(states, name, content) {
-                file.add(ctx, store, states.all[state].commit, name, space)?;
+                file.add(ctx, store, states.all[state].commit, name, alike)?;
             }
         }
         Ok(file)
@@ -218,18 +223,18 @@ impl FileAsked {
         store: &Store,
         commit: Oid,
         name: &[u8],
-        ignores_space: bool,
+        (form, ignores_space): (Form, bool),
     ) -> Result<()> {
         let mut name = name.to_vec();
         let mut old = content(store, commit, &name)?;
         if old.is_none()
-            && let Some(former) = renamed::former(ctx, store, commit, &self.text)?
+            && let Some(former) = renamed::former(ctx, store, commit, &self.text, form)?
         {
             old = content(store, commit, &former)?;
             name = former;
         }
         if let Some(old) = old {
-            let same = same_lines(&old, &self.text, ignores_space)?;
+            let same = form.same_lines(&old, &self.text, ignores_space)?;
             self.from.push(Source { commit, name, same });
         }
         Ok(())
@@ -381,6 +386,7 @@ struct Inquiry<'a> {
     store: &'a Store,
     states: &'a States,
     known: &'a Known,
+    forms: &'a Forms,
     request: &'a Blame,
     name: &'a [u8],
 }
@@ -437,6 +443,7 @@ impl Inquiry<'_> {
         let tracer = Tracer {
             repo: &self.ctx.repo,
             links,
+            forms: self.forms,
             follow: self.request.follow,
             ignored,
         };

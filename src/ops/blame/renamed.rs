@@ -1,9 +1,10 @@
 //! The name that a file had when it was last captured, where it has been renamed since.
 
+use super::forms::Form;
 use crate::error::Result;
 use crate::git::fs::Root;
 use crate::git::objects::ObjectKind;
-use crate::git::textdiff::{LARGEST, count_lines, same_lines};
+use crate::git::textdiff::{LARGEST, count_lines};
 use crate::git::{Oid, tree};
 use crate::ops::Context;
 use crate::store::Store;
@@ -20,6 +21,7 @@ pub fn former(
     store: &Store,
     commit: Oid,
     text: &[u8],
+    form: Form,
 ) -> Result<Option<Vec<u8>>> {
     let read = |oid| store.objects.read_tree(oid);
     let root = Root::open(ctx.repo.worktree_root())?;
@@ -28,8 +30,9 @@ pub fn former(
     let files = files
         .into_iter()
         .filter(|(_, node)| node.mode != tree::GITLINK_MODE);
-    let oid = store.objects.hash(ObjectKind::Blob, text)?;
-    let (same, others): (Vec<_>, Vec<_>) = files.partition(|(_, node)| node.oid == oid);
+    let hash = |text: &[u8]| store.objects.hash(ObjectKind::Blob, text);
+    let oids = [hash(text)?, hash(&form.kept(text))?];
+    let (same, others): (Vec<_>, Vec<_>) = files.partition(|(_, node)| oids.contains(&node.oid));
     if let Some((path, _)) = same.into_iter().find(|(path, _)| is_gone(path)) {
         return Ok(Some(path));
     }
@@ -39,7 +42,7 @@ pub fn former(
         let Some(old) = store.objects.read_blob_up_to(node.oid, LARGEST)? else {
             continue;
         };
-        let same = same_lines(&old, text, false)?;
+        let same = form.same_lines(&old, text, false)?;
         let alike = same.iter().flatten().count();
         let is_like = alike > 0 && alike * 2 >= count_lines(&old).max(same.len());
         if is_like && best.as_ref().is_none_or(|(most, _)| alike > *most) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::exchange::claims::Claims;
 use super::format::Formats;
+use super::forms::Form;
 use super::graph::{Links, Node};
 use super::named::{Named, Says};
 use super::origin::{Candidate, Kind, Line, Origin};
@@ -17,7 +18,6 @@ use crate::error::Result;
 use crate::git::Oid;
 use crate::git::blame::{self, Follow, Question};
 use crate::git::path::RepoPath;
-use crate::git::textdiff::same_lines;
 use crate::ops::Context;
 use crate::ops::versions::{ChainPlace, Owners, Turn, Turns};
 use crate::store::Store;
@@ -295,19 +295,19 @@ pub fn formatting(
 /// When git fails.
 pub fn committed(
     ctx: &Context<'_>,
-    store: &Store,
-    name: &[u8],
-    text: &[u8],
     links: &Links<'_>,
+    (name, form): (&[u8], Form),
+    text: &[u8],
     told: &mut [Told],
 ) -> Result<()> {
+    let store = links.store;
     let Some(head) = ctx.repo.head(&store.objects)?.oid else {
         return Ok(());
     };
     let Some(old) = content(store, head, name)? else {
         return Ok(());
     };
-    let same = same_lines(&old, text, false)?;
+    let same = form.same_lines(&old, text, false)?;
     let there = |told: &Told| {
         told.place?;
         same.get(told.line.line - 1).copied().flatten()

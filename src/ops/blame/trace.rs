@@ -1,8 +1,10 @@
 //! From lines of a file to the states and commits that they came with.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use super::forms::Forms;
 use super::graph::{Links, Node};
 use crate::error::Result;
 use crate::git::Oid;
@@ -26,10 +28,15 @@ pub struct Spot {
 /// Lines to be followed: of a file in a commit, each with the line that it is for.
 type Wanted = BTreeMap<(Oid, Vec<u8>), BTreeMap<usize, Vec<usize>>>;
 
+/// Of a file in a commit the lines that its parents have in the other form, and which they are there.
+type InOtherForm = HashMap<(Oid, Vec<u8>), Vec<Option<(Oid, usize)>>>;
+
 /// Follows lines.
 pub struct Tracer<'a> {
     pub repo: &'a Repo,
     pub links: Links<'a>,
+    /// What git converts.
+    pub forms: &'a Forms,
     pub follow: Follow,
     /// What is passed over.
     pub ignored: &'a [Oid],
@@ -61,6 +68,7 @@ impl Tracer<'_> {
         for (line, stands_for) in lines {
             first.entry(line).or_default().push(stands_for);
         }
+        let mut known = InOtherForm::new();
         // Each step goes back in time; should links go round in a circle all the same, this ends it.
         let mut left = MOST;
         while let Some(((commit, path), lines)) = pending.pop_first() {
@@ -72,12 +80,12 @@ impl Tracer<'_> {
             let found = self.ask(commit, &path, &lines, is_end, traced)?;
             for (wanted, spot) in found {
                 let next = match (is_end, spot.node) {
-                    (false, Node::End(next)) | (true, Node::Made(next)) => Some(next),
-                    _ => None,
+                    (false, Node::End(next)) | (true, Node::Made(next)) => Some((next, spot.line)),
+                    _ => self.in_other_form(&spot, &mut known)?,
                 };
-                if let Some(next) = next.filter(|_| left > 0) {
+                if let Some((next, line)) = next.filter(|_| left > 0) {
                     let next = pending.entry((next, spot.path)).or_default();
-                    next.entry(spot.line).or_default().extend(wanted);
+                    next.entry(line).or_default().extend(wanted);
                 } else {
                     for stands_for in wanted {
                         traced.spots.insert(stands_for, spot.clone());
@@ -86,6 +94,22 @@ impl Tracer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Where a line was before in the other of the two forms that a file has which git converts.
+    fn in_other_form(&self, spot: &Spot, known: &mut InOtherForm) -> Result<Option<(Oid, usize)>> {
+        let commit = match spot.node {
+            Node::State(at) => self.links.states.all[at].commit,
+            Node::Made(commit) => commit,
+            Node::End(_) => return Ok(None),
+        };
+        let lines = match known.entry((commit, spot.path.clone())) {
+            Entry::Occupied(lines) => lines.into_mut(),
+            Entry::Vacant(none) => {
+                none.insert(self.forms.before(&self.links, commit, &spot.path)?)
+            }
+        };
+        Ok(lines.get(spot.line).copied().flatten())
     }
 
     fn ask(

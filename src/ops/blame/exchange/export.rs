@@ -20,6 +20,7 @@ use crate::git::path::RepoPath;
 use crate::git::textdiff::count_lines;
 use crate::json::{self, Text};
 use crate::ops::Context;
+use crate::ops::blame::forms::Forms;
 use crate::ops::blame::origin::{Kind, Line};
 use crate::ops::blame::telling::Teller;
 use crate::ops::blame::{Blame, FileAsked, Inquiry, Known, Source, commit_named, content, not_in};
@@ -130,6 +131,7 @@ pub fn export(ctx: &Context<'_>, request: &Export) -> Result<Exported> {
         store,
         states: &states,
         known: &known,
+        forms: &Forms::read(ctx)?,
         turns: &Turns::new(&talks, &states, ctx.env.now()),
         format: request.format,
     };
@@ -184,6 +186,7 @@ struct Collector<'a> {
     store: &'a Store,
     states: &'a States,
     known: &'a Known,
+    forms: &'a Forms,
     turns: &'a Turns,
     format: Format,
 }
@@ -248,6 +251,7 @@ impl Collector<'_> {
             store: self.store,
             states: self.states,
             known: self.known,
+            forms: self.forms,
             request: &Blame::default(),
             name: path,
         };
