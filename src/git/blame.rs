@@ -61,7 +61,7 @@ pub struct Piece {
 }
 
 /// What git says of a commit.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct About {
     /// Who wrote it.
     pub author: String,
@@ -69,8 +69,16 @@ pub struct About {
     pub author_mail: String,
     /// When, in seconds.
     pub author_time: i64,
+    /// The author's zone, as `+0100`.
+    pub author_zone: String,
+    /// Who committed it.
+    pub committer: String,
+    /// That one's address, in angle brackets.
+    pub committer_mail: String,
     /// When it was committed, in seconds.
     pub committer_time: i64,
+    /// The committer's zone.
+    pub committer_zone: String,
     /// The first line of its message.
     pub title: String,
 }
@@ -175,6 +183,10 @@ fn parse(said: &[u8]) -> Result<Blame> {
             b"author" => about.author = text(),
             b"author-mail" => about.author_mail = text(),
             b"author-time" => about.author_time = number(),
+            b"author-tz" => about.author_zone = text(),
+            b"committer" => about.committer = text(),
+            b"committer-mail" => about.committer_mail = text(),
+            b"committer-tz" => about.committer_zone = text(),
             b"committer-time" => about.committer_time = number(),
             b"summary" => about.title = text(),
             _ => {}

@@ -5,6 +5,9 @@ mod converted;
 mod exchange;
 mod model;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
@@ -700,4 +703,37 @@ fn a_map_of_authors_that_is_a_pipe_is_refused() {
             .contains(".mailmap' is not a regular file"),
         "{error}"
     );
+}
+
+/// But for what is of `tw` alone, and for the two rows that it leaves out.
+#[test]
+fn programs_read_porcelain_as_they_read_git_s() {
+    let sandbox = Sandbox::new();
+    let names: [&[u8]; 5] = [b"a\tb", b"a\\tb", b"q\"q", b"b\xff", "\u{fc}".as_bytes()];
+    for name in names {
+        sandbox.write(OsStr::from_bytes(name), "x\n");
+    }
+    sandbox.git(["add", "-A"]);
+    let date = ["--date", "1700000000 +0230"];
+    let author = ["--author", "Bob <bob@example.com>"];
+    sandbox.git([&["commit", "-qm", "all"][..], &date, &author].concat());
+    let rows = |said: &[u8]| {
+        let left_out: [&[u8]; 3] = [b"boundary", b"previous ", b"timewarp-"];
+        let rows = said.split(|byte| *byte == b'\n');
+        let rows = rows.filter(|row| !left_out.iter().any(|word| row.starts_with(word)));
+        let rows = rows.map(|row| row.escape_ascii().to_string());
+        rows.collect::<Vec<_>>()
+    };
+    for quotes in ["true", "false"] {
+        sandbox.git(["config", "core.quotePath", quotes]);
+        for name in names.map(OsStr::from_bytes) {
+            let mut own = sandbox.command("git");
+            let own = own.args(["blame", "--line-porcelain", "--"]).arg(name);
+            let own = own.output().unwrap();
+            let mut ours = sandbox.tw_command();
+            let ours = ours.args(["blame", "--porcelain"]).arg(name);
+            let ours = ours.output().unwrap();
+            assert_eq!(rows(&ours.stdout), rows(&own.stdout), "{name:?}");
+        }
+    }
 }

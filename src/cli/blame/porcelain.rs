@@ -4,6 +4,7 @@
 
 use crate::cli::prelude::*;
 use crate::env::Moment;
+use crate::git::textdiff::quoted;
 use crate::ops::blame::{Blamed, Kind, Line, Origin};
 
 /// Prints it.
@@ -13,6 +14,10 @@ pub fn print(page: &mut Page, blamed: &Blamed) {
         for row in rows(line, &not_committed) {
             page.line(row);
         }
+        page.text.extend_from_slice(b"filename ");
+        let name = quoted(b"", line.original_path.as_bytes(), blamed.quote);
+        page.text.extend(name);
+        page.text.push(b'\n');
         page.text.push(b'\t');
         page.text.extend_from_slice(&line.text);
         page.text.extend(line.has_return.then_some(b'\r'));
@@ -23,16 +28,12 @@ pub fn print(page: &mut Page, blamed: &Blamed) {
 fn rows(line: &Line, not_committed: &str) -> Vec<String> {
     let origin = &line.origin;
     let commit = origin.commit.as_deref().unwrap_or(not_committed);
-    let at = origin.at.as_deref().and_then(Moment::parse_rfc3339);
-    let mut rows = vec![
-        format!("{commit} {} {} 1", line.original_line, line.line),
-        format!("author {}", author(origin)),
-        format!("author-mail {}", mail(origin)),
-        format!("author-time {}", at.map_or(0, Moment::seconds)),
-        "author-tz +0000".to_owned(),
+    let mut rows = vec![format!("{commit} {} {} 1", line.original_line, line.line)];
+    rows.extend(people(origin));
+    rows.extend([
         format!("summary {}", summary(origin)),
         format!("timewarp-kind {}", origin.kind.as_str()),
-    ];
+    ]);
     let turn = [
         ("session", origin.session_id.clone()),
         ("checkpoint", origin.checkpoint_id.map(|id| id.to_string())),
@@ -49,8 +50,39 @@ fn rows(line: &Line, not_committed: &str) -> Vec<String> {
     for (name, value) in turn {
         rows.extend(value.map(|value| format!("timewarp-{name} {}", clean(&value))));
     }
-    rows.push(format!("filename {}", clean(&line.original_path.display())));
     rows
+}
+
+/// Who wrote it and who committed it, where git knows: else these are the same.
+fn people(origin: &Origin) -> Vec<String> {
+    let at = origin.at.as_deref().and_then(Moment::parse_rfc3339);
+    let at = at.map_or(0, Moment::seconds);
+    let of = |word: &str, name: &str, mail: &str, at: i64, zone: &str| {
+        [
+            format!("{word} {}", clean(name)),
+            format!("{word}-mail {}", clean(mail)),
+            format!("{word}-time {at}"),
+            format!("{word}-tz {}", clean(zone)),
+        ]
+    };
+    let who = author(origin);
+    let (author, committer) = match &origin.about {
+        Some(about) => (
+            of("author", &who, &about.author_mail, at, &about.author_zone),
+            of(
+                "committer",
+                &about.committer,
+                &about.committer_mail,
+                about.committer_time,
+                &about.committer_zone,
+            ),
+        ),
+        None => (
+            of("author", &who, "<>", at, "+0000"),
+            of("committer", &who, "<>", at, "+0000"),
+        ),
+    };
+    author.into_iter().chain(committer).collect()
 }
 
 fn author(origin: &Origin) -> String {
@@ -63,10 +95,6 @@ fn author(origin: &Origin) -> String {
         Kind::Dirty => "Not Captured Yet",
     };
     clean(name)
-}
-
-fn mail(origin: &Origin) -> String {
-    clean(origin.author_mail.as_deref().unwrap_or("<>"))
 }
 
 fn summary(origin: &Origin) -> String {

@@ -29,6 +29,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use super::Context;
 use super::address;
+use super::compare::quote_path;
 use super::line_range::{self, LineRange};
 use super::versions::{Scope, States, Talks, Turns};
 use crate::error::{Code, Error, Result};
@@ -120,6 +121,7 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
             .chain(claims.notices)
             .collect(),
         format: store.objects.format(),
+        quote: quote_path(ctx)?,
     })
 }
 

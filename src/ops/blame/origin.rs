@@ -6,7 +6,9 @@ use serde::Serialize;
 use super::exchange::Format;
 use super::groups::Group;
 use crate::git::ObjectFormat;
+use crate::git::blame::About;
 use crate::git::path::RepoPath;
+use crate::git::textdiff::QuotePath;
 use crate::json::{self, Text};
 
 json::fields! {
@@ -91,9 +93,9 @@ pub struct Origin {
     pub snapshot_id: Option<String>,
     /// Who wrote the commit that the line comes from.
     pub author: Option<String>,
-    /// That one's address, in angle brackets.
+    /// What else git says of that commit.
     #[serde(skip)]
-    pub author_mail: Option<String>,
+    pub about: Option<About>,
     /// The title of that commit.
     pub title: Option<String>,
     /// The format of the note that names the agent, or the candidates; null for what is known here.
@@ -115,7 +117,7 @@ impl Origin {
             at: None,
             snapshot_id: None,
             author: None,
-            author_mail: None,
+            about: None,
             title: None,
             imported_from: None,
         }
@@ -162,4 +164,7 @@ pub struct Blamed {
     /// How the repository names commits.
     #[serde(skip)]
     pub format: ObjectFormat,
+    /// How git is told to quote paths.
+    #[serde(skip)]
+    pub quote: QuotePath,
 }

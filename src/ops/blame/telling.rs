@@ -107,8 +107,8 @@ impl<'a> Teller<'a> {
         if let Node::End(commit) = spot.node {
             if let Some(about) = self.traced.about.get(&commit) {
                 origin.author = Some(about.author.clone());
-                origin.author_mail = Some(about.author_mail.clone());
                 origin.title = Some(about.title.clone());
+                origin.about = Some(about.clone());
             }
             self.claims.tell(spot, commit, &mut origin);
             return (origin, None);
