@@ -21,7 +21,7 @@ use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::ops::Context;
 use crate::ops::open::{self, Open};
 use crate::ops::pathspec::word_of;
-use crate::ops::web::{self, Key, Subject};
+use crate::ops::web::{self, Key, ShownChange, Subject};
 use crate::runner::program::own_program;
 use crate::store::address::of_checkpoint;
 use crate::store::id::SnapshotId;
@@ -40,12 +40,10 @@ pub enum Action {
     Travel { snapshot_id: String },
     /// Bring the present back.
     Return,
-    /// Put files of a snapshot into the working tree: all, one path that an entry changed, or one hunk of that.
+    /// Put files of a snapshot into the working tree: all, or what was chosen.
     Restore {
         snapshot_id: String,
-        entry: Option<Key>,
-        number: Option<usize>,
-        hunk: Option<usize>,
+        chosen: Option<Chosen>,
     },
     /// Go back to a prompt: files, conversation, or both.
     Rewind {
@@ -68,6 +66,15 @@ pub enum Action {
         symptom: String,
         success_criteria: String,
     },
+}
+
+/// What of a snapshot is put back: a path that an entry changed, or one hunk of that.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chosen {
+    entry: Key,
+    change: ShownChange,
+    hunk: Option<usize>,
 }
 
 /// What goes back.
@@ -245,19 +252,12 @@ fn open_aside(context: &Context<'_>, snapshot_id: &str) -> Result<Words> {
     Ok(words)
 }
 
-/// What of a snapshot is put back: a path that an entry changed, or one hunk of that.
-struct Chosen<'a> {
-    entry: &'a Key,
-    number: usize,
-    hunk: Option<usize>,
-}
-
 /// The command line that puts files of a snapshot back: those that were chosen, or all.
 fn restore(
     context: &Context<'_>,
     shared: &Shared,
     snapshot_id: &str,
-    chosen: Option<Chosen<'_>>,
+    chosen: Option<&Chosen>,
 ) -> Result<Words> {
     let mut words = Words {
         dry_run: Some("--dry-run"),
@@ -267,10 +267,10 @@ fn restore(
     match chosen {
         Some(Chosen {
             entry,
-            number,
+            change,
             hunk: Some(hunk),
         }) => {
-            let (path, lines) = web::hunk(context, filter, entry, (number, hunk))?;
+            let (path, lines) = web::hunk(context, filter, entry, (change, *hunk))?;
             let range = format!("-L{},{}", lines.start(), lines.end());
             words
                 .line
@@ -278,11 +278,11 @@ fn restore(
         }
         Some(Chosen {
             entry,
-            number,
+            change,
             hunk: None,
         }) => {
             let of = Subject::Entry(entry.clone());
-            let change = web::change(context, filter, &of, number)?;
+            let change = web::change(context, filter, &of, change)?;
             words.line.extend(["--".into(), word_of(&change.path)]);
         }
         None => {}
@@ -328,18 +328,8 @@ fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Word
         Action::Open { snapshot_id } => open_aside(context, snapshot_id)?,
         Action::Restore {
             snapshot_id,
-            entry,
-            number,
-            hunk,
-        } => {
-            let chosen = entry.as_ref().zip(*number);
-            let chosen = chosen.map(|(entry, number)| Chosen {
-                entry,
-                number,
-                hunk: *hunk,
-            });
-            restore(context, shared, snapshot_id, chosen)?
-        }
+            chosen,
+        } => restore(context, shared, snapshot_id, chosen.as_ref())?,
         Action::Label { snapshot_id, name } => plain(&["label", id(snapshot_id)?, "--", name]),
         Action::Report {
             snapshot_id,

@@ -13,7 +13,7 @@ use super::server::Shared;
 use crate::error::{Error, Result};
 use crate::ops::Context;
 use crate::ops::timeline::{EntryKind, Filter};
-use crate::ops::web::{self, Key, Subject};
+use crate::ops::web::{self, ChangeKey, Key, Rest, ShownChange, Subject};
 use crate::progress::Silent;
 use crate::text::foreign_json;
 use crate::wire;
@@ -56,12 +56,18 @@ struct One {
     of: Subject,
     #[serde(default)]
     from: usize,
-    /// The number of a path.
+    /// What all that it changed was, when it goes on.
+    key: Option<ChangeKey>,
+}
+
+/// The lines of a change from this one on.
+#[derive(Deserialize)]
+struct Read {
+    #[serde(flatten)]
+    of: Subject,
+    change: ShownChange,
     #[serde(default)]
-    number: usize,
-    /// The path that was shown under that number.
-    #[serde(default)]
-    path: String,
+    from: usize,
 }
 
 /// A search in what `tw search` looks at.
@@ -174,30 +180,31 @@ fn literal(text: &str) -> String {
 
 fn entry(shared: &Shared, asked: &One) -> Result<Value> {
     let context = open(shared)?;
+    let from = Rest {
+        start: asked.from,
+        key: asked.key.clone(),
+    };
     Ok(match &asked.of {
-        Subject::Entry(key) => wire::value(&web::detail(
-            &context,
-            &shared.serve.filter,
-            key,
-            asked.from,
-        )?),
-        Subject::Pair(from, to) => wire::value(&web::compare(&context, from, to, asked.from)?),
+        Subject::Entry(key) => {
+            wire::value(&web::detail(&context, &shared.serve.filter, key, &from)?)
+        }
+        Subject::Pair(old, new) => wire::value(&web::compare(&context, (old, new), &from)?),
     })
 }
 
-fn lines(shared: &Shared, asked: &One) -> Result<Value> {
+fn lines(shared: &Shared, asked: &Read) -> Result<Value> {
     let context = open(shared)?;
-    if let Subject::Pair(from, to) = &asked.of
-        && to == web::PRESENT
+    let Read { of, change, from } = asked;
+    if let Subject::Pair(old, new) = of
+        && new == web::PRESENT
     {
-        let path = (asked.number, asked.path.as_str());
-        let mut lines = web::lines_with_present(&context, from, path, (asked.from, LINES))?;
-        lines.colour(asked.path.as_bytes());
+        let mut lines = web::lines_with_present(&context, old, change, (*from, LINES))?;
+        lines.colour(change.path.as_bytes());
         return Ok(wire::value(&lines));
     }
-    let change = web::change(&context, &shared.serve.filter, &asked.of, asked.number)?;
+    let change = web::change(&context, &shared.serve.filter, of, change)?;
     let objects = &context.store()?.objects;
-    let mut lines = web::between(objects, &change, asked.from, LINES)?;
+    let mut lines = web::between(objects, &change, *from, LINES)?;
     lines.colour(&change.path);
     Ok(wire::value(&lines))
 }
@@ -237,6 +244,6 @@ fn named(shared: &Shared, asked: &Named) -> Result<Value> {
         &context,
         &shared.serve.filter,
         &key,
-        0,
+        &Rest::default(),
     )?))
 }

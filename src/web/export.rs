@@ -263,17 +263,17 @@ impl<'c> Gathered<'c> {
         let has_room = self.room > 0;
         let files = threads::map_from(4, &changes, |changes| {
             let changes = changes.as_deref()?;
-            let shown = changes.iter().take(FILES).enumerate();
+            let shown = changes.iter().take(FILES);
             Some(
                 shown
-                    .map(|(number, change)| {
+                    .map(|change| {
                         let lines = if has_room {
                             web::between(objects, change, 0, LINES)
                         } else {
                             Ok(Lines::none(What::LeftOut))
                         };
                         let lines = lines.unwrap_or_else(|_| Lines::none(What::Missing));
-                        told_file(redactor, number, change, lines)
+                        told_file(redactor, change, lines)
                     })
                     .collect::<Vec<_>>(),
             )
@@ -343,12 +343,7 @@ impl<'c> Gathered<'c> {
     }
 }
 
-fn told_file(
-    redactor: &Redactor,
-    number: usize,
-    change: &Change,
-    mut lines: Lines,
-) -> (ToldFile, Counts) {
+fn told_file(redactor: &Redactor, change: &Change, mut lines: Lines) -> (ToldFile, Counts) {
     let mut counts = Counts::new();
     let mut redacted = Vec::with_capacity(lines.lines.len());
     let mut rest = lines.lines.as_slice();
@@ -360,7 +355,7 @@ fn told_file(
     }
     lines.lines = redacted;
     lines.colour(&change.path);
-    let file = File::of(number, change);
+    let file = File::of(change);
     let same = (0, 0, 0);
     (ToldFile { file, lines, same }, counts)
 }

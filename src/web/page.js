@@ -57,6 +57,9 @@
   // Two snapshots that are compared stand where an entry does.
   const subject = (entry) => (entry.pair ? { pair: entry.pair } : { entry: key(entry) });
 
+  // What is asked for is named by what was shown of it: by then it may be another.
+  const shown = (file) => ({ path: file.path, key: file.key });
+
   function live() {
     const given = new URLSearchParams(location.search).get('token');
     if (given) {
@@ -89,8 +92,8 @@
     return {
       ask,
       entries: (after, asked, signal) => must('entries', { ...asked, after: after && key(after) }, signal),
-      entry: (entry, from, signal) => must('entry', { ...subject(entry), from }, signal),
-      lines: (entry, file, from, signal) => must('lines', { ...subject(entry), number: file.number, path: file.path, from }, signal),
+      entry: (entry, from, key, signal) => must('entry', { ...subject(entry), from, key }, signal),
+      lines: (entry, file, from, signal) => must('lines', { ...subject(entry), change: shown(file), from }, signal),
       search: (text, place, signal) => must('search', { text, place }, signal),
       named: (snapshot_id, signal) => must('named', { snapshot_id }, signal),
       place: () => must('place', {}),
@@ -411,7 +414,7 @@
     clearTimeout(waiting);
     waiting = setTimeout(async () => {
       try {
-        const told = await source.entry(entry, 0, stop.signal);
+        const told = await source.entry(entry, 0, undefined, stop.signal);
         if (!stop.signal.aborted) fill(entry, told, stop.signal);
       } catch (error) {
         if (!stop.signal.aborted) $('files').replaceChildren(make('p', 'note-line', error.message));
@@ -489,7 +492,7 @@
     }
     const on = button(many(told.total - next, 'more path'), async () => {
       try {
-        const rest = await source.entry(entry, next, signal);
+        const rest = await source.entry(entry, next, told.key, signal);
         on.remove();
         addFiles(entry, rest, next, signal);
       } catch (error) {
@@ -514,7 +517,7 @@
       if (data.allow_changes && !entry.pair && entry.kind !== 'issue') {
         const actions = make('div', 'actions');
         actions.append(button('Restore this path', () => propose('Restore ' + file.path, {
-          action: 'restore', snapshot_id: entry.id, entry: key(entry), number: file.number,
+          action: 'restore', snapshot_id: entry.id, chosen: { entry: key(entry), change: shown(file) },
         })));
         made.append(actions);
       }
@@ -564,7 +567,7 @@
 
   function hunkButton(entry, file, hunk, head) {
     const made = button('Restore this hunk', () => propose('Restore a hunk of ' + file.path, {
-      action: 'restore', snapshot_id: entry.id, entry: key(entry), number: file.number, hunk,
+      action: 'restore', snapshot_id: entry.id, chosen: { entry: key(entry), change: shown(file), hunk },
     }));
     made.append(make('span', 'unseen', ' of ' + file.path + ' ' + head));
     return made;

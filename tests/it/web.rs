@@ -21,6 +21,11 @@ fn data(page: &str) -> Value {
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
 
+/// What a page asks for of a path that it was shown.
+fn shown(file: &Value) -> Value {
+    json!({"path": file["path"], "key": file["key"]})
+}
+
 /// A turn of an agent with a prompt, a hostile one, a path and content to match, a secret, a trip, and an issue.
 fn eventful() -> Sandbox {
     let sandbox = Sandbox::new();

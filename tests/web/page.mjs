@@ -258,7 +258,7 @@ await check('stored: what the file cannot compare is said, and there is no prese
   const steps = variant('steps', (data) => {
     const [three, two, one] = data.entries.filter((entry) => entry.kind === 'snapshot');
     const file = (old, now, from, to) => ({
-      number: 0, path: 'steps.txt', status: 'M', old_mode: '100644', new_mode: '100644', same: [900, old, now],
+      path: 'steps.txt', status: 'M', old_mode: '100644', new_mode: '100644', same: [900, old, now],
       lines: { what: 'lines', lines: [['@', null, null, '@@ -1 +1 @@'], ['-', 1, null, from], ['+', null, 1, to]], next: null },
     });
     Object.assign(one, { paths: [], total: 0, trees: { own: 900, between: null } });
@@ -272,7 +272,7 @@ await check('stored: what the file cannot compare is said, and there is no prese
   // Back again within one comparison: nothing differs.
   const back = variant('back', (data) => {
     const [three, two, one] = data.entries.filter((entry) => entry.kind === 'snapshot');
-    const file = (old, now) => ({ number: 0, path: 'steps.txt', status: 'M', old_mode: '100644', new_mode: '100644', same: [900, old, now], lines: { what: 'binary', lines: [], next: null } });
+    const file = (old, now) => ({ path: 'steps.txt', status: 'M', old_mode: '100644', new_mode: '100644', same: [900, old, now], lines: { what: 'binary', lines: [], next: null } });
     Object.assign(one, { paths: [], total: 0, trees: { own: 900, between: null } });
     Object.assign(two, { paths: [file(900, 901)], total: 1, trees: { own: 901, between: [900, 901] } });
     Object.assign(three, { paths: [file(901, 900)], total: 1, trees: { own: 902, between: [901, 902] } });
@@ -297,7 +297,7 @@ await check('code has its colours, live and stored, with contrast in light and d
     const other = text.replace('a', 'b');
     data.entries = data.entries.filter((entry) => entry.kind === 'snapshot').slice(0, 1);
     data.entries[0].paths = [{
-      number: 0, path: 'x.rs', status: 'M', old_mode: '100644', new_mode: '100644', same: [1, 2, 3],
+      path: 'x.rs', status: 'M', old_mode: '100644', new_mode: '100644', same: [1, 2, 3],
       lines: { what: 'lines', next: null, lines: [['@', null, null, '@@ -1 +1 @@'], [' ', 1, 1, text, inks], ['-', 2, null, text, inks], ['+', null, 2, other, inks], [' ', 3, 3, text, inks], ['+', null, 4, text, inks]] },
     }];
     data.entries[0].total = 1;

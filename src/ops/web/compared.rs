@@ -1,7 +1,7 @@
 //! Two snapshots compared, or one with the present.
 //!
-//! The present changes while it is looked at: whoever asks for the lines of one of its paths says which path it was shown under that
-//! number, and is told when that is another one by now.
+//! The present changes while it is looked at: whoever asks for the lines of one of its paths says what was shown of it, and is told
+//! when that is another by now.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -9,10 +9,10 @@ use std::os::unix::ffi::OsStringExt as _;
 use serde::Serialize;
 
 use super::lines::{self, Lines, What};
-use super::{FILES, File, no_such_path, snapshot_id};
-use crate::error::{Code, Error, Result};
+use super::shown::another;
+use super::{ChangeKey, FILES, File, Rest, ShownChange, Subject, snapshot_id};
+use crate::error::{Error, Result};
 use crate::git::Oid;
-use crate::git::path::RepoPath;
 use crate::git::tree::Change;
 use crate::ops::Context;
 use crate::ops::compare::{self, Beyond, Patches, Side};
@@ -29,6 +29,8 @@ pub struct Compared {
     pub paths: Vec<File>,
     /// How many paths there are.
     pub total: usize,
+    /// What tells all of them from those of another time.
+    pub key: ChangeKey,
     /// What differs beyond the content of files, as `tw diff` tells it.
     pub others: Vec<OtherDiff>,
 }
@@ -36,15 +38,22 @@ pub struct Compared {
 /// The paths that differ between a snapshot and another one, or the present, from this one on.
 ///
 /// # Errors
-/// `SNAPSHOT_NOT_FOUND`; a damaged object; whatever keeps a file from being read.
-pub fn compare(ctx: &Context<'_>, from: &str, to: &str, start: usize) -> Result<Compared> {
-    let diff = diff(ctx, (from, to), &Pathspec::default(), Patches::None)?;
-    let numbered = diff.files.iter().enumerate().skip(start).take(FILES);
+/// `SNAPSHOT_NOT_FOUND`; `PATH_NOT_FOUND` when others differ by now; a damaged object; whatever keeps a file from being read.
+pub fn compare(ctx: &Context<'_>, pair: (&str, &str), on: &Rest) -> Result<Compared> {
+    let diff = diff(ctx, pair, &Pathspec::default(), Patches::None)?;
+    let key = ChangeKey::of_files(&diff.files);
+    on.refuse_another(&of_pair(pair), &key)?;
+    let shown = diff.files.iter().skip(on.start).take(FILES);
     Ok(Compared {
-        paths: numbered.map(|(at, file)| file_of(at, file)).collect(),
+        paths: shown.map(file_of).collect(),
         total: diff.files.len(),
+        key,
         others: diff.others,
     })
+}
+
+fn of_pair((from, to): (&str, &str)) -> Subject {
+    Subject::Pair(from.to_owned(), to.to_owned())
 }
 
 fn diff(
@@ -63,11 +72,11 @@ fn diff(
     compare::sides(ctx, store, both, only, patches, Beyond::Told)
 }
 
-fn file_of(number: usize, file: &FileDiff) -> File {
+fn file_of(file: &FileDiff) -> File {
     let mode = |mode: u32| (mode != 0).then(|| format!("{mode:06o}"));
     File {
-        number,
         path: file.path.display(),
+        key: Some(ChangeKey::of_file(file)),
         status: file.status,
         old_mode: mode(file.old_mode),
         new_mode: mode(file.new_mode),
@@ -85,28 +94,30 @@ pub(super) fn between_snapshots(ctx: &Context<'_>, from: &str, to: &str) -> Resu
 /// The lines in which a path of the present differs from a snapshot: so many, from this one on.
 ///
 /// # Errors
-/// `PATH_NOT_FOUND` when there are not that many paths, or another one has this number by now.
+/// `PATH_NOT_FOUND` when what differs there is another by now.
 pub fn lines_with_present(
     ctx: &Context<'_>,
     from: &str,
-    (number, shown): (usize, &str),
+    shown: &ShownChange,
     (start, count): (usize, usize),
 ) -> Result<Lines> {
     let store = ctx.store()?;
     let stored = store.read_id(&snapshot_id(from)?)?;
-    let paths = compare::changed_since(ctx, store, &stored)?;
-    let path = paths.into_iter().nth(number).ok_or_else(no_such_path)?;
-    if RepoPath::new(path.clone()).display() != shown {
-        let message = "the present is another one by now";
-        return Err(Error::new(Code::PathNotFound, message).hint("compare again"));
+    let mut paths = compare::changed_since(ctx, store, &stored)?;
+    paths.retain(|path| shown.may_be(path));
+    let word = |path: &Vec<u8>| OsString::from_vec([b":(top,literal)", &path[..]].concat());
+    let words: Vec<OsString> = paths.iter().map(word).collect();
+    let other = || another(&of_pair((from, PRESENT)));
+    if words.is_empty() {
+        // No word at all would be everything.
+        return Err(other());
     }
-    let word = OsString::from_vec([b":(top,literal)".as_slice(), &path].concat());
-    let only = Pathspec::parse(ctx, &[word])?;
+    let only = Pathspec::parse(ctx, &words)?;
     let diff = diff(ctx, (from, PRESENT), &only, Patches::Texts)?;
-    let Some(file) = diff.files.first() else {
-        return Err(no_such_path());
-    };
-    Ok(lines_of(file, start, count))
+    let mut files = diff.files.iter();
+    let file = files.find(|file| ChangeKey::of_file(file) == shown.key);
+    file.map(|file| lines_of(file, start, count))
+        .ok_or_else(other)
 }
 
 fn lines_of(file: &FileDiff, start: usize, count: usize) -> Lines {

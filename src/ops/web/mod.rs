@@ -3,11 +3,13 @@
 //!
 //! Promises: ids and paths are looked up in the repository, never in the file system; each answer is bounded, and says where
 //! the next begins; nothing is written. What an entry is asked for by is what tells it from all others, so that a page goes on
-//! where it ended although something was added or forgotten meanwhile.
+//! where it ended although something was added or forgotten meanwhile. What of an entry is asked for is named by what was shown of
+//! it, and refused when it is another by then.
 
 mod compared;
 mod lines;
 mod mine;
+mod shown;
 mod summary;
 
 use std::ops::RangeInclusive;
@@ -27,6 +29,7 @@ use crate::store::state::Mode;
 pub use compared::{Compared, PRESENT, compare, lines_with_present};
 pub use lines::{Line, Lines, What, between};
 pub use mine::{Others, of_others};
+pub use shown::{ChangeKey, ShownChange};
 pub use summary::without_prompts;
 
 /// So many paths of one entry are told at a time.
@@ -139,10 +142,11 @@ pub fn notices(timeline: &Timeline<'_>) -> Vec<String> {
 /// A path that an entry changed.
 #[derive(Debug, Clone, Serialize)]
 pub struct File {
-    /// Its place among the paths of the entry.
-    pub number: usize,
     /// The path, for people; bytes that are not UTF-8 are replaced.
     pub path: String,
+    /// What was shown of it; not in a file, where it would tell what a content is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<ChangeKey>,
     /// `A`, `M`, `D` or `T`, as for `tw diff`.
     pub status: char,
     /// Git's mode before, in octal; None where there was nothing.
@@ -153,12 +157,12 @@ pub struct File {
 
 impl File {
     /// Of a change.
-    pub fn of(number: usize, change: &Change) -> Self {
+    pub fn of(change: &Change) -> Self {
         let mode =
             |node: Option<crate::git::tree::Node>| node.map(|node| format!("{:06o}", node.mode));
         Self {
-            number,
             path: RepoPath::new(change.path.clone()).display(),
+            key: None,
             status: status(change),
             old_mode: mode(change.old),
             new_mode: mode(change.new),
@@ -187,27 +191,57 @@ pub struct Detail {
     pub paths: Option<Vec<File>>,
     /// How many paths there are.
     pub total: usize,
+    /// What tells all of them from those of another time.
+    pub key: ChangeKey,
+}
+
+/// So many paths, from this one on, of a list that was shown before; nothing was before the first ones.
+#[derive(Debug, Clone, Default)]
+pub struct Rest {
+    /// The place of the first one.
+    pub start: usize,
+    /// What the list was.
+    pub key: Option<ChangeKey>,
+}
+
+impl Rest {
+    /// Refuses to go on with another list.
+    fn refuse_another(&self, of: &Subject, key: &ChangeKey) -> Result<()> {
+        let begins = self.start == 0 && self.key.is_none();
+        if begins || self.key.as_ref() == Some(key) {
+            return Ok(());
+        }
+        Err(shown::another(of))
+    }
 }
 
 /// One entry with the paths that it changed, from this one on.
 ///
 /// # Errors
-/// `USAGE` when there is no such entry; a damaged object.
-pub fn detail(ctx: &Context<'_>, filter: &Filter, key: &Key, from: usize) -> Result<Detail> {
+/// `USAGE` when there is no such entry; `PATH_NOT_FOUND` when it changed others by now; a damaged object.
+pub fn detail(ctx: &Context<'_>, filter: &Filter, key: &Key, from: &Rest) -> Result<Detail> {
     let timeline = around(ctx, filter, key)?;
     let (timeline, mut entry) = find(timeline, key)?;
     let changes = timeline.changes(&entry)?;
     timeline.count(std::slice::from_mut(&mut entry));
+    let all = changes.as_deref().unwrap_or_default();
+    let all = ChangeKey::of_all(all);
+    from.refuse_another(&Subject::Entry(key.clone()), &all)?;
     let total = changes.as_ref().map_or(0, Vec::len);
     let files = changes.map(|changes| {
-        let numbered = changes.iter().enumerate().skip(from).take(FILES);
-        numbered.map(|(at, change)| File::of(at, change)).collect()
+        let shown = changes.iter().skip(from.start).take(FILES);
+        let file = |change| File {
+            key: Some(ChangeKey::of(change)),
+            ..File::of(change)
+        };
+        shown.map(file).collect()
     });
     Ok(Detail {
         text: entry.text.clone(),
         entry,
         paths: files,
         total,
+        key: all,
     })
 }
 
@@ -221,11 +255,16 @@ pub enum Subject {
     Pair(String, String),
 }
 
-/// The change of one of the paths that an entry changed, or that differ between two snapshots.
+/// The change that a page was shown of an entry, or between two snapshots.
 ///
 /// # Errors
-/// `PATH_NOT_FOUND` when there are not that many; `SNAPSHOT_NOT_FOUND`.
-pub fn change(ctx: &Context<'_>, filter: &Filter, of: &Subject, number: usize) -> Result<Change> {
+/// `PATH_NOT_FOUND` when it is another one by now; `SNAPSHOT_NOT_FOUND`.
+pub fn change(
+    ctx: &Context<'_>,
+    filter: &Filter,
+    of: &Subject,
+    shown: &ShownChange,
+) -> Result<Change> {
     let changes = match of {
         Subject::Entry(key) => {
             let (timeline, entry) = find(around(ctx, filter, key)?, key)?;
@@ -233,34 +272,30 @@ pub fn change(ctx: &Context<'_>, filter: &Filter, of: &Subject, number: usize) -
         }
         Subject::Pair(from, to) => compared::between_snapshots(ctx, from, to)?,
     };
-    changes.into_iter().nth(number).ok_or_else(no_such_path)
+    shown.among(changes).ok_or_else(|| shown::another(of))
 }
 
 /// The path of a change of an entry, and the lines of its own snapshot's file, from 1, which name what the so-manyth hunk changed.
 ///
 /// # Errors
-/// `PATH_NOT_FOUND` when there are not that many, or the hunk has no line there.
+/// `PATH_NOT_FOUND` when the change is another one by now, or the hunk has no line there.
 pub fn hunk(
     ctx: &Context<'_>,
     filter: &Filter,
     key: &Key,
-    (number, hunk): (usize, usize),
+    (shown, hunk): (&ShownChange, usize),
 ) -> Result<(Vec<u8>, RangeInclusive<usize>)> {
     let (timeline, entry) = find(around(ctx, filter, key)?, key)?;
     let side = timeline.own_side(&entry)?;
     let changes = timeline.changes(&entry)?.unwrap_or_default();
-    let change = changes.into_iter().nth(number).ok_or_else(no_such_path)?;
+    let change = shown.among(changes);
+    let change = change.ok_or_else(|| shown::another(&Subject::Entry(key.clone())))?;
     let found = lines::of_hunk(&ctx.store()?.objects, &change, hunk, side)?;
     let lines = found.ok_or_else(|| {
         Error::new(Code::PathNotFound, "there are no lines to restore")
             .hint("restore the path as a whole")
     })?;
     Ok((change.path, lines))
-}
-
-fn no_such_path() -> Error {
-    let message = "no path with this number has changed";
-    Error::new(Code::PathNotFound, message).hint("read the entry again")
 }
 
 fn snapshot_id(id: &str) -> Result<SnapshotId> {

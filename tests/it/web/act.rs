@@ -172,7 +172,9 @@ fn a_hunk_of_what_an_entry_changed_is_shown_first_and_then_restored_alone() {
         "kind": entry["kind"], "id": entry["id"], "at": entry["at"],
         "session_id": entry["session_id"], "checkpoint_id": entry["checkpoint_id"],
     });
-    let hunk = |n: usize| json!({"action": "restore", "snapshot_id": entry["id"], "entry": key, "number": 0, "hunk": n});
+    let told = server.ask("entry", &json!({"entry": key}));
+    let change = super::shown(&told["paths"][0]);
+    let hunk = |n: usize| json!({"action": "restore", "snapshot_id": entry["id"], "chosen": {"entry": key, "change": change, "hunk": n}});
     let shown = server.ask("try", &hunk(1));
     let patch = shown["preview"]["lines"]["patch"].as_str().unwrap();
     assert!(
@@ -193,4 +195,81 @@ fn a_hunk_of_what_an_entry_changed_is_shown_first_and_then_restored_alone() {
     let own = server.own_headers();
     let none = server.post("/api/try", &own, &hunk(2).to_string()).json();
     assert_eq!(none["error"]["code"], "PATH_NOT_FOUND", "{none}");
+}
+
+#[test]
+fn what_was_shown_of_an_entry_is_what_is_asked_for_and_not_another_path_in_its_place() {
+    let sandbox = Sandbox::new();
+    let text = |first: &str, last: &str| format!("{first}\n{}{last}\n", "same\n".repeat(9));
+    sandbox.write("a.txt", text("a", "z"));
+    sandbox.write("b.txt", text("a", "z"));
+    sandbox.ok(["snapshot", "-m", "first"]);
+    sandbox.write("a.txt", text("A", "z"));
+    sandbox.ok(["snapshot", "-m", "second"]);
+    sandbox.write("b.txt", text("a", "Z"));
+    sandbox.ok(["snapshot", "-m", "third"]);
+    sandbox.write("a.txt", text("now", "z"));
+    sandbox.write("b.txt", text("a", "now"));
+    let server = Server::start(&sandbox, &["web", "--allow-changes"]);
+    let entry = server.ask("entries", &json!({}))["entries"][0].clone();
+    let told = server.ask("entry", &json!({"entry": entry}));
+    assert_eq!(told["paths"].as_array().unwrap().len(), 1);
+    let change = super::shown(&told["paths"][0]);
+    let restore = |entry: &Value, change: &Value, hunk: Option<usize>| {
+        let chosen = json!({"entry": entry, "change": change, "hunk": hunk});
+        json!({"action": "restore", "snapshot_id": entry["id"], "chosen": chosen})
+    };
+    // What this entry is compared with goes: now it changed another path, too, and first.
+    sandbox.ok(["drop", "-y", "latest~1"]);
+    let now = server.ask("entry", &json!({"entry": entry}));
+    assert_eq!(now["paths"][0]["path"], "a.txt");
+    for (hunk, path) in [(None, "b.txt"), (Some(0), "b.txt")] {
+        let shown = server.ask("try", &restore(&entry, &change, hunk));
+        assert_eq!(shown["preview"]["changes"]["written"], json!([path]));
+    }
+    let lines = server.ask("lines", &json!({"entry": entry, "change": change}));
+    assert_eq!(lines["lines"][4], json!(["-", 11, null, "z"]), "{lines}");
+    // Another path's name is none of its own.
+    let own = server.own_headers();
+    let refused = |name: &str, body: &Value| {
+        let got = server
+            .post(&format!("/api/{name}"), &own, &body.to_string())
+            .json();
+        assert_eq!(
+            got["error"]["code"], "PATH_NOT_FOUND",
+            "{name} {body}: {got}"
+        );
+        got["error"]["message"].as_str().unwrap().to_owned()
+    };
+    let mut false_name = change.clone();
+    false_name["path"] = json!("a.txt");
+    refused("try", &restore(&entry, &false_name, None));
+    // What it changed of a path that was shown is another by now.
+    sandbox.write("b.txt", text("a", "between"));
+    let before = now["paths"][1].clone();
+    assert_eq!(before["path"], "b.txt");
+    sandbox.ok(["drop", "-y", "latest~1"]);
+    let alone = server.ask("entry", &json!({"entry": entry}));
+    let gone = alone["paths"].as_array().unwrap().iter();
+    assert!(
+        gone.clone().all(|file| file["key"] != change["key"]),
+        "{alone}"
+    );
+    for hunk in [None, Some(0)] {
+        let said = refused("try", &restore(&entry, &change, hunk));
+        assert_eq!(said, "what this entry changed is another by now");
+    }
+    refused("lines", &json!({"entry": entry, "change": change}));
+    refused(
+        "lines",
+        &json!({"entry": entry, "change": change, "from": 3}),
+    );
+    // Nor does a list of paths go on as another one.
+    let rest = json!({"entry": entry, "from": 1, "key": now["key"]});
+    refused("entry", &rest);
+    refused("entry", &json!({"entry": entry, "from": 1}));
+    server.ask(
+        "entry",
+        &json!({"entry": entry, "from": 1, "key": alone["key"]}),
+    );
 }

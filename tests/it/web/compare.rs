@@ -45,7 +45,7 @@ fn a_snapshot_is_compared_with_the_present_as_tw_diff_does() {
         let file = files.clone().find(|file| file["path"] == path).unwrap();
         server.ask(
             "lines",
-            &json!({"pair": pair, "number": file["number"], "path": path}),
+            &json!({"pair": pair, "change": super::shown(file)}),
         )
     };
     assert_eq!(
@@ -59,8 +59,11 @@ fn a_snapshot_is_compared_with_the_present_as_tw_diff_does() {
     );
     assert_eq!(lines("[a].txt")["lines"][1][3], "a pattern by name");
     assert_eq!(lines("c.bin")["what"], "binary");
-    // Between two questions the present went on: a number is never another path's.
-    let asked = json!({"pair": pair, "number": 1, "path": told["paths"][1]["path"]});
+    // Between two questions the present went on: what is gone, or differs otherwise, is not shown as what it was.
+    let asked = json!({"pair": pair, "change": super::shown(&told["paths"][1])});
+    sandbox.write("[a].txt", "otherwise\n");
+    let got = server.post("/api/lines", &server.own_headers(), &asked.to_string());
+    assert_eq!(got.json()["error"]["code"], "PATH_NOT_FOUND", "{got:?}");
     sandbox.remove("[a].txt");
     sandbox.write("0.txt", "first\n");
     sandbox.write("00.txt", "first\n");

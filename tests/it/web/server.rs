@@ -324,7 +324,8 @@ fn it_tells_what_the_log_tells_page_by_page_and_path_by_path() {
     let prompt = title("write the parser");
     let told = server.ask("entry", &json!({"entry": prompt}));
     assert_eq!(told["text"], "write the parser\nand its tests");
-    let lines = |number: usize| server.ask("lines", &json!({"entry": prompt, "number": number}));
+    let shown = |at: usize| super::shown(&told["paths"][at]);
+    let lines = |at: usize| server.ask("lines", &json!({"entry": prompt, "change": shown(at)}));
     let first = lines(0);
     assert_eq!(
         first["lines"],
@@ -339,18 +340,21 @@ fn it_tells_what_the_log_tells_page_by_page_and_path_by_path() {
     let beyond = server.post(
         "/api/lines",
         &own,
-        &json!({"entry": prompt, "number": 7}).to_string(),
+        &json!({"entry": prompt, "change": {"path": "a.txt", "key": "0"}}).to_string(),
     );
     assert_eq!(beyond.json()["error"]["code"], "PATH_NOT_FOUND");
     // What is hostile comes as it is, in JSON, which nothing renders.
     let hostile = server.ask("entry", &json!({"entry": title("a <b>bold")}));
     assert_eq!(hostile["paths"][0]["path"], "<b>hostile.html");
-    let lines = server.ask("lines", &json!({"entry": title("a <b>bold"), "number": 0}));
+    let change = super::shown(&hostile["paths"][0]);
+    let asked = json!({"entry": title("a <b>bold"), "change": change});
+    let lines = server.ask("lines", &asked);
     assert_eq!(lines["lines"][1][3], HOSTILE);
     // Two snapshots compared.
     let id = |label: &str| sandbox.json(["show", label])["snapshot"]["snapshot_id"].clone();
     let pair = json!([id("before-refactor"), id("latest")]);
     let told = server.ask("entry", &json!({"pair": pair}));
+    let change = super::shown(&told["paths"][1]);
     let paths = told["paths"].as_array().unwrap().iter();
     let paths: Vec<_> = paths
         .map(|file| {
@@ -369,7 +373,7 @@ fn it_tells_what_the_log_tells_page_by_page_and_path_by_path() {
             ("A", "key.rs")
         ]
     );
-    let lines = server.ask("lines", &json!({"pair": pair, "number": 1}));
+    let lines = server.ask("lines", &json!({"pair": pair, "change": change}));
     assert_eq!(lines["lines"][2], json!(["+", null, 2, "two words"]));
     // What 'tw search' finds, each hit with a snapshot that leads to an entry.
     for (place, text) in [
@@ -453,15 +457,16 @@ fn every_change_shows_its_dry_run_first_and_is_the_command_of_that_name() {
     assert_eq!(home["preview"]["mode"], "present");
     assert_eq!(confirm(&home)["done"]["verified"], true);
     assert_eq!(sandbox.state(), before);
-    // One path, by its place among those that an entry changed: no page names a path of its own.
+    // One path that an entry changed, by what was shown of it: no page names a path of its own.
     let entry = entries(&server)
         .into_iter()
         .find(|entry| entry["title"] == "a <b>bold</b> title </script>");
     sandbox.write("<b>hostile.html", "spoilt\n");
     sandbox.write("a.txt", "mine\n");
     let entry = entry.unwrap();
-    let restore =
-        json!({"action": "restore", "snapshot_id": entry["id"], "entry": entry, "number": 0});
+    let told = server.ask("entry", &json!({"entry": entry}));
+    let chosen = json!({"entry": entry, "change": super::shown(&told["paths"][0])});
+    let restore = json!({"action": "restore", "snapshot_id": entry["id"], "chosen": chosen});
     let shown = server.ask("try", &restore);
     assert_eq!(shown["preview"]["changes"]["written"][0], "<b>hostile.html");
     // Something changed since it was shown: that is shown first.
