@@ -35,9 +35,6 @@ use update::{Effect, Event, begin, update};
 pub use worker::Place;
 use worker::Worker;
 
-/// A prompt is looked for among so many entries before an entry.
-const NEAR: usize = 5000;
-
 /// What a command said.
 #[derive(Debug, Clone)]
 pub struct Answered {

@@ -266,33 +266,14 @@ impl Model {
         }
     }
 
-    /// The prompt that an entry belongs to: its own, that of its checkpoint, or the last one of its session before it.
-    pub fn prompt_of(&self, at: usize) -> Option<&Entry> {
-        let entry = self.entries.get(at)?;
-        let session = entry.session_id.as_ref()?;
-        let older = self.entries.get(at..)?.iter();
-        let mut prompts = older.take(super::NEAR).filter(|other| {
-            other.kind == EntryKind::Prompt && other.session_id.as_ref() == Some(session)
-        });
-        match entry.checkpoint_id {
-            Some(n) => prompts.find(|other| other.checkpoint_id == Some(n)),
-            None => prompts.next(),
-        }
-    }
-
     /// What the pane below shows: the text of the prompt, or the entry's own.
     pub fn text_below(&self) -> (String, String) {
-        let Some(at) = self.selected() else {
+        let Some(entry) = self.entry() else {
             return Default::default();
         };
-        let Some(entry) = self.entries.get(at) else {
-            return Default::default();
-        };
-        if let Some(prompt) = self.prompt_of(at) {
-            let n = prompt
-                .checkpoint_id
-                .map_or(String::new(), |n| format!(" {n}"));
-            return (format!("prompt{n}"), prompt.text.clone());
+        if let Some(prompt) = &entry.prompt {
+            let what = format!("prompt {}", prompt.checkpoint_id);
+            return (what, prompt.text.clone());
         }
         let text = if entry.text.trim().is_empty() {
             entry.title.clone()

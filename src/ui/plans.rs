@@ -61,10 +61,11 @@ pub fn on_letter(model: &mut Model, letter: char, effects: &mut Vec<Effect>) {
 
 /// The checkpoint that the entry belongs to, as `tw rewind` takes it.
 fn checkpoint(model: &Model) -> Option<String> {
-    let prompt = model.prompt_of(model.selected()?)?;
+    let entry = model.entry()?;
+    let prompt = entry.prompt.as_ref()?;
     Some(of_checkpoint(
-        prompt.session_id.as_ref()?,
-        prompt.checkpoint_id?,
+        entry.session_id.as_ref()?,
+        prompt.checkpoint_id,
     ))
 }
 

@@ -1,5 +1,7 @@
 //! Keys in, drawn screens out: what a person sees, without a terminal.
 
+use std::sync::Arc;
+
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{Event as Typed, KeyCode, KeyEvent, KeyModifiers};
@@ -12,7 +14,7 @@ use super::update::{Effect, Event, begin, update};
 use super::view::view;
 use crate::env::Moment;
 use crate::git::textdiff::written::Whose;
-use crate::ops::timeline::{Entry, EntryKind};
+use crate::ops::timeline::{Asked, Entry, EntryKind};
 
 const NOW: &str = "2026-02-28T15:30:12Z";
 
@@ -24,6 +26,13 @@ fn entry(kind: EntryKind, n: u32, session: Option<&str>) -> Entry {
     entry.session_id = session.map(str::to_owned);
     entry.agent = session.map(|_| "pi".to_owned());
     entry.checkpoint_id = (kind == EntryKind::Prompt).then_some(u64::from(n));
+    // The session's only prompt.
+    let prompt = Asked {
+        checkpoint_id: 2,
+        title: "text 2".to_owned(),
+        text: "text 2\nsecond line".to_owned(),
+    };
+    entry.prompt = session.map(|_| Arc::new(prompt));
     entry
 }
 

@@ -145,7 +145,8 @@ impl Thread {
             match job {
                 Job::Reload => return Ok(true),
                 Job::Page(reading, wanted) => {
-                    let entries = timeline.page(wanted)?;
+                    let mut entries = timeline.page(wanted)?;
+                    timeline.tell_prompts(&mut entries);
                     let ended = entries.len() < wanted;
                     self.tell(Event::Page {
                         reading,

@@ -655,10 +655,9 @@
     }
     if (data.allow_changes && !entry.pair && entry.kind !== 'issue') {
       const id = entry.id;
-      const prompt = promptOf(entry);
       all.push(
         button('Travel here', () => propose('Travel to ' + id, { action: 'travel', snapshot_id: id })),
-        ...(prompt ? [button('Rewind to the prompt', () => rewind(prompt))] : []),
+        ...(entry.prompt ? [button('Rewind to the prompt', () => rewind(entry))] : []),
         button('Restore all of it', () => propose('Restore all of ' + id, { action: 'restore', snapshot_id: id })),
         button('Open in a directory', () => propose('Open ' + id + ' in a directory', { action: 'open', snapshot_id: id })),
         button('Label', () => fields('Label ' + id, [['name', 'Label']], (given) => ({ action: 'label', snapshot_id: id, ...given }))),
@@ -670,21 +669,11 @@
     $('actions').replaceChildren(...all);
   }
 
-  // The prompt that an entry belongs to: its own, that of its checkpoint, or the last one of its session before it.
-  function promptOf(entry) {
-    if (!entry.session_id) return null;
-    const at = entries.findIndex((one) => same(one, entry));
-    const older = at < 0 ? [entry] : entries.slice(at, at + 500);
-    const asked = (one) => one.kind === 'prompt' && one.session_id === entry.session_id && one.checkpoint_id !== null
-      && (entry.checkpoint_id === null || one.checkpoint_id === entry.checkpoint_id);
-    return older.find(asked) || (entry.checkpoint_id === null ? null : entry);
-  }
-
-  function rewind(prompt) {
-    const title = 'Rewind to checkpoint ' + prompt.checkpoint_id + (prompt.kind === 'prompt' && prompt.title ? ': ' + prompt.title : '');
+  function rewind({ session_id, prompt: { checkpoint_id, title: asked } }) {
+    const title = 'Rewind to checkpoint ' + checkpoint_id + (asked && ': ' + asked);
     const actions = make('div', 'actions');
     for (const [part, text] of [['both', 'Both'], ['code', 'The files'], ['conversation', 'The conversation']]) {
-      actions.append(button(text, () => propose(title, { action: 'rewind', session_id: prompt.session_id, checkpoint_id: prompt.checkpoint_id, part })));
+      actions.append(button(text, () => propose(title, { action: 'rewind', session_id, checkpoint_id, part })));
     }
     const no = closing();
     actions.append(no);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use super::asked::{Asked, of_page};
 use super::meta::Meta;
 use crate::json;
 use crate::store::checkpoint::Kind;
@@ -105,6 +106,10 @@ pub struct Entry {
     pub claimed_by: Option<String>,
     /// Where an issue stands now.
     pub status: Option<String>,
+    /// The prompt that it belongs to; told to pages and screens alone, which act on it.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "of_page")]
+    #[schemars(skip)]
+    pub prompt: Option<Arc<Asked>>,
     /// All of its text: what a search looks at beside the title.
     #[serde(skip)]
     pub text: String,
@@ -162,6 +167,7 @@ impl Entry {
             foreign: false,
             claimed_by: None,
             status: None,
+            prompt: None,
             text: String::new(),
             source,
         }

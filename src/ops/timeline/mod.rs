@@ -3,9 +3,10 @@
 //! Owns the order, and which entries a [`Filter`] lets through; `tw log` and `tw ui` show it, `tw list` takes its filter.
 //! Promises: entries are made as they are asked for, so that a first page costs the same however many snapshots are kept; what
 //! cannot be read hides nothing else, and is told of; nothing is written. What an entry changed is found out, and lines are
-//! counted, for those entries alone for which somebody asks. The snapshot that the end of a turn took is not told of beside it,
+//! counted, for those entries alone for which somebody asks, and so is the prompt that an entry belongs to. The snapshot that the end of a turn took is not told of beside it,
 //! unless only snapshots are wanted.
 
+mod asked;
 mod changes;
 mod entry;
 mod filter;
@@ -38,6 +39,7 @@ use meta::Meta;
 use records::Records;
 use talks::Talks;
 
+pub use asked::Asked;
 pub use changes::{Counts, PathPatch};
 pub use entry::{Entry, EntryKind, MadeBy};
 pub use filter::{Filter, time, time_since};

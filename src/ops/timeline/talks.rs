@@ -4,7 +4,9 @@
 //! record tells when it was changed, and nothing in it is newer.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use super::asked::AskedAt;
 use crate::env::Moment;
 use crate::error::Result;
 use crate::store::Store;
@@ -46,6 +48,8 @@ pub(super) struct Talks<'c> {
     open: Vec<Point>,
     /// The first checkpoint on each snapshot.
     on: HashMap<String, (String, u64)>,
+    /// What was asked in the sessions whose notes were read.
+    asked: HashMap<String, Arc<[AskedAt]>>,
     invalid: Vec<(String, String)>,
     until: i64,
 }
@@ -72,6 +76,7 @@ impl<'c> Talks<'c> {
             closed: Vec::new(),
             open: Vec::new(),
             on: HashMap::new(),
+            asked: HashMap::new(),
             invalid: Vec::new(),
             until: i64::MAX,
         }
@@ -112,13 +117,35 @@ impl<'c> Talks<'c> {
         let of = |reason: String| (format!("session '{component}'"), reason);
         self.invalid.extend(notes.invalid.iter().cloned().map(of));
         let points = points(&notes, &|id| self.seq(id));
-        for checkpoint in notes.checkpoints {
-            let id = (checkpoint.session_id, checkpoint.checkpoint_id);
-            self.on.entry(checkpoint.snapshot_id).or_insert(id);
+        for checkpoint in &notes.checkpoints {
+            let id = (checkpoint.session_id.clone(), checkpoint.checkpoint_id);
+            let snapshot_id = checkpoint.snapshot_id.clone();
+            self.on.entry(snapshot_id).or_insert(id);
         }
+        self.remember(notes);
         let until = self.until;
         let points = points.into_iter().filter(|point| point.second <= until);
         self.open.extend(points);
+    }
+
+    fn remember(&mut self, notes: SessionNotes) {
+        let mut checkpoints = notes.checkpoints.into_iter().peekable();
+        if let Some(first) = checkpoints.peek() {
+            let session_id = first.session_id.clone();
+            self.asked
+                .insert(session_id, checkpoints.map(AskedAt::from).collect());
+        }
+    }
+
+    /// What was asked in a session, in the order of the checkpoints. Of notes that cannot be read nothing is known.
+    pub(super) fn asked_in(&mut self, session_id: &str) -> Arc<[AskedAt]> {
+        if let Some(known) = self.asked.get(session_id) {
+            return Arc::clone(known);
+        }
+        let notes = checkpoint::read(self.store, session_id).unwrap_or_default();
+        let asked: Arc<[AskedAt]> = notes.checkpoints.into_iter().map(AskedAt::from).collect();
+        self.asked.insert(session_id.to_owned(), Arc::clone(&asked));
+        asked
     }
 
     fn seq(&self, id: &str) -> Option<u64> {

@@ -107,6 +107,7 @@ pub fn page(ctx: &Context<'_>, filter: &Filter, after: Option<&Key>, size: usize
     let more = entries.len() > size;
     entries.truncate(size);
     timeline.count(&mut entries);
+    timeline.tell_prompts(&mut entries);
     Ok(Page {
         entries,
         more,
@@ -221,9 +222,10 @@ impl Rest {
 /// `USAGE` when there is no such entry; `PATH_NOT_FOUND` when it changed others by now; a damaged object.
 pub fn detail(ctx: &Context<'_>, filter: &Filter, key: &Key, from: &Rest) -> Result<Detail> {
     let timeline = around(ctx, filter, key)?;
-    let (timeline, mut entry) = find(timeline, key)?;
+    let (mut timeline, mut entry) = find(timeline, key)?;
     let changes = timeline.changes(&entry)?;
     timeline.count(std::slice::from_mut(&mut entry));
+    timeline.tell_prompts(std::slice::from_mut(&mut entry));
     let all = changes.as_deref().unwrap_or_default();
     let all = ChangeKey::of_all(all);
     from.refuse_another(&Subject::Entry(key.clone()), &all)?;

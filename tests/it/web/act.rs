@@ -6,7 +6,7 @@ use super::client::Server;
 use super::eventful;
 use crate::rewind::{prompts, read, three_turns};
 use crate::sandbox::Sandbox;
-use crate::transcripts::Kind;
+use crate::transcripts::{Kind, Talk};
 
 fn confirm(server: &Server, shown: &Value) -> Value {
     server.ask("do", &json!({"confirm": shown["confirm"]}))
@@ -272,4 +272,44 @@ fn what_was_shown_of_an_entry_is_what_is_asked_for_and_not_another_path_in_its_p
         "entry",
         &json!({"entry": entry, "from": 1, "key": alone["key"]}),
     );
+}
+
+#[test]
+fn an_entry_belongs_to_its_prompt_whatever_a_filter_leaves_out() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    for (prompt, text) in [("fix the first", "1\n"), ("Add the second", "2\n")] {
+        talk.submits(prompt);
+        sandbox.write("a.txt", text);
+        talk.hook("Stop", &json!({}));
+    }
+    sandbox.write("a.txt", "3\n");
+    sandbox.ok(["snapshot", "before the fix by hand"]);
+    let second = json!({"checkpoint_id": 1, "title": "Add the second"});
+    let server = Server::start(&sandbox, &["web"]);
+    for asked in [
+        json!({}),
+        json!({"grep": "fix"}),
+        json!({"kinds": ["snapshot"]}),
+        json!({"kinds": ["turn-end", "snapshot"]}),
+    ] {
+        let told = server.ask("entries", &asked);
+        let newest = &told["entries"][0];
+        assert_eq!(newest["title"], "before the fix by hand", "{asked}");
+        assert_eq!(newest["prompt"], second, "{asked}: {told}");
+        let one = server.ask("entry", &json!({"entry": newest}));
+        assert_eq!(one["entry"]["prompt"], second, "{asked}");
+    }
+    let told = server.ask("entries", &json!({"kinds": ["prompt", "turn-end"]}));
+    let prompts = told["entries"].as_array().unwrap().iter();
+    let checkpoints: Vec<&Value> = prompts
+        .map(|entry| &entry["prompt"]["checkpoint_id"])
+        .collect();
+    assert_eq!(checkpoints, [1, 1, 0, 0]);
+    // A file that is given away says nothing of it.
+    let out = sandbox.root().join("page.html");
+    sandbox.ok(["web", "--export", out.to_str().unwrap()]);
+    let page = std::fs::read_to_string(&out).unwrap();
+    assert!(!page.contains("Add the second"));
 }
