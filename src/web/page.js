@@ -784,6 +784,11 @@
       const all = changes.written.map((path) => ['write', path]).concat(changes.removed.map((path) => ['remove', path]));
       if (all.length) parts.push(listOf(all.map(([does, path]) => does + ' ' + (path.path || path))));
     }
+    for (const member of preview.members || (code && code.members) || []) {
+      line('Member ' + member.path + ': ' + many(member.written, 'path') + ' would be written, ' + member.removed + ' removed.');
+      if (member.returned) aftermath(member.returned, 'Member ' + member.path + ': ', line);
+    }
+    aftermath(preview, '', line);
     if (preview.lines && preview.lines.patch) {
       const lines = make('div', 'lines');
       lines.tabIndex = 0;
@@ -795,6 +800,28 @@
     for (const notice of preview.notices || []) line(notice);
     return parts;
   }
+
+  // What a return, an undo or a redo does beside putting files back, in the words of the commands.
+  function aftermath(told, where, line) {
+    for (const [name, what] of [
+      ['changed_since', told.direction ? 'changed since; those bytes are in the backup' : 'changed by someone else since, and left so'],
+      ['kept', 'carried over'], ['discarded', 'not kept in the experiment'], ['stayed', 'stayed in place and changed in the past'],
+    ]) {
+      const paths = told[name] || [];
+      if (paths.length) line(where + what + ': ' + paths.slice(0, 5).join(', ') + (paths.length > 5 ? ' and ' + (paths.length - 5) + ' more' : '') + '.');
+    }
+    for (const { from, to } of told.moved_aside || []) line(where + from + ' would be moved aside to ' + to + '.');
+    for (const { oid, title } of told.commits_made || []) line(where + 'committed in the past: ' + oid.slice(0, 12) + ' ' + title);
+    if (told.head && !told.head.restored) {
+      const branch = (told.head.ref || 'its branch').replace(/^refs\/heads\//, '');
+      line(where + 'HEAD would stay detached at ' + (told.head.oid || '').slice(0, 12) + ': ' + (DETACHED[told.head.reason] || 'could not be taken up again') + ' (' + branch + ').');
+    }
+    if (told.head_stayed) line(where + 'HEAD and index would stay as they are: ' + (DETACHED[told.head_stayed] || told.head_stayed) + '.');
+  }
+  const DETACHED = {
+    'head-moved': 'HEAD has moved since', 'branch-moved': 'its branch has moved since', 'branch-gone': 'its branch is gone', 'branch-broken': 'its branch is broken',
+    'checked-out-elsewhere': 'its branch is checked out in another worktree', 'tag-gone': 'the tag that it was at is gone',
+  };
 
   // The hunks of a patch, each line with its sign and its numbers on both sides.
   function patchLines(patch) {

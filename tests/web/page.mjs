@@ -70,8 +70,18 @@ function byKeys(page) {
 }
 
 // A page that tells of everything it should not do.
-async function open(where, { width = 1600, height = 900, scheme = 'light', allowed = () => false } = {}) {
+// `answers` are what the server says of some questions, by their names.
+async function open(where, { width = 1600, height = 900, scheme = 'light', allowed = () => false, answers = {} } = {}) {
   const page = await browser.newPage();
+  await page.evaluateOnNewDocument((answers) => {
+    const ask = window.fetch;
+    window.answers = answers;
+    window.fetch = async (url, options) => {
+      const answer = window.answers[String(url).replace('/api/', '')];
+      if (!answer) return ask(url, options);
+      return new Response(JSON.stringify(answer), { headers: { 'Content-Type': 'application/json' } });
+    };
+  }, answers);
   const wrong = [];
   page.on('dialog', (dialog) => { wrong.push('dialog: ' + dialog.message()); dialog.dismiss(); });
   page.on('pageerror', (error) => wrong.push('error: ' + error.message));
@@ -437,6 +447,37 @@ await check('live: a rewind asks what goes back, and a directory says where it i
   await page.waitForFunction(() => document.activeElement.id === 'list');
   assert.deepEqual(wrong, []);
   await page.close();
+});
+
+// What a dialog says of a document that a dry run gave.
+async function shownOf(button, preview) {
+  const { page, wrong } = await open(address, { allowed: ownApi, answers: { try: { ok: true, confirm: 'x', preview } } });
+  // The newest entry may be an issue, which has no files.
+  await page.select('#kind', 'snapshot');
+  await page.waitForFunction((button) => [...document.querySelectorAll('button')].some((one) => one.textContent === button), {}, button);
+  await page.evaluate((button) => [...document.querySelectorAll('button')].find((one) => one.textContent === button).click(), button);
+  await page.waitForSelector('dialog[open]');
+  const said = await page.evaluate(() => document.querySelector('dialog').innerText);
+  assert.deepEqual(wrong, []);
+  await page.close();
+  return said;
+}
+const none = { written: [], removed: [] };
+
+await check('live: a dry run says what goes in the members of a workspace, and what a return leaves', async () => {
+  const member = { path: '../two', written: 1, removed: 1 };
+  const travel = await shownOf('Travel here', { mode: 'past', changes: { written: ['f'], removed: [] }, members: [member] });
+  assert.match(travel, /1 path would be written, 0 removed[^]*Member ..\/two: 1 path would be written, 1 removed/);
+  const returned = { changed_since: ['theirs'], kept: [], head: { restored: false, ref: 'refs/heads/main', oid: 'a'.repeat(40), reason: 'branch-moved' } };
+  const home = await shownOf('Undo', {
+    direction: 'undo', mode: 'present', changes: none, changed_since: ['mine'], head_stayed: 'head-moved', members: [{ ...member, returned }],
+  });
+  assert.match(home, /Member ..\/two: changed by someone else since, and left so: theirs/);
+  assert.match(home, /Member ..\/two: HEAD would stay detached at a{12}: its branch has moved since \(main\)/);
+  assert.match(home, /changed since; those bytes are in the backup: mine/);
+  assert.match(home, /HEAD and index would stay as they are: HEAD has moved since/);
+  const rewound = await shownOf('Undo', { mode: 'code', code: { files: [], insertions: 0, deletions: 0, members: [member] } });
+  assert.match(rewound, /Member ..\/two: 1 path would be written, 1 removed/);
 });
 
 // Every action, by keys alone; what it leads to is looked at light and dark, at three sizes.
