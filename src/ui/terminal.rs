@@ -1,9 +1,10 @@
 //! The terminal while it is ours: taken, given back, and what comes from it.
 //!
 //! Promises: it is given back on every way out: at the end, on an error, on a panic, before the program stops (Ctrl-Z) and before
-//! it is ended by a signal.
+//! it is ended by a signal. One that is gone is no reason to panic.
 
 use std::io::{Stdout, Write, stdout};
+use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -46,7 +47,8 @@ pub enum Input {
 
 /// The terminal, given back when this is dropped.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Never dropped itself: it would say on stderr that it cannot show the cursor, and panic where that is the terminal that is gone.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
 impl Screen {
@@ -58,7 +60,9 @@ impl Screen {
         restore_on_panic();
         let terminal = Terminal::new(CrosstermBackend::new(stdout()))
             .context(|| "cannot set the terminal up")?;
-        let screen = Self { terminal };
+        let screen = Self {
+            terminal: ManuallyDrop::new(terminal),
+        };
         enter()?;
         Ok(screen)
     }

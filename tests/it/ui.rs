@@ -22,8 +22,9 @@ impl<'s> Tmux<'s> {
         }
         let prepared = sandbox.tw_command();
         let script = format!(
-            "stty -g > ../before; sh -c 'echo $$ > ../pid; exec \"$0\" ui {args}' \"$TW\"; \
-             echo \"ended with $?\"; stty -g > ../after; exec sleep 600"
+            "trap gone=1 HUP; stty -g > ../before; sh -c 'echo $$ > ../pid; exec \"$0\" ui {args}' \"$TW\"; \
+             code=$?; echo $code > ../code; [ $gone ] && exit; \
+             echo \"ended with $code\"; stty -g > ../after; exec sleep 600"
         );
         let tmux = Self { sandbox };
         let mut command = tmux.command();
@@ -326,6 +327,32 @@ fn the_terminal_is_given_back_on_every_way_out() {
         }
         tmux.ended(code);
     }
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_it_without_a_panic() {
+    let sandbox = some();
+    let Some(tmux) = Tmux::start(&sandbox, (80, 24), "") else {
+        return;
+    };
+    tmux.shows("second notes")
+        .waits("the screen", Tmux::is_taken);
+    let code = || std::fs::read_to_string(sandbox.root().join("code")).unwrap_or_default();
+    tmux.ask(&["kill-server"]);
+    // The shell that leads the session lives on, to tell the code: the system's signal reached it alone.
+    let pid = std::fs::read_to_string(sandbox.root().join("pid")).unwrap();
+    let _ = Command::new("kill").args(["-HUP", pid.trim()]).status();
+    let begin = Instant::now();
+    while !code().ends_with('\n') {
+        assert!(begin.elapsed() < LONG, "it never ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // By the signal, or because nothing can be drawn any more: whichever is noticed first.
+    assert!(
+        ["129\n", "1\n", "0\n"].contains(&code().as_str()),
+        "{}",
+        code()
+    );
 }
 
 #[test]
