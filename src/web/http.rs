@@ -60,7 +60,7 @@ const SINGLE: [&str; 6] = [
 ///
 /// # Errors
 /// The status to refuse it with.
-pub fn read(stream: &mut TcpStream) -> Result<Option<Request>, Refused> {
+pub fn read(stream: &TcpStream) -> Result<Option<Request>, Refused> {
     let deadline = Instant::now() + REQUEST;
     let mut bytes = Vec::new();
     let (mut request, length, begin) = loop {
@@ -94,7 +94,7 @@ pub fn read(stream: &mut TcpStream) -> Result<Option<Request>, Refused> {
 }
 
 fn more(
-    stream: &mut TcpStream,
+    mut stream: &TcpStream,
     bytes: &mut Vec<u8>,
     room: usize,
     deadline: Instant,
@@ -256,7 +256,7 @@ fn reason(status: u16) -> &'static str {
 }
 
 /// Sends an answer and ends the connection. A client that is gone, or does not read, is nobody to tell.
-pub fn send(mut stream: TcpStream, response: &Response) {
+pub fn send(mut stream: &TcpStream, response: &Response) {
     let deadline = Instant::now() + ANSWER;
     let bytes = [response.head().as_bytes(), &response.body].concat();
     let mut left = bytes.as_slice();
@@ -275,18 +275,17 @@ pub fn send(mut stream: TcpStream, response: &Response) {
     // What was sent and not read would have the system throw the answer away.
     let deadline = Instant::now() + REST;
     let mut rest = Vec::new();
-    while rest.len() < BODY
-        && more(&mut stream, &mut rest, BODY, deadline).is_ok_and(|read| read > 0)
-    {}
+    while rest.len() < BODY && more(stream, &mut rest, BODY, deadline).is_ok_and(|read| read > 0) {}
 }
 
-/// Sends a short answer to somebody who is not waited for.
-pub fn send_at_once(mut stream: TcpStream, response: &Response) {
+/// Sends a short answer to somebody who is not waited for, and ends the connection.
+pub fn turn_away(mut stream: &TcpStream, response: &Response) {
     let bytes = [response.head().as_bytes(), &response.body].concat();
     if stream.set_nonblocking(true).is_ok() {
-        // It fits into the buffer of a new connection, or is lost.
+        // It fits into the buffer of a connection that had no answer yet, or is lost.
         let _ = stream.write(&bytes);
     }
+    let _ = stream.shutdown(Shutdown::Both);
 }
 
 #[cfg(test)]

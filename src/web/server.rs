@@ -1,9 +1,10 @@
 //! The server: a thread that accepts, one for each connection as long as the system gives one, and an end when nobody asks any more.
 
+use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
@@ -19,8 +20,10 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::threads;
 use crate::ops::timeline::Filter;
 
-/// So many connections are served at once. A browser opens six to a host.
-const CONNECTIONS: usize = 32;
+/// So many requests with the token are answered at once. A browser opens six connections to a host.
+const ANSWERED: usize = 32;
+/// So many connections may not have shown it yet; for one more, the oldest of them is closed.
+const STRANGERS: usize = 32;
 /// The end is looked for so often.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -67,13 +70,22 @@ pub struct Shared {
     pub searching: Mutex<()>,
     guard: Guard,
     used: Mutex<Instant>,
-    connections: AtomicUsize,
+    /// Requests with the token that are answered now.
+    answered: AtomicUsize,
+    /// Connections that have not shown it, oldest first.
+    strangers: Mutex<VecDeque<Arc<TcpStream>>>,
 }
 
 impl Shared {
     /// Somebody uses it.
     fn touch(&self) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn strangers(&self) -> MutexGuard<'_, VecDeque<Arc<TcpStream>>> {
+        self.strangers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn idle_for(&self) -> Duration {
@@ -110,13 +122,14 @@ pub fn serve(what: Serve, announce: impl FnOnce(&Served)) -> Result<()> {
         actions: what.allow_changes.then(Actions::default),
         serve: what,
         used: Mutex::new(Instant::now()),
-        connections: AtomicUsize::new(0),
+        answered: AtomicUsize::new(0),
+        strangers: Mutex::default(),
     });
     let accepting = Arc::clone(&shared);
     threads::start(move || accept(&listener, &accepting))?;
     announce(&served);
-    // A command that a page started is waited for, however long it takes.
-    while shared.idle_for() < idle || shared.connections.load(Ordering::SeqCst) > 0 {
+    // A command that a page started is waited for, however long it takes; whoever has shown no token is not.
+    while shared.idle_for() < idle || shared.answered.load(Ordering::SeqCst) > 0 {
         std::thread::sleep(TICK.min(idle));
     }
     Ok(())
@@ -129,63 +142,97 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             std::thread::sleep(TICK);
             continue;
         };
-        let place = Place::take(shared);
-        if place.is_none() {
-            http::send_at_once(stream, &Response::text(503, "too many connections"));
-            continue;
+        let stranger = Stranger::let_in(Arc::new(stream), shared);
+        threads::start_or_do(move || connection(stranger));
+    }
+}
+
+/// A connection that has not shown the token. All users of the machine can open some: they take places from each other alone.
+struct Stranger {
+    stream: Arc<TcpStream>,
+    shared: Arc<Shared>,
+}
+
+impl Stranger {
+    fn let_in(stream: Arc<TcpStream>, shared: &Arc<Shared>) -> Self {
+        let mut all = shared.strangers();
+        if all.len() >= STRANGERS
+            && let Some(oldest) = all.pop_front()
+        {
+            http::turn_away(&oldest, &Response::text(503, "too many connections"));
         }
-        let shared = Arc::clone(shared);
-        threads::start_or_do(move || {
-            connection(stream, &shared);
-            drop(place);
-        });
+        all.push_back(Arc::clone(&stream));
+        Self {
+            stream,
+            shared: Arc::clone(shared),
+        }
     }
 }
 
-/// One of the connections that are served at once.
-struct Place(Arc<Shared>);
-
-impl Place {
-    fn take(shared: &Arc<Shared>) -> Option<Self> {
-        let place = Self(Arc::clone(shared));
-        (shared.connections.fetch_add(1, Ordering::SeqCst) < CONNECTIONS).then_some(place)
-    }
-}
-
-impl Drop for Place {
+impl Drop for Stranger {
     fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::SeqCst);
+        let mut all = self.shared.strangers();
+        all.retain(|other| !Arc::ptr_eq(other, &self.stream));
     }
 }
 
-fn connection(mut stream: TcpStream, shared: &Shared) {
-    let response = match http::read(&mut stream) {
+/// One of the requests that are answered at once.
+struct Place<'s>(&'s Shared);
+
+impl<'s> Place<'s> {
+    fn take(shared: &'s Shared) -> Option<Self> {
+        let place = Self(shared);
+        (shared.answered.fetch_add(1, Ordering::SeqCst) < ANSWERED).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.answered.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn connection(stranger: Stranger) {
+    let (stream, shared) = (Arc::clone(&stranger.stream), Arc::clone(&stranger.shared));
+    let request = match http::read(&stream) {
         Ok(None) => return,
-        Ok(Some(request)) => answer(&request, shared),
-        Err(Refused(status)) => Response::text(status, "this request is not understood"),
+        Ok(Some(request)) => request,
+        Err(Refused(status)) => {
+            let refused = Response::text(status, "this request is not understood");
+            return http::send(&stream, &refused);
+        }
     };
-    http::send(stream, &response);
+    if let Err(refusal) = shared.guard.check(&request) {
+        return http::send(&stream, &refused(refusal, &request));
+    }
+    drop(stranger);
+    let place = Place::take(&shared);
+    let response = match place {
+        Some(_) => answer(&request, &shared),
+        None => Response::text(503, "too many connections"),
+    };
+    http::send(&stream, &response);
+    drop(place);
 }
 
-fn answer(request: &Request, shared: &Shared) -> Response {
-    match shared.guard.check(request) {
-        Ok(()) => {}
-        Err(Refusal::Host) => return Response::text(403, "this server has another name"),
-        Err(Refusal::Origin) => return Response::text(403, "no other site may ask"),
-        Err(Refusal::WrongToken) => {
-            return Response::text(
-                403,
-                "this token is not of this server: open the address that 'tw web' printed",
-            );
-        }
-        Err(Refusal::NoToken) if request.method == "GET" && request.path == "/" => {
+fn refused(refusal: Refusal, request: &Request) -> Response {
+    match refusal {
+        Refusal::Host => Response::text(403, "this server has another name"),
+        Refusal::Origin => Response::text(403, "no other site may ask"),
+        Refusal::WrongToken => Response::text(
+            403,
+            "this token is not of this server: open the address that 'tw web' printed",
+        ),
+        Refusal::NoToken if request.method == "GET" && request.path == "/" => {
             let (policy, text) = page::door();
-            return Response::page(401, policy, text);
+            Response::page(401, policy, text)
         }
-        Err(Refusal::NoToken) => {
-            return Response::text(401, "open the address that 'tw web' printed");
-        }
+        Refusal::NoToken => Response::text(401, "open the address that 'tw web' printed"),
     }
+}
+
+/// Answers somebody who has the token.
+fn answer(request: &Request, shared: &Shared) -> Response {
     match (request.method.as_str(), request.path.as_str()) {
         ("GET", "/") => {
             shared.touch();

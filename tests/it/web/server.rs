@@ -269,24 +269,32 @@ fn too_much_and_too_slow_is_refused_and_others_are_served_meanwhile() {
 }
 
 #[test]
-fn more_connections_than_there_are_places_are_turned_away() {
+fn connections_without_the_token_keep_nobody_out_and_do_not_keep_it_from_ending() {
     let sandbox = Sandbox::new();
-    let server = Server::start(&sandbox, &["web"]);
+    let mut server = Server::start(&sandbox, &["web", "--idle", "3s"]);
+    let page = format!("/?token={}", server.token);
     let mut held: Vec<_> = (0..40).map(|_| server.connect()).collect();
-    let turned = held.iter_mut().rev().take(8).map(|stream| {
+    // Its owner is served at once, and the oldest of the others make room.
+    let begun = Instant::now();
+    assert_eq!(server.get(&page, "").status, 200);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    let turned = held.iter_mut().take(8).map(|stream| {
         let mut answer = String::new();
         let _ = stream.read_to_string(&mut answer);
         answer.starts_with("HTTP/1.1 503 ")
     });
     assert_eq!(turned.filter(|is| *is).count(), 8);
-    drop(held);
+    // Somebody always has a request under way, and never a token.
     let begun = Instant::now();
-    while server.get(&format!("/?token={}", server.token), "").status != 200 {
-        assert!(
-            begun.elapsed() < Duration::from_secs(10),
-            "places are free again"
-        );
+    while server.child.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it never ends");
+        if let Ok(mut stream) = std::net::TcpStream::connect(server.host()) {
+            let _ = stream.write_all(b"GET / HTTP/1.1\r\n");
+            held.push(stream);
+        }
+        std::thread::sleep(Duration::from_millis(200));
     }
+    assert!(server.child.wait().unwrap().success());
 }
 
 #[test]
