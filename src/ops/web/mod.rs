@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Context;
+use super::pathspec::Pathspec;
 use super::timeline::{Entry, EntryKind, Filter, Timeline};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
@@ -221,8 +222,7 @@ impl Rest {
 /// # Errors
 /// `USAGE` when there is no such entry; `PATH_NOT_FOUND` when it changed others by now; a damaged object.
 pub fn detail(ctx: &Context<'_>, filter: &Filter, key: &Key, from: &Rest) -> Result<Detail> {
-    let timeline = around(ctx, filter, key)?;
-    let (mut timeline, mut entry) = find(timeline, key)?;
+    let (mut timeline, mut entry) = find(ctx, filter, key)?;
     let changes = timeline.changes(&entry)?;
     timeline.count(std::slice::from_mut(&mut entry));
     timeline.tell_prompts(std::slice::from_mut(&mut entry));
@@ -269,7 +269,7 @@ pub fn change(
 ) -> Result<Change> {
     let changes = match of {
         Subject::Entry(key) => {
-            let (timeline, entry) = find(around(ctx, filter, key)?, key)?;
+            let (timeline, entry) = find(ctx, filter, key)?;
             timeline.changes(&entry)?.unwrap_or_default()
         }
         Subject::Pair(from, to) => compared::between_snapshots(ctx, from, to)?,
@@ -287,7 +287,7 @@ pub fn hunk(
     key: &Key,
     (shown, hunk): (&ShownChange, usize),
 ) -> Result<(Vec<u8>, RangeInclusive<usize>)> {
-    let (timeline, entry) = find(around(ctx, filter, key)?, key)?;
+    let (timeline, entry) = find(ctx, filter, key)?;
     let side = timeline.own_side(&entry)?;
     let changes = timeline.changes(&entry)?.unwrap_or_default();
     let change = shown.among(changes);
@@ -332,27 +332,38 @@ pub fn entry_of(ctx: &Context<'_>, id: &str) -> Result<Key> {
     Err(gone(&id))
 }
 
-fn around<'c>(ctx: &'c Context<'_>, filter: &Filter, key: &Key) -> Result<Timeline<'c>> {
+/// The entry, and a timeline that tells what it changed: in the paths of the filter, or of one that changed none of these, all.
+fn find<'c>(ctx: &'c Context<'_>, filter: &Filter, key: &Key) -> Result<(Timeline<'c>, Entry)> {
+    if let Some(found) = find_in(ctx, &filter.paths, key)? {
+        return Ok(found);
+    }
+    // A search looks everywhere, and leads here.
+    let everywhere = Pathspec::default();
+    find_in(ctx, &everywhere, key)?.ok_or_else(|| gone(&key.id))
+}
+
+fn find_in<'c>(
+    ctx: &'c Context<'_>,
+    paths: &Pathspec,
+    key: &Key,
+) -> Result<Option<(Timeline<'c>, Entry)>> {
     let at = key.moment()?;
     let filter = Filter {
         since: Some(at),
         until: Some(at.minus_seconds(-MARGIN)),
-        paths: filter.paths.clone(),
+        paths: paths.clone(),
         all_worktrees: true,
         // Where they are told of with the end of their turn, snapshots are found by themselves, too.
         kinds: vec![key.kind],
         ..Filter::default()
     };
-    Timeline::new(ctx, &filter)
-}
-
-fn find<'c>(mut timeline: Timeline<'c>, key: &Key) -> Result<(Timeline<'c>, Entry)> {
+    let mut timeline = Timeline::new(ctx, &filter)?;
     while let Some(entry) = timeline.page(1)?.into_iter().next() {
         if key.is_of(&entry) {
-            return Ok((timeline, entry));
+            return Ok(Some((timeline, entry)));
         }
     }
-    Err(gone(&key.id))
+    Ok(None)
 }
 
 fn gone(id: &str) -> Error {

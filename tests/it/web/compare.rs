@@ -76,6 +76,34 @@ fn a_snapshot_is_compared_with_the_present_as_tw_diff_does() {
 }
 
 #[test]
+fn a_hit_of_a_search_leads_to_its_snapshot_whatever_paths_the_list_is_of() {
+    let sandbox = Sandbox::new();
+    sandbox.write("src/a.rs", "one\n");
+    sandbox.ok(["snapshot", "-m", "in src"]);
+    sandbox.write("b.txt", "findme\n");
+    sandbox.ok(["snapshot", "-m", "elsewhere"]);
+    let server = Server::start(&sandbox, &["web", "--", "src"]);
+    let listed = server.ask("entries", &json!({}));
+    assert_eq!(listed["entries"].as_array().unwrap().len(), 1, "{listed}");
+    let inside = server.ask("entry", &json!({"entry": listed["entries"][0]}));
+    assert_eq!(paths_of(&inside), ["src/a.rs"]);
+    let found = server.ask("search", &json!({"place": "content", "text": "findme"}));
+    let hit = &found["hits"][0];
+    assert_eq!(hit["path"], "b.txt", "{found}");
+    let named = server.ask("named", &json!({"snapshot_id": hit["last_snapshot"]}));
+    assert_eq!(named["entry"]["title"], "elsewhere");
+    let told = server.ask("entry", &json!({"entry": named["entry"]}));
+    assert_eq!(paths_of(&told), ["b.txt"]);
+    let asked = json!({"entry": named["entry"], "change": super::shown(&told["paths"][0])});
+    assert_eq!(server.ask("lines", &asked)["lines"][1][3], "findme");
+}
+
+fn paths_of(told: &Value) -> Vec<&str> {
+    let files = told["paths"].as_array().unwrap().iter();
+    files.map(|file| file["path"].as_str().unwrap()).collect()
+}
+
+#[test]
 fn two_snapshots_that_differ_in_no_file_say_what_else_differs() {
     let sandbox = eventful();
     let old = id(&sandbox, "latest");
