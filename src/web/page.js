@@ -777,7 +777,8 @@
     }
     if (preview.issue) for (const [name, text] of Object.entries(preview.issue)) line(name.replace('_', ' ') + ': ' + text);
     if (preview.label !== undefined && preview.snapshot && !preview.changes) line('The label \u201c' + preview.label + '\u201d is given to ' + preview.snapshot.snapshot_id + '.');
-    if (preview.mode) line('The working tree would then be in the ' + preview.mode + '.');
+    // A rewind has one, too, which says what goes back.
+    if (preview.mode === 'present' || preview.mode === 'past') line('The working tree would then be in the ' + preview.mode + '.');
     const changes = preview.changes;
     if (changes) {
       line(many(changes.written.length, 'path') + ' would be written, ' + changes.removed.length + ' removed.');

@@ -477,6 +477,7 @@ await check('live: a dry run says what goes in the members of a workspace, and w
   assert.match(home, /changed since; those bytes are in the backup: mine/);
   assert.match(home, /HEAD and index would stay as they are: HEAD has moved since/);
   const rewound = await shownOf('Undo', { mode: 'code', code: { files: [], insertions: 0, deletions: 0, members: [member] } });
+  assert.doesNotMatch(rewound, /would then be/);
   assert.match(rewound, /Member ..\/two: 1 path would be written, 1 removed/);
 });
 
