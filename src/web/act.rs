@@ -5,9 +5,9 @@
 //! made again before it, and when it tells something else, that is shown first.
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use super::api;
 use super::guard::Token;
 use super::server::Shared;
 use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::git::threads;
 use crate::ops::Context;
 use crate::ops::open::{self, Open};
 use crate::ops::pathspec::word_of;
@@ -29,6 +30,8 @@ use crate::store::state::Mode;
 
 /// What was shown can be agreed to so long.
 const SHOWN: Duration = Duration::from_secs(600);
+/// So often it is looked whether a command has ended, and whether somebody waits for it.
+pub const GLANCE: Duration = Duration::from_millis(10);
 /// So much that was shown is remembered.
 const REMEMBERED: usize = 16;
 
@@ -371,6 +374,35 @@ fn id(word: &str) -> Result<&str> {
 
 /// Runs a command at the root of the working tree and gives its document.
 pub fn run(shared: &Shared, words: &Words, flags: &[&str]) -> Result<Value> {
+    let ended = start(shared, words, flags)?.wait_with_output();
+    let ended = ended.context(|| "cannot wait for the command")?;
+    document(&ended.stdout, ended.status)
+}
+
+/// As [`run`] of a command that changes nothing, which is ended when nobody waits for it any more.
+pub fn run_for(shared: &Shared, words: &Words, is_gone: &dyn Fn() -> bool) -> Result<Value> {
+    let mut child = start(shared, words, &[])?;
+    let mut stdout = child.stdout.take();
+    let read = threads::start(move || {
+        let mut bytes = Vec::new();
+        let read = stdout.as_mut().map(|stdout| stdout.read_to_end(&mut bytes));
+        read.transpose().map(|_| bytes)
+    });
+    let status = loop {
+        if let Some(status) = child.try_wait().context(|| "cannot wait for the command")? {
+            break status;
+        }
+        if read.is_err() || is_gone() {
+            let _ = child.kill();
+        }
+        std::thread::sleep(GLANCE);
+    };
+    let died = |_| Error::new(Code::Io, "the thread that read the answer died");
+    let bytes = read?.join().map_err(died)?;
+    document(&bytes.context(|| "cannot read the answer")?, status)
+}
+
+fn start(shared: &Shared, words: &Words, flags: &[&str]) -> Result<Child> {
     let context = api::open(shared)?;
     let what = || "cannot start the command";
     // In front: behind a '--' they would be paths.
@@ -400,11 +432,14 @@ pub fn run(shared: &Shared, words: &Words, flags: &[&str]) -> Result<Value> {
         // When it cannot read, its answer says why.
         let _ = stdin.write_all(input.as_bytes());
     }
-    let ended = child.wait_with_output().context(what)?;
-    serde_json::from_slice(&ended.stdout).map_err(|_| {
+    Ok(child)
+}
+
+fn document(answer: &[u8], status: ExitStatus) -> Result<Value> {
+    serde_json::from_slice(answer).map_err(|_| {
         Error::new(
             Code::Io,
-            format!("the command died without an answer ({})", ended.status),
+            format!("the command died without an answer ({status})"),
         )
         .hint("'tw status' says whether a swap was interrupted; the next command recovers it")
     })

@@ -1,6 +1,6 @@
 //! What the page asks for: one name, one JSON document in, one out.
 
-use std::sync::PoisonError;
+use std::sync::TryLockError;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -97,8 +97,15 @@ struct Named {
     snapshot_id: String,
 }
 
-/// Answers one question. `touch` is called when a person asked, not the page by itself.
-pub fn answer(name: &str, request: &Request, shared: &Shared, touch: impl Fn()) -> Response {
+/// Answers one question. `touch` is called when a person asked, not the page by itself; `is_gone` tells whether the answer is still
+/// awaited.
+pub fn answer(
+    name: &str,
+    request: &Request,
+    shared: &Shared,
+    touch: impl Fn(),
+    is_gone: &dyn Fn() -> bool,
+) -> Response {
     let content_type = request.header("content-type").unwrap_or_default();
     if content_type.split(';').next().map(str::trim) != Some("application/json") {
         return Response::text(415, "application/json is needed");
@@ -112,7 +119,7 @@ pub fn answer(name: &str, request: &Request, shared: &Shared, touch: impl Fn()) 
         "entries" => read(body).and_then(|asked| entries(shared, asked)),
         "entry" => read(body).and_then(|asked| entry(shared, &asked)),
         "lines" => read(body).and_then(|asked| lines(shared, &asked)),
-        "search" => read(body).and_then(|asked| search(shared, &asked)),
+        "search" => read(body).and_then(|asked| search(shared, &asked, is_gone)),
         "named" => read(body).and_then(|asked| named(shared, &asked)),
         "try" | "do" => match &shared.actions {
             None => {
@@ -209,8 +216,9 @@ fn lines(shared: &Shared, asked: &Read) -> Result<Value> {
     Ok(wire::value(&lines))
 }
 
-/// What `tw search` finds. It is run as such: it may take seconds and gigabytes, and ends with its process.
-fn search(shared: &Shared, asked: &Searched) -> Result<Value> {
+/// What `tw search` finds. It is run as such: it may take seconds and gigabytes, and ends with its process. One that was given up, for
+/// another one or for something else, is ended.
+fn search(shared: &Shared, asked: &Searched, is_gone: &dyn Fn() -> bool) -> Result<Value> {
     let place = match asked.place {
         Where::Content => "content",
         Where::Diff => "diff",
@@ -226,15 +234,18 @@ fn search(shared: &Shared, asked: &Searched) -> Result<Value> {
         HITS,
     ];
     let pattern = format!("--regexp={}", asked.text);
-    let _one_at_a_time = shared
-        .searching
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    act::run(
-        shared,
-        &act::plain(&[&words[..], &[&pattern]].concat()),
-        &[],
-    )
+    let words = act::plain(&[&words[..], &[&pattern]].concat());
+    let _one_at_a_time = loop {
+        match shared.searching.try_lock() {
+            Ok(held) => break held,
+            Err(TryLockError::Poisoned(held)) => break held.into_inner(),
+            Err(TryLockError::WouldBlock) if is_gone() => {
+                return Err(Error::usage("this search was given up"));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(act::GLANCE),
+        }
+    };
+    act::run_for(shared, &words, is_gone)
 }
 
 fn named(shared: &Shared, asked: &Named) -> Result<Value> {

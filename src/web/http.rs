@@ -278,6 +278,19 @@ pub fn send(mut stream: &TcpStream, response: &Response) {
     while rest.len() < BODY && more(stream, &mut rest, BODY, deadline).is_ok_and(|read| read > 0) {}
 }
 
+/// Whether whoever asked has gone away and awaits no answer. What was asked was read to its end before.
+pub fn is_gone(stream: &TcpStream) -> bool {
+    if stream.set_nonblocking(true).is_err() {
+        return true;
+    }
+    let peeked = stream.peek(&mut [0]);
+    let _ = stream.set_nonblocking(false);
+    match peeked {
+        Ok(count) => count == 0,
+        Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+    }
+}
+
 /// Sends a short answer to somebody who is not waited for, and ends the connection.
 pub fn turn_away(mut stream: &TcpStream, response: &Response) {
     let bytes = [response.head().as_bytes(), &response.body].concat();

@@ -208,7 +208,7 @@ fn connection(stranger: Stranger) {
     drop(stranger);
     let place = Place::take(&shared);
     let response = match place {
-        Some(_) => answer(&request, &shared),
+        Some(_) => answer(&request, &shared, &|| http::is_gone(&stream)),
         None => Response::text(503, "too many connections"),
     };
     http::send(&stream, &response);
@@ -232,7 +232,7 @@ fn refused(refusal: Refusal, request: &Request) -> Response {
 }
 
 /// Answers somebody who has the token.
-fn answer(request: &Request, shared: &Shared) -> Response {
+fn answer(request: &Request, shared: &Shared, is_gone: &dyn Fn() -> bool) -> Response {
     match (request.method.as_str(), request.path.as_str()) {
         ("GET", "/") => {
             shared.touch();
@@ -240,7 +240,7 @@ fn answer(request: &Request, shared: &Shared) -> Response {
             Response::page(200, policy, text)
         }
         ("POST", path) => match path.strip_prefix("/api/") {
-            Some(name) => api::answer(name, request, shared, || shared.touch()),
+            Some(name) => api::answer(name, request, shared, || shared.touch(), is_gone),
             None => Response::text(404, "there is nothing here"),
         },
         ("GET", _) => Response::text(404, "there is nothing here"),

@@ -418,6 +418,54 @@ fn it_tells_what_the_log_tells_page_by_page_and_path_by_path() {
 }
 
 #[test]
+fn a_search_that_was_given_up_is_ended_and_the_next_one_does_not_wait_for_it() {
+    let sandbox = Sandbox::new();
+    for n in 0..40 {
+        let lines = (0..20_000).map(|line| format!("{n} {} every line\n", line * 7919));
+        sandbox.write(&format!("{n}.txt"), lines.collect::<String>());
+    }
+    sandbox.ok(["snapshot"]);
+    let server = Server::start(&sandbox, &["web"]);
+    let server_id = server.child.id().to_string();
+    let children = || {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let stats = all.filter_map(|one| std::fs::read_to_string(one.path().join("stat")).ok());
+        // Behind the name, which may hold anything: the state, and the parent.
+        let is_child = |stat: &String| {
+            let (_, rest) = stat.rsplit_once(") ").unwrap_or_default();
+            let mut words = rest.split(' ');
+            words.next() != Some("Z") && words.next() == Some(&server_id)
+        };
+        stats.filter(is_child).count()
+    };
+    let body = json!({"place": "content", "text": "no such words"}).to_string();
+    let (host, own) = (server.host(), server.own_headers());
+    for _ in 0..3 {
+        let mut stream = server.connect();
+        let head = format!("POST /api/search HTTP/1.1\r\nHost: {host}\r\n{own}");
+        let length = body.len();
+        let asked = format!("{head}Content-Length: {length}\r\n\r\n{body}");
+        stream.write_all(asked.as_bytes()).unwrap();
+        let begun = Instant::now();
+        while children() == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it never began");
+        }
+        drop(stream);
+        let begun = Instant::now();
+        while children() > 0 {
+            // All of it takes longer than this in a debug build.
+            assert!(begun.elapsed() < Duration::from_secs(1), "it goes on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    let found = server.ask(
+        "search",
+        &json!({"place": "content", "text": "39 7919 every"}),
+    );
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found}");
+}
+
+#[test]
 fn many_entries_are_told_in_pages() {
     let sandbox = Sandbox::new();
     let first = sandbox.json(["snapshot"])["snapshot"]["snapshot_id"]
