@@ -194,7 +194,10 @@ impl Actions {
         }
         let expect = shown.preview["lines"]["found"].as_str();
         let expect = expect.map(|found| format!("--expect={found}"));
+        // The swap that was named, whatever came since.
+        let swap = shown.preview["level"]["swap_id"].as_str();
         let flags = shown.words.consent.into_iter().chain(expect.as_deref());
+        let flags = flags.chain(swap);
         let flags: Vec<&str> = flags.collect();
         let done = run(shared, &shown.words, &flags)?;
         (shared.serve.after_change)(&shared.serve.env, &shared.serve.start);

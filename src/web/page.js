@@ -777,6 +777,13 @@
     }
     if (preview.issue) for (const [name, text] of Object.entries(preview.issue)) line(name.replace('_', ' ') + ': ' + text);
     if (preview.label !== undefined && preview.snapshot && !preview.changes) line('The label \u201c' + preview.label + '\u201d is given to ' + preview.snapshot.snapshot_id + '.');
+    if (preview.level) {
+      const { operation, snapshot_id, at } = preview.level;
+      const of = snapshot_id ? (operation === 'travel' || operation === 'rewind' ? ' to ' : ' from ') + snapshot_id : '';
+      const said = make('p', '', 'It would ' + preview.direction + ' ' + operation + of + ', made ');
+      said.append(time(at), '.');
+      parts.push(said);
+    }
     // A rewind has one, too, which says what goes back.
     if (preview.mode === 'present' || preview.mode === 'past') line('The working tree would then be in the ' + preview.mode + '.');
     const changes = preview.changes;

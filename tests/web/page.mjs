@@ -481,6 +481,14 @@ await check('live: a dry run says what goes in the members of a workspace, and w
   assert.match(rewound, /Member ..\/two: 1 path would be written, 1 removed/);
 });
 
+await check('live: an undo says which swap it would take back, and when that was', async () => {
+  const level = { operation: 'restore', snapshot_id: 's_20260228_153012_abcdef', at: '2026-02-28T15:30:12Z' };
+  const said = await shownOf('Undo', { direction: 'undo', mode: 'present', level, changes: none });
+  assert.match(said, /It would undo restore from s_20260228_153012_abcdef, made .*2026/);
+  const hop = await shownOf('Redo', { direction: 'redo', mode: 'past', level: { ...level, operation: 'travel' }, changes: none });
+  assert.match(hop, /It would redo travel to s_20260228_153012_abcdef, made /);
+});
+
 // Every action, by keys alone; what it leads to is looked at light and dark, at three sizes.
 await check('live: every action works by keys alone, and axe finds nothing on the way', async () => {
   const { page, wrong } = await open(address, { allowed: ownApi });
