@@ -9,9 +9,11 @@
 
   // What moves a terminal, turns the direction of text, or is not seen at all.
   const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
-  function put(parent, text) {
+  // Of a name also what ends a line, and spaces that are seen as one, or as none.
+  const OF_NAMES = new RegExp(UNSEEN.source + '|[\\t\\n\\u00a0\\u2000-\\u200a\\u202f\\u205f\\u3000]|^ | (?= )| $', 'gu');
+  function put(parent, text, unseen = UNSEEN) {
     let from = 0;
-    for (const found of String(text).matchAll(UNSEEN)) {
+    for (const found of String(text).matchAll(unseen)) {
       parent.append(text.slice(from, found.index));
       const shown = document.createElement('span');
       shown.className = 'ctl';
@@ -22,14 +24,15 @@
     parent.append(String(text).slice(from));
     return parent;
   }
-  function make(name, className, text) {
+  function make(name, className, text, unseen) {
     const made = document.createElement(name);
     if (className) made.className = className;
-    if (text !== undefined && text !== null) put(made, text);
+    if (text !== undefined && text !== null) put(made, text, unseen);
     return made;
   }
-  function button(text, click) {
-    const made = make('button', '', text);
+  const named = (path) => make('bdi', 'mono', path, OF_NAMES);
+  function button(text, click, unseen) {
+    const made = make('button', '', text, unseen);
     made.type = 'button';
     made.addEventListener('click', click);
     return made;
@@ -255,7 +258,7 @@
     made.setAttribute('aria-setsize', more ? -1 : entries.length);
     made.style.top = at * rowHeight + 'px';
     const first = make('div');
-    first.append(make('span', 'badge ' + entry.kind, entry.kind), put(make('bdi'), entry.title || entry.id));
+    first.append(make('span', 'badge ' + entry.kind, entry.kind), make('bdi', '', entry.title || entry.id, OF_NAMES));
     for (const label of entry.labels) first.append(make('span', 'label', label));
     if (entry.claimed_by) first.append(put(make('span', 'label'), 'claimed by ' + entry.claimed_by));
     const second = make('div', 'quiet');
@@ -373,7 +376,7 @@
       for (const hit of found.hits) {
         const item = make('li');
         const what = hit.path || (hit.issue_id ? 'issue ' + hit.issue_id : 'prompt' + (hit.checkpoint === null ? '' : ' ' + hit.checkpoint));
-        item.append(button((hit.change ? { added: '+ ', removed: '\u2212 ' }[hit.change] || '' : '') + what + (hit.line ? ':' + hit.line : ''), () => lead(hit.last_snapshot)), ' ', time(hit.at));
+        item.append(button((hit.change ? { added: '+ ', removed: '\u2212 ' }[hit.change] || '' : '') + what + (hit.line ? ':' + hit.line : ''), () => lead(hit.last_snapshot), OF_NAMES), ' ', time(hit.at));
         item.append(make('code', '', hit.text || (hit.binary ? 'a binary file matches' : '')));
         const span = hit.first_snapshot === hit.last_snapshot ? hit.last_snapshot : hit.first_snapshot + ' to ' + hit.last_snapshot;
         item.append(make('span', 'quiet', span + (hit.prompt ? ', asked: ' + hit.prompt : '')));
@@ -406,7 +409,7 @@
     const stop = new AbortController();
     reading = stop;
     $('detail-title').replaceChildren();
-    put($('detail-title'), entry.title || entry.id);
+    put($('detail-title'), entry.title || entry.id, OF_NAMES);
     facts(entry);
     buttons(entry);
     $('files').replaceChildren();
@@ -467,7 +470,7 @@
     addFiles(entry, told, 0, signal);
     if (told.others && told.others.length) {
       const all = make('ul', 'others');
-      for (const one of told.others.slice(0, 100)) all.append(make('li', '', other(one)));
+      for (const one of told.others.slice(0, 100)) all.append(make('li', '', other(one), OF_NAMES));
       if (told.others.length > 100) all.append(make('li', '', told.others.length - 100 + ' more'));
       files.append(make('h3', 'quiet', 'Beyond the content of files'), all);
     }
@@ -506,7 +509,7 @@
   function fileOf(entry, file, isOpen, signal) {
     const made = make('details', 'file');
     const summary = make('summary');
-    summary.append(make('strong', '', WORDS[file.status] || file.status), ' ', put(make('bdi', 'mono'), file.path));
+    summary.append(make('strong', '', WORDS[file.status] || file.status), ' ', named(file.path));
     const mode = file.old_mode && file.new_mode && file.old_mode !== file.new_mode;
     if (mode) summary.append(' ', make('span', 'quiet', 'mode ' + file.old_mode + ' to ' + file.new_mode));
     made.append(summary);
@@ -682,7 +685,7 @@
   }
 
   function showDialog(title, ...parts) {
-    const heading = make('h2', '', title);
+    const heading = make('h2', '', title, OF_NAMES);
     heading.id = 'dialog-title';
     dialog.replaceChildren(heading, ...parts);
     if (!dialog.open) dialog.showModal();
@@ -765,12 +768,12 @@
 
   function previewOf(preview) {
     const parts = [];
-    const line = (text) => parts.push(make('p', '', text));
+    const line = (text, unseen) => parts.push(make('p', '', text, unseen));
     const { code, conversation } = preview;
     if (preview.dir) line('It would be laid out in ' + preview.dir + '. The working tree stays as it is.');
     if (code) {
       line('Files: ' + many(code.files.length, 'path') + ' would go back, +' + code.insertions + ' \u2212' + code.deletions + ' lines.');
-      if (code.files.length) parts.push(listOf(code.files.map((file) => (WORDS[file.status] || file.status) + ' ' + file.path)));
+      if (code.files.length) parts.push(listOf(code.files.map((file) => [WORDS[file.status] || file.status, file.path])));
     }
     if (conversation) {
       line('Conversation: ' + many(conversation.messages_discarded, 'message') + ' would be left out of the one that goes on; the file of this one stays as it is.');
@@ -790,7 +793,7 @@
     if (changes) {
       line(many(changes.written.length, 'path') + ' would be written, ' + changes.removed.length + ' removed.');
       const all = changes.written.map((path) => ['write', path]).concat(changes.removed.map((path) => ['remove', path]));
-      if (all.length) parts.push(listOf(all.map(([does, path]) => does + ' ' + (path.path || path))));
+      if (all.length) parts.push(listOf(all));
     }
     for (const member of preview.members || (code && code.members) || []) {
       line('Member ' + member.path + ': ' + many(member.written, 'path') + ' would be written, ' + member.removed + ' removed.');
@@ -816,9 +819,9 @@
       ['kept', 'carried over'], ['discarded', 'not kept in the experiment'], ['stayed', 'stayed in place and changed in the past'],
     ]) {
       const paths = told[name] || [];
-      if (paths.length) line(where + what + ': ' + paths.slice(0, 5).join(', ') + (paths.length > 5 ? ' and ' + (paths.length - 5) + ' more' : '') + '.');
+      if (paths.length) line(where + what + ': ' + paths.slice(0, 5).join(', ') + (paths.length > 5 ? ' and ' + (paths.length - 5) + ' more' : '') + '.', OF_NAMES);
     }
-    for (const { from, to } of told.moved_aside || []) line(where + from + ' would be moved aside to ' + to + '.');
+    for (const { from, to } of told.moved_aside || []) line(where + from + ' would be moved aside to ' + to + '.', OF_NAMES);
     for (const { oid, title } of told.commits_made || []) line(where + 'committed in the past: ' + oid.slice(0, 12) + ' ' + title);
     if (told.head && !told.head.restored) {
       const branch = (told.head.ref || 'its branch').replace(/^refs\/heads\//, '');
@@ -849,12 +852,16 @@
     return made;
   }
 
-  function listOf(texts) {
+  function listOf(paths) {
     const made = make('ul');
     made.tabIndex = 0;
     made.setAttribute('aria-label', 'paths');
-    for (const text of texts.slice(0, 500)) made.append(make('li', 'mono', text));
-    if (texts.length > 500) made.append(make('li', '', many(texts.length - 500, 'more path')));
+    for (const [does, path] of paths.slice(0, 500)) {
+      const item = make('li', 'mono', does + ' ');
+      item.append(named(path));
+      made.append(item);
+    }
+    if (paths.length > 500) made.append(make('li', '', many(paths.length - 500, 'more path')));
     return made;
   }
 

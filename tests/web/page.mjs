@@ -489,6 +489,26 @@ await check('live: an undo says which swap it would take back, and when that was
   assert.match(hop, /It would redo travel to s_20260228_153012_abcdef, made /);
 });
 
+await check('names that differ only in what is not seen look different', async () => {
+  const names = ['a b', 'a  b', ' a b', 'a b ', 'a\nb', 'a\tb', 'a\u00a0b', 'a\u200bb'];
+  const looks = ['a b', 'a\\u{20} b', '\\u{20}a b', 'a b\\u{20}', 'a\\u{a}b', 'a\\u{9}b', 'a\\u{a0}b', 'a\\u{200b}b'];
+  const said = await shownOf('Restore all of it', { changes: { written: names, removed: [] } });
+  for (const look of looks) assert.ok(said.includes('write ' + look + '\n'), look + ' is not in ' + said);
+  const file = variant('names', (data) => {
+    data.entries = data.entries.filter((entry) => entry.kind === 'snapshot').slice(0, 1);
+    data.entries[0].paths = names.map((path) => ({ path, status: 'A', old_mode: null, new_mode: '100644', same: [1, 2, 3], lines: { what: 'binary', lines: [], next: null } }));
+    data.entries[0].total = names.length;
+    data.entries[0].title = 'a\tb';
+  });
+  const { page, wrong } = await open(file);
+  await page.waitForSelector('details');
+  const shown = await page.evaluate(() => [...document.querySelectorAll('summary bdi')].map((name) => name.textContent));
+  assert.deepEqual(shown, looks);
+  assert.equal(await page.evaluate(() => document.querySelector('.row bdi').textContent), 'a\\u{9}b');
+  assert.deepEqual(wrong, []);
+  await page.close();
+});
+
 // Every action, by keys alone; what it leads to is looked at light and dark, at three sizes.
 await check('live: every action works by keys alone, and axe finds nothing on the way', async () => {
   const { page, wrong } = await open(address, { allowed: ownApi });
