@@ -2,7 +2,7 @@
 //!
 //! A command is this very program, run in a process of its own with its usual words: what it checks, saves and refuses is the same
 //! as on a command line, and a swap names a process that is dead when the swap is. What was shown is what is done: the dry run is
-//! made again before it, and when it tells something else, that is shown first.
+//! made again before it, and when it tells something else, or what it would overwrite is another by then, that is shown first.
 
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::api;
 use super::guard::Token;
+use super::overwritten::Overwritten;
 use super::server::Shared;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::threads;
@@ -115,6 +116,7 @@ struct Shown {
     at: Instant,
     words: Words,
     preview: Value,
+    overwritten: Overwritten,
 }
 
 /// The commands that were shown.
@@ -147,18 +149,20 @@ impl Actions {
             }
             _ => run(shared, &words, &words.dry_run_flags())?,
         };
-        self.remember(words, preview)
+        self.remember(&context, words, preview)
     }
 
-    fn remember(&self, words: Words, preview: Value) -> Result<Value> {
+    fn remember(&self, context: &Context<'_>, words: Words, preview: Value) -> Result<Value> {
         if preview["ok"] != true {
             return Ok(preview);
         }
+        let overwritten = Overwritten::of(&preview, context.repo.worktree_root());
         let shown = Shown {
             token: Token::new()?,
             at: Instant::now(),
             words,
             preview,
+            overwritten,
         };
         let answer = json!({"ok": true, "confirm": shown.token.as_str(), "preview": shown.preview});
         let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,9 +189,11 @@ impl Actions {
         let shown = all.remove(place);
         if shown.words.dry_run.is_some() {
             let now = run(shared, &shown.words, &shown.words.dry_run_flags())?;
-            if now != shown.preview {
+            let context = api::open(shared)?;
+            let overwritten = Overwritten::of(&now, context.repo.worktree_root());
+            if now != shown.preview || overwritten != shown.overwritten {
                 drop(all);
-                let mut again = self.remember(shown.words, now)?;
+                let mut again = self.remember(&context, shown.words, now)?;
                 again["changed"] = json!(true);
                 return Ok(again);
             }

@@ -18,6 +18,7 @@ mod api;
 mod export;
 mod guard;
 mod http;
+mod overwritten;
 mod page;
 mod server;
 

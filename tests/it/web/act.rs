@@ -313,3 +313,34 @@ fn an_entry_belongs_to_its_prompt_whatever_a_filter_leaves_out() {
     let page = std::fs::read_to_string(&out).unwrap();
     assert!(!page.contains("Add the second"));
 }
+
+#[test]
+fn what_was_written_into_a_file_after_it_was_shown_is_not_overwritten_without_being_asked() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "first\n");
+    sandbox.write("b.txt", "first\n");
+    sandbox.ok(["snapshot", "-m", "first"]);
+    sandbox.write("a.txt", "second\n");
+    let server = Server::start(&sandbox, &["web", "--allow-changes"]);
+    let entry = server.ask("entries", &json!({}))["entries"][0].clone();
+    for action in [
+        json!({"action": "restore", "snapshot_id": entry["id"]}),
+        json!({"action": "travel", "snapshot_id": entry["id"]}),
+    ] {
+        let shown = server.ask("try", &action);
+        assert_eq!(shown["preview"]["changes"]["written"], json!(["a.txt"]));
+        sandbox.write("a.txt", "second\nprecious\n");
+        let again = confirm(&server, &shown);
+        assert_eq!(again["changed"], true, "{again}");
+        assert_eq!(sandbox.text("a.txt"), "second\nprecious\n");
+        sandbox.write("a.txt", "second\n");
+    }
+    // Nothing was written: it is done at once.
+    let shown = server.ask(
+        "try",
+        &json!({"action": "restore", "snapshot_id": entry["id"]}),
+    );
+    let done = confirm(&server, &shown);
+    assert_eq!(done["done"]["ok"], true, "{done}");
+    assert_eq!(sandbox.text("a.txt"), "first\n");
+}
