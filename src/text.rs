@@ -45,7 +45,7 @@ pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
 /// Control characters, and the marks that turn the direction of text.
 pub fn is_unsafe(ch: char) -> bool {
     ch.is_control()
-        || matches!(ch, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(ch, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a character of a text of several lines has to be escaped to be seen.

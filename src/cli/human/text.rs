@@ -139,6 +139,9 @@ mod tests {
     #[test]
     fn nothing_moves_the_cursor_or_turns_the_text() {
         assert_eq!(clean("a\x1b[2Jb\n\u{202e}c"), "a\\u{1b}[2Jb\\n\\u{202e}c");
+        // All that Unicode counts among the controls of direction (UAX #9).
+        let controls = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+        assert!(clean(controls).is_ascii(), "{}", clean(controls));
         assert_eq!(clean("ärger 🦀"), "ärger 🦀");
     }
 
