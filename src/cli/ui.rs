@@ -122,7 +122,9 @@ impl InProcess<'_> {
         for note in &page.notes {
             text.push_str(&format!("note: {}\n", clean(note)));
         }
-        for hint in &page.hints {
+        // Here 'y' does what a dry run shows, and the command line stands above it.
+        let hints = page.hints.iter();
+        for hint in hints.filter(|hint| !hint.ends_with("' does it")) {
             text.push_str(&format!("hint: {}\n", clean(hint)));
         }
         text

@@ -42,7 +42,8 @@ pub fn on_letter(model: &mut Model, letter: char, effects: &mut Vec<Effect>) {
                 String::new(),
             ));
         }
-        ('t', Some(id)) => effects.push(Effect::Look(dry(&["travel", &id], &[]))),
+        // From one past to another, too.
+        ('t', Some(id)) => effects.push(Effect::Look(dry(&["travel", "--hop", &id], &[]))),
         ('o', Some(id)) => effects.push(Effect::Look(plain(&["open", &id]))),
         ('l', Some(id)) => model.dialog = Some(Dialog::Input(Purpose::Label(id), String::new())),
         ('R', Some(_)) => match checkpoint(model) {

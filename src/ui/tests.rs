@@ -215,7 +215,7 @@ fn no_size_of_the_screen_is_too_small_to_be_drawn() {
 #[test]
 fn nothing_is_done_before_it_was_shown_and_answered_with_y() {
     for (key, dry, real) in [
-        ("t", "travel ID --dry-run", "travel ID"),
+        ("t", "travel --hop ID --dry-run", "travel --hop ID"),
         ("r", "restore ID --dry-run", "restore ID"),
         ("u", "undo --into-past --dry-run", "undo --into-past"),
         ("U", "redo --into-past --dry-run", "redo --into-past"),

@@ -27,7 +27,6 @@ use crate::ops::web::{self, Key, ShownChange, Subject};
 use crate::runner::program::own_program;
 use crate::store::address::of_checkpoint;
 use crate::store::id::SnapshotId;
-use crate::store::state::Mode;
 
 /// What was shown can be agreed to so long.
 const SHOWN: Duration = Duration::from_secs(600);
@@ -316,16 +315,11 @@ fn report(snapshot_id: Option<&str>, fields: &Value) -> Result<Words> {
 /// The command line of an action. What names something in the repository has been looked up there.
 fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Words> {
     let words = match action {
-        Action::Travel { snapshot_id } => {
-            let mut words = Words {
-                dry_run: Some("--dry-run"),
-                ..plain(&["travel", id(snapshot_id)?])
-            };
-            if context.state_dir().state()?.mode == Mode::Past {
-                words.line.push("--hop".into());
-            }
-            words
-        }
+        // From one past to another, too.
+        Action::Travel { snapshot_id } => Words {
+            dry_run: Some("--dry-run"),
+            ..plain(&["travel", "--hop", id(snapshot_id)?])
+        },
         Action::Return => Words {
             dry_run: Some("--dry-run"),
             ..plain(&["return"])

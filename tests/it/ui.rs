@@ -330,6 +330,26 @@ fn the_terminal_is_given_back_on_every_way_out() {
 }
 
 #[test]
+fn it_travels_from_one_past_to_another() {
+    let sandbox = some();
+    let Some(tmux) = Tmux::start(&sandbox, (100, 30), "--kind snapshot") else {
+        return;
+    };
+    tmux.shows("second notes").shows("first notes");
+    tmux.types(&["t"]).shows("would travel to");
+    assert!(!tmux.screen().contains("does it"), "{}", tmux.screen());
+    tmux.types(&["y"])
+        .shows("in the past")
+        .leaves("in the past");
+    assert_eq!(sandbox.text("notes.txt"), "two\n");
+    tmux.types(&["j", "t"])
+        .shows("would travel to")
+        .types(&["y"])
+        .shows("in the past");
+    tmux.waits("the first notes", |_| sandbox.text("notes.txt") == "one\n");
+}
+
+#[test]
 fn a_terminal_that_is_closed_ends_it_without_a_panic() {
     let sandbox = some();
     let Some(tmux) = Tmux::start(&sandbox, (80, 24), "") else {
