@@ -39,7 +39,15 @@
   }
   const many = (number, one) => number + ' ' + one + (number === 1 ? '' : 's');
   const say = (text) => { $('status').textContent = text; };
-  const alarm = (text) => { const place = $('alert'); place.replaceChildren(); if (text) put(place, text); };
+  // What is wrong, by what found it: it is taken away when that works again, and not said twice.
+  const wrong = new Map();
+  function alarm(whose, text) {
+    if ((wrong.get(whose) || '') === text) return;
+    if (text) wrong.set(whose, text); else wrong.delete(whose);
+    const place = $('alert');
+    place.replaceChildren();
+    put(place, [...new Set(wrong.values())].join('; '));
+  }
   const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
   // In the list, where room is short, without what the year and the second say of this year.
   const brief = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' });
@@ -216,10 +224,10 @@
         entries.length = data.limit;
         more = false;
       }
-      if (page.notices.length) alarm(page.notices.join('; '));
+      alarm('list', page.notices.join('; '));
       say(entries.length ? entries.length + (entries.length === 1 ? ' entry' : ' entries') + (more ? ', and older ones' : '') : 'nothing that was asked for');
     } catch (error) {
-      if (!stop.signal.aborted) { alarm(error.message); more = false; }
+      if (!stop.signal.aborted) { alarm('list', error.message); more = false; }
     } finally {
       if (loading === stop) loading = null;
     }
@@ -395,7 +403,7 @@
       open(told.entry);
       detail.focus();
     } catch (error) {
-      alarm(error.message);
+      alarm('entry', error.message);
     }
   }
 
@@ -405,6 +413,7 @@
   // A list is walked fast: what is passed by is not read.
   let waiting = 0;
   function open(entry) {
+    alarm('entry', '');
     if (reading) reading.abort();
     const stop = new AbortController();
     reading = stop;
@@ -499,7 +508,7 @@
         on.remove();
         addFiles(entry, rest, next, signal);
       } catch (error) {
-        if (!signal.aborted) alarm(error.message);
+        if (!signal.aborted) alarm('entry', error.message);
       }
     });
     $('files').append(on);
@@ -871,6 +880,7 @@
     if (!data.live) return;
     try {
       const told = await source.place();
+      alarm('look', '');
       const newest = place && !same(place.newest, told.newest) && (place.newest || told.newest);
       place = told;
       const shown = $('place');
@@ -889,7 +899,7 @@
         say('something happened');
       }
     } catch (error) {
-      alarm(error.message);
+      alarm('look', error.message);
     }
   }
 

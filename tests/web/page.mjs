@@ -509,6 +509,40 @@ await check('names that differ only in what is not seen look different', async (
   await page.close();
 });
 
+await check('live: an alert is taken away when what it told of works again, and is said once', async () => {
+  const { page, wrong } = await open(address, { allowed: ownApi });
+  const alert = () => page.evaluate(() => document.querySelector('#alert').textContent);
+  await page.evaluate(() => {
+    window.said = 0;
+    new MutationObserver(() => { window.said += 1; }).observe(document.querySelector('#alert'), { childList: true });
+    window.answers = { named: { ok: false, error: { message: 'gone for now' } }, search: { ok: true, truncated: false, hits: [
+      { path: 'a', line: 1, text: 'x', at: '2026-02-28T15:30:12Z', first_snapshot: 's', last_snapshot: 's' } ] } };
+  });
+  await page.select('#where', 'content');
+  await page.focus('#search');
+  await page.keyboard.type('x');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.hits button');
+  for (let times = 0; times < 2; times += 1) {
+    await page.evaluate(() => document.querySelector('.hits button').click());
+    await page.waitForFunction(() => document.querySelector('#alert').textContent === 'gone for now');
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  assert.equal(await page.evaluate(() => window.said), 1);
+  await page.focus('#list');
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await alert(), '');
+  // So is what the list could not be read for.
+  await page.evaluate(() => { window.answers = { entries: { ok: false, error: { message: 'moved away' } } }; });
+  await page.select('#kind', 'prompt');
+  await page.waitForFunction(() => document.querySelector('#alert').textContent === 'moved away');
+  await page.evaluate(() => { window.answers = {}; });
+  await page.select('#kind', '');
+  await page.waitForFunction(() => document.querySelector('#alert').textContent === '');
+  assert.deepEqual(wrong, []);
+  await page.close();
+});
+
 // Every action, by keys alone; what it leads to is looked at light and dark, at three sizes.
 await check('live: every action works by keys alone, and axe finds nothing on the way', async () => {
   const { page, wrong } = await open(address, { allowed: ownApi });
