@@ -37,6 +37,8 @@
     made.addEventListener('click', click);
     return made;
   }
+  // A heading and a dialog are named by it: nobody wants thousands of characters of a prompt there.
+  const headline = (text, most = 200) => { const all = [...text]; return all.length > most ? all.slice(0, most - 1).join('') + '\u2026' : text; };
   const many = (number, one) => number + ' ' + one + (number === 1 ? '' : 's');
   const say = (text) => { $('status').textContent = text; };
   // What is wrong, by what found it: it is taken away when that works again, and not said twice.
@@ -418,7 +420,7 @@
     const stop = new AbortController();
     reading = stop;
     $('detail-title').replaceChildren();
-    put($('detail-title'), entry.title || entry.id, OF_NAMES);
+    put($('detail-title'), headline(entry.title || entry.id), OF_NAMES);
     facts(entry);
     buttons(entry);
     $('files').replaceChildren();
@@ -682,7 +684,7 @@
   }
 
   function rewind({ session_id, prompt: { checkpoint_id, title: asked } }) {
-    const title = 'Rewind to checkpoint ' + checkpoint_id + (asked && ': ' + asked);
+    const title = 'Rewind to checkpoint ' + checkpoint_id + (asked && ': ' + headline(asked));
     const actions = make('div', 'actions');
     for (const [part, text] of [['both', 'Both'], ['code', 'The files'], ['conversation', 'The conversation']]) {
       actions.append(button(text, () => propose(title, { action: 'rewind', session_id, checkpoint_id, part })));
@@ -719,7 +721,7 @@
 
   async function propose(title, action) {
     try {
-      question(title, await source.ask('try', action));
+      question(title, await source.ask('try', action), action.action === 'restore');
     } catch (error) {
       failed(title, { message: error.message });
     }
@@ -734,14 +736,20 @@
     say(error.message);
   }
 
-  function question(title, answer) {
+  function question(title, answer, isRestore) {
     if (!answer.ok) { failed(title, answer.error); return; }
+    // Other commands change more than files.
+    const { changes } = answer.preview;
+    if (isRestore && changes && !changes.written.length && !changes.removed.length) {
+      failed(title, { message: 'Nothing differs: all is as it would be.' });
+      return;
+    }
     const no = closing();
     const yes = button('Yes, do it', async () => {
       yes.disabled = true;
       try {
         const done = await source.ask('do', { confirm: answer.confirm });
-        if (done.ok && done.confirm) { question(title, done); return; }
+        if (done.ok && done.confirm) { question(title, done, isRestore); return; }
         if (!done.ok) { failed(title, done.error); return; }
         dialog.close();
         await look();

@@ -543,6 +543,23 @@ await check('live: an alert is taken away when what it told of works again, and 
   await page.close();
 });
 
+await check('a long prompt is a heading in short, and stands below in full', async () => {
+  const long = 'word '.repeat(3000);
+  const prompt = { checkpoint_id: 3, title: long };
+  const entry = { kind: 'prompt', id: 's_20260228_153012_abcdef', at: '2026-02-28T15:30:12Z', title: long, session_id: 'x', checkpoint_id: 3, labels: [], files: null, prompt };
+  const answers = { entries: { ok: true, entries: [entry], more: false, notices: [] }, entry: { ok: true, entry, text: long, paths: [], total: 0, key: 'x' } };
+  const { page, wrong } = await open(address, { allowed: ownApi, answers });
+  await page.waitForFunction(() => !document.querySelector('#prompt').hidden);
+  const [heading, text] = await page.evaluate(() => [document.querySelector('#detail-title').textContent, document.querySelector('#text').textContent]);
+  assert.ok(heading.length <= 200 && heading.endsWith('\u2026'), heading);
+  assert.equal(text, long);
+  await page.evaluate(() => [...document.querySelectorAll('button')].find((one) => one.textContent === 'Rewind to the prompt').click());
+  const title = await page.evaluate(() => document.querySelector('#dialog-title').textContent);
+  assert.ok(title.startsWith('Rewind to checkpoint 3: word') && title.length < 240, title);
+  assert.deepEqual(wrong, []);
+  await page.close();
+});
+
 // Every action, by keys alone; what it leads to is looked at light and dark, at three sizes.
 await check('live: every action works by keys alone, and axe finds nothing on the way', async () => {
   const { page, wrong } = await open(address, { allowed: ownApi });
@@ -678,7 +695,7 @@ await check('live: every action works by keys alone, and axe finds nothing on th
   await yes('Undo');
   await at('snapshot', 'Home');
   await press('Restore this path');
-  await dialog('would be written');
+  await dialog('Nothing differs', 'Close');
   await leave();
   await at('turn-end', 'End');
   await detail('modified a.txt');
