@@ -268,9 +268,10 @@
     made.setAttribute('aria-setsize', more ? -1 : entries.length);
     made.style.top = at * rowHeight + 'px';
     const first = make('div');
-    first.append(make('span', 'badge ' + entry.kind, entry.kind), make('bdi', '', entry.title || entry.id, OF_NAMES));
-    for (const label of entry.labels) first.append(make('span', 'label', label));
-    if (entry.claimed_by) first.append(put(make('span', 'label'), 'claimed by ' + entry.claimed_by));
+    first.append(make('span', 'badge ' + entry.kind, entry.kind), ' ', make('bdi', '', entry.title || entry.id, OF_NAMES));
+    // Spaces, since what is read aloud is the text.
+    for (const label of entry.labels) first.append(' ', make('span', 'label', label));
+    if (entry.claimed_by) first.append(' ', make('span', 'label', 'claimed by ' + entry.claimed_by));
     const second = make('div', 'quiet');
     second.append(time(entry.at, short), ' ');
     if (entry.agent) second.append('\u00b7 ', put(make('span'), entry.agent), ' ');
@@ -530,9 +531,11 @@
       isFilled = true;
       if (data.allow_changes && !entry.pair && entry.kind !== 'issue') {
         const actions = make('div', 'actions');
-        actions.append(button('Restore this path', () => propose('Restore ' + file.path, {
+        const restore = button('Restore this path', () => propose('Restore ' + file.path, {
           action: 'restore', snapshot_id: entry.id, chosen: { entry: key(entry), change: shown(file) },
-        })));
+        }));
+        restore.append(make('span', 'unseen', ' ' + file.path));
+        actions.append(restore);
         made.append(actions);
       }
       const lines = make('div', 'lines');

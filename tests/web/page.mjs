@@ -560,6 +560,22 @@ await check('a long prompt is a heading in short, and stands below in full', asy
   await page.close();
 });
 
+await check('stored: labels and who made an entry are read apart from its title', async () => {
+  const second = variant('second', (data) => {
+    const [newer, older] = data.entries.filter((entry) => entry.kind === 'snapshot');
+    older.at = newer.at;
+    newer.labels = ['my-label'];
+    newer.claimed_by = 'Somebody';
+    newer.title = 'a title';
+    data.entries = [newer, older];
+  });
+  const { page, wrong } = await snapshots(second, () => false);
+  const row = await page.evaluate(() => document.querySelector('.row').innerText);
+  assert.match(row, /^snapshot a title my-label claimed by Somebody/);
+  assert.deepEqual(wrong, []);
+  await page.close();
+});
+
 // Every action, by keys alone; what it leads to is looked at light and dark, at three sizes.
 await check('live: every action works by keys alone, and axe finds nothing on the way', async () => {
   const { page, wrong } = await open(address, { allowed: ownApi });
