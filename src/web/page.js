@@ -351,8 +351,11 @@
     const entry = entries[selected];
     const both = marks.length === 2 ? marks : marks.length && hasFiles(entry) && !same(marks[0], entry) ? [marks[0], entry] : null;
     if (!both) { say('mark one or two with m first, then c compares'); return; }
+    // From the older one to the newer one. Within a second the list knows which is which.
     const [a, b] = both;
-    if (Date.parse(a.at) > Date.parse(b.at)) compare(b, a); else compare(a, b);
+    const place = (entry) => entries.findIndex((one) => same(one, entry));
+    const isNewer = Date.parse(a.at) === Date.parse(b.at) ? place(a) < place(b) : Date.parse(a.at) > Date.parse(b.at);
+    if (isNewer) compare(b, a); else compare(a, b);
   }
   function comparePresent(entry) {
     if (!hasFiles(entry)) { say('an issue has no files to compare'); return; }

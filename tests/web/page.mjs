@@ -560,7 +560,7 @@ await check('a long prompt is a heading in short, and stands below in full', asy
   await page.close();
 });
 
-await check('stored: labels and who made an entry are read apart from its title', async () => {
+await check('stored: entries of one second are compared from the older to the newer, and names are read apart', async () => {
   const second = variant('second', (data) => {
     const [newer, older] = data.entries.filter((entry) => entry.kind === 'snapshot');
     older.at = newer.at;
@@ -570,6 +570,14 @@ await check('stored: labels and who made an entry are read apart from its title'
     data.entries = [newer, older];
   });
   const { page, wrong } = await snapshots(second, () => false);
+  const [newer, older] = await page.evaluate(() => JSON.parse(document.getElementById('data').textContent).entries.map((entry) => entry.id));
+  for (const keys of [['Home', 'm', 'End', 'c'], ['Home', 'm', 'End', 'm', 'Home', 'c']]) {
+    for (const key of keys) await page.keyboard.press(key);
+    await page.waitForFunction((title) => document.querySelector('#detail-title').textContent === title, {}, older + ' compared with ' + newer);
+    // No mark again.
+    for (const key of ['Escape', 'Home', 'm']) await page.keyboard.press(key);
+    if (keys.length > 4) for (const key of ['End', 'm']) await page.keyboard.press(key);
+  }
   const row = await page.evaluate(() => document.querySelector('.row').innerText);
   assert.match(row, /^snapshot a title my-label claimed by Somebody/);
   assert.deepEqual(wrong, []);
