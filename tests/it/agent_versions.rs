@@ -99,10 +99,8 @@ fn a_newer_version_in_a_session_of_its_own_is_told_and_nothing_more() {
 #[test]
 fn a_newer_package_is_told_without_starting_it() {
     let sandbox = Sandbox::new();
-    sandbox.write("../lib/gem/bundle/gemini.js", "#!/bin/sh\ntouch started\n");
     let program = sandbox.path("../lib/gem/bundle/gemini.js");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&program, mode).unwrap();
+    sandbox.program(&program, "#!/bin/sh\ntouch started\n");
     sandbox.symlink(&program, "../bin/gemini");
     let package = |name: &str, version: &str| {
         let text = json!({"name": name, "version": version}).to_string();

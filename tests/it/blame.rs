@@ -467,11 +467,8 @@ fn what_a_hook_formats_is_neither_the_agent_s_nor_a_person_s() {
     turn(&talk, "write", || {
         sandbox.write("t.txt", format!("{text}a( 'x' )\nb\n"));
     });
-    let hook = sandbox.path(".git/hooks/pre-commit");
-    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
     let script = "#!/bin/sh\nsed -i \"s/( 'x' )/('x')/\" t.txt && git add t.txt\n";
-    std::fs::write(&hook, script).unwrap();
-    sandbox.chmod(".git/hooks/pre-commit", 0o755);
+    sandbox.program(".git/hooks/pre-commit", script);
     let formatted = commit(&sandbox, "formatted");
     talk.submits("next");
     let found = origins(&sandbox, &["blame", "t.txt", "-L", "10,"]);

@@ -115,8 +115,7 @@ fn doctor_says_that_git_is_too_old_for_the_repository() {
     let bin = sandbox.root().join("bin");
     let old = "#!/bin/sh\ncase \"$*\" in *--version) echo git version 2.25.1;;\n\
                *) echo 'fatal: unknown repository extensions found:' >&2; exit 128;; esac\n";
-    sandbox.write(bin.join("git"), old);
-    sandbox.chmod(bin.join("git"), 0o755);
+    sandbox.program(bin.join("git"), old);
     let mut command = sandbox.tw_command();
     let output = command
         .env("PATH", &bin)

@@ -557,8 +557,8 @@ fn remote(sandbox: &Sandbox) {
 fn the_guard_keeps_tw_s_refs_at_home() {
     let sandbox = Sandbox::new();
     remote(&sandbox);
-    sandbox.write(".git/hooks/pre-push", "#!/bin/sh\ncat >seen\nexit 0\n");
-    sandbox.chmod(".git/hooks/pre-push", 0o755);
+    let hook = "#!/bin/sh\ncat >seen\nexit 0\n";
+    sandbox.program(".git/hooks/pre-push", hook);
     let before = sandbox.text(".git/hooks/pre-push");
     let id = sandbox.json(["snapshot"])["snapshot"]["snapshot_id"].clone();
     sandbox.json(["init", "--git-hooks"]);

@@ -35,8 +35,7 @@ impl Machine {
 
     fn program(&self, name: &str) {
         let path = format!("../bin/{name}");
-        self.sandbox.write(&path, "#!/bin/sh\n");
-        self.sandbox.chmod(&path, 0o755);
+        self.sandbox.program(path, "#!/bin/sh\n");
     }
 
     fn command(&self) -> assert_cmd::Command {

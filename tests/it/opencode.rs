@@ -34,9 +34,7 @@ impl<'s> Talk<'s> {
     fn new(sandbox: &'s Sandbox) -> Self {
         std::fs::create_dir(sandbox.home().join("database")).unwrap();
         let program = sandbox.root().join("bin/opencode");
-        std::fs::create_dir(program.parent().unwrap()).unwrap();
-        std::fs::write(&program, OPENCODE).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox.program(&program, OPENCODE);
         let talk = Self {
             sandbox,
             messages: Vec::new(),

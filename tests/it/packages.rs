@@ -332,23 +332,21 @@ fn a_release_that_cannot_be_made_changes_nothing() {
     refused("9.0.0", "error: git does not know who commits");
     sandbox.git(["config", "user.email", "ann@localhost"]);
     // What a hook refuses, after the files were changed; and what cannot be tagged, after the commit.
-    sandbox.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n");
-    sandbox.chmod(".git/hooks/pre-commit", 0o755);
+    let hook = ".git/hooks/pre-commit";
+    sandbox.program(hook, "#!/bin/sh\nexit 1\n");
     refused(
         "9.0.0",
         "error: there is no release; everything is as it was",
     );
-    sandbox.write(
-        ".git/hooks/pre-commit",
-        "#!/bin/sh\nmkdir -p .git/refs/tags/v9.0.0.lock\n",
-    );
+    let script = "#!/bin/sh\nmkdir -p .git/refs/tags/v9.0.0.lock\n";
+    sandbox.program(hook, script);
     let (code, said) = release(&sandbox, "9.0.0");
     assert!(
         code != 0 && said.ends_with("error: there is no release; everything is as it was\n"),
         "{said}"
     );
     assert_eq!(all(&sandbox), before);
-    sandbox.remove(".git/hooks/pre-commit");
+    sandbox.remove(hook);
     sandbox.remove(".git/refs/tags/v9.0.0.lock");
     sandbox.write("man/tw.1", "edited\n");
     let edited = all(&sandbox);

@@ -161,9 +161,7 @@ fn without_threads_issues_go_to_a_remote_and_come_from_it() {
 fn a_git_that_does_not_answer_is_not_waited_for() {
     let sandbox = Sandbox::new();
     let bin = sandbox.root().join("bin");
-    std::fs::create_dir_all(&bin).unwrap();
-    sandbox.write(bin.join("git"), "#!/bin/sh\nsleep 60\n");
-    sandbox.chmod(bin.join("git"), 0o755);
+    sandbox.program(bin.join("git"), "#!/bin/sh\nsleep 60\n");
     let mut command = sandbox.tw_command();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let begun = Instant::now();

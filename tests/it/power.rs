@@ -476,8 +476,7 @@ fn dying_git(sandbox: &Sandbox) -> std::ffi::OsString {
     let script = "#!/bin/sh\nPATH=${PATH#*:}\ncase \" $* \" in *' --batch-all-objects '*) \
                   git \"$@\" | head -n 1; exit 128;; esac\nexec git \"$@\"\n";
     let program = sandbox.home().join("dying/git");
-    sandbox.write(&program, script);
-    sandbox.chmod(&program, 0o755);
+    sandbox.program(&program, script);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::iter::once(program.parent().unwrap().to_owned());
     std::env::join_paths(dirs.chain(std::env::split_paths(&path))).unwrap()

@@ -6,8 +6,11 @@
 //! user can run it.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, Once, PoisonError};
+
+use rustix::fs::Mode;
 
 /// Reads the lines of [`skipped`] until this process ends, and sums them up. The test harness has no end that could be hooked.
 const SUMMARY: &str = r#"
@@ -73,6 +76,30 @@ fn sum_up(test: &str, need: &str) {
     if let Some(input) = input {
         let _ = input.write_all(format!("{test}\t{need}\n").as_bytes());
     }
+}
+
+/// Writes a program. By a process of its own: a child that another test has just begun holds what is open here until it runs its own
+/// program, and what somebody has open for writing cannot be run.
+pub fn write_program(path: &Path, text: &str) {
+    let mut shell = Command::new("sh")
+        .args(["-c", "cat >\"$1\" && chmod 755 \"$1\"", "sh"])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("a shell runs");
+    let mut input = shell.stdin.take().expect("a pipe");
+    input.write_all(text.as_bytes()).expect("it reads");
+    drop(input);
+    let done = shell.wait().expect("it ends");
+    assert!(done.success(), "cannot write '{}'", path.display());
+}
+
+/// The permissions of what a test makes are the test's, not those of whoever runs it. Before the first file of a test.
+pub fn usual_umask() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        rustix::process::umask(Mode::from_raw_mode(0o022));
+    });
 }
 
 /// Says once how long a run of all tests takes. The harness names each test as it ends.

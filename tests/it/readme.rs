@@ -3,8 +3,6 @@
 //! answer. `TW_BLESS=1` puts new answers into it.
 
 use std::ffi::OsString;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
@@ -107,8 +105,7 @@ impl Tour {
         let home = root.join("the home of 'Eva' & $x é");
         for name in ["reference-transaction", "post-checkout", "pre-commit"] {
             let hook = home.join("hooks").join(name);
-            write(&hook, "#!/bin/sh\necho run >>\"$HOME/started\"; exit 1\n");
-            std::fs::set_permissions(&hook, Permissions::from_mode(0o755)).unwrap();
+            sandbox.program(hook, "#!/bin/sh\necho run >>\"$HOME/started\"; exit 1\n");
         }
         let settings = format!(
             "[core]\n\thooksPath = \"{}\"\n\tpager = false\n\teditor = false\n\tquotePath = false\n\
@@ -302,8 +299,7 @@ fn init_is_what_the_readme_shows() {
     let shown = steps.iter().find(|step| step.words == ASKING).unwrap();
     let sandbox = Sandbox::new();
     sandbox.mkdir("../home/.codex");
-    sandbox.write("../bin/claude", "#!/bin/sh\n");
-    sandbox.chmod("../bin/claude", 0o755);
+    sandbox.program("../bin/claude", "#!/bin/sh\n");
     let mut command = sandbox.tw_command();
     command.env("PATH", sandbox.root().join("bin"));
     let mut terminal = Terminal::start(&sandbox, &command, &["init"]);

@@ -13,14 +13,16 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
+use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 use tempfile::TempDir;
 
 pub use crate::provided::{is_root, skipped};
 
-use crate::provided::announce;
+use crate::provided::{announce, usual_umask, write_program};
 use crate::schema;
 use crate::state::State;
 pub use crate::template::Kind;
@@ -49,7 +51,27 @@ pub fn executable(program: &OsStr) -> PathBuf {
 
 /// A stamp younger than a tick of the clock is looked at again next time.
 pub fn settle() {
-    std::thread::sleep(std::time::Duration::from_millis(60));
+    std::thread::sleep(Duration::from_millis(60));
+}
+
+/// Waits until something is so, for as long as a machine may need that has much else to do.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A file that this process has locked, as another `tw` would.
+pub struct Locked(std::fs::File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Closing it would not do: a child that another test has just begun may still have it open.
+        flock(&self.0, FlockOperation::Unlock).unwrap();
+    }
 }
 
 /// What one test works in: `home/`, `tmp/` and the repository `repo/`, all under one temporary directory.
@@ -150,6 +172,7 @@ impl Sandbox {
     /// As [`Self::bare_room`]; what git makes in it is of this kind.
     pub fn room_of(kind: Kind) -> Self {
         announce();
+        usual_umask();
         let root = tempfile::Builder::new()
             .prefix("tw-it-")
             .tempdir_in(template::place())
@@ -234,6 +257,36 @@ impl Sandbox {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, bytes).unwrap();
+    }
+
+    /// Writes a program, and makes its directories.
+    pub fn program(&self, path: impl AsRef<Path>, text: impl AsRef<str>) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        write_program(&path, text.as_ref());
+    }
+
+    /// Whether these files are on an overlay, as those of a container are, and says so. A young file may always change there without
+    /// a sign, so that it is read again.
+    pub fn is_on_overlay(&self) -> bool {
+        /// `OVERLAYFS_SUPER_MAGIC`.
+        const OVERLAY: i64 = 0x794c_7630;
+        let is_one = rustix::fs::statfs(&self.repo()).unwrap().f_type == OVERLAY;
+        if is_one {
+            let why = "an overlay does not tell who has a file open";
+            skipped("a file system of its own", why);
+        }
+        is_one
+    }
+
+    /// Locks a file until the value is dropped, and makes it.
+    pub fn locked(&self, path: impl AsRef<Path>) -> Locked {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.create(true).append(true).open(path).unwrap();
+        flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+        Locked(file)
     }
 
     /// Reads a file.
@@ -394,7 +447,12 @@ impl Sandbox {
 
     /// Runs `tw --json`, which must succeed and keep to its schema, and gives the document.
     pub fn json<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Value {
-        let (args, ran, document) = self.document(args);
+        Self::json_of(self.tw_command(), args)
+    }
+
+    /// As [`Self::json`], of a `tw` command that was added to.
+    pub fn json_of<S: AsRef<OsStr>>(command: Command, args: impl IntoIterator<Item = S>) -> Value {
+        let (args, ran, document) = Self::document_of(command, args);
         assert_eq!(document["ok"], true, "tw {args:?}: {document}");
         assert_eq!(ran.code, 0, "tw {args:?}: {document}");
         schema::check(&schema_name(&args), &document);
@@ -403,22 +461,22 @@ impl Sandbox {
 
     /// Runs `tw --json`, which must fail as the schema of errors says, and gives the `error` object and the exit code.
     pub fn json_error<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (Value, i32) {
-        let (args, ran, document) = self.document(args);
+        let (args, ran, document) = Self::document_of(self.tw_command(), args);
         assert_eq!(document["ok"], false, "tw {args:?}: {document}");
         assert_ne!(ran.code, 0, "tw {args:?}: {document}");
         schema::check("error", &document);
         (document["error"].clone(), ran.code)
     }
 
-    fn document<S: AsRef<OsStr>>(
-        &self,
+    fn document_of<S: AsRef<OsStr>>(
+        mut command: Command,
         args: impl IntoIterator<Item = S>,
     ) -> (Vec<String>, Ran, Value) {
         let args: Vec<_> = args
             .into_iter()
             .map(|arg| arg.as_ref().to_owned())
             .collect();
-        let ran = run(self.tw_command().arg("--json").args(&args));
+        let ran = run(command.arg("--json").args(&args));
         let document = schema::read(&ran.stdout)
             .unwrap_or_else(|error| panic!("tw {args:?}: {error}\n{}\n{}", ran.out(), ran.err()));
         let args = args

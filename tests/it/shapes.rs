@@ -1,6 +1,5 @@
 //! Every shape that a repository may have.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -262,12 +261,8 @@ fn a_file_system_monitor_is_not_asked() {
     let sandbox = wide();
     let marker = sandbox.root().join("asked");
     let hook = sandbox.root().join("monitor");
-    std::fs::write(
-        &hook,
-        format!("#!/bin/sh\ntouch {}\nprintf 'token\\0'\n", marker.display()),
-    )
-    .unwrap();
-    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!("#!/bin/sh\ntouch {}\nprintf 'token\\0'\n", marker.display());
+    sandbox.program(&hook, script);
     sandbox.git(["config", "core.fsmonitor", hook.to_str().unwrap()]);
     sandbox.git(["config", "core.fsmonitorHookVersion", "2"]);
     sandbox.git(["update-index", "--fsmonitor"]);
@@ -403,19 +398,13 @@ fn a_separate_git_directory_works() {
 #[test]
 fn git_s_variables_of_a_hook_do_not_mislead() {
     let sandbox = Sandbox::new();
-    let hook = sandbox.path(".git/hooks/pre-commit");
-    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
     let tw = env!("CARGO_BIN_EXE_tw");
     let said = sandbox.root().join("said");
-    std::fs::write(
-        &hook,
-        format!(
-            "#!/bin/sh\nenv | grep ^GIT_ > {0}.env\nexec '{tw}' --json snapshot > {0} 2>&1\n",
-            said.display()
-        ),
-    )
-    .unwrap();
-    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!(
+        "#!/bin/sh\nenv | grep ^GIT_ > {0}.env\nexec '{tw}' --json snapshot > {0} 2>&1\n",
+        said.display()
+    );
+    sandbox.program(".git/hooks/pre-commit", script);
     sandbox.write("a.txt", "staged\n");
     sandbox.git(["add", "a.txt"]);
     sandbox.write("b.txt", "b\n");

@@ -5,7 +5,6 @@ mod left_out;
 mod said;
 
 use std::fs::FileTimes;
-use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
@@ -349,9 +348,7 @@ fn nothing_is_started() {
         marker.display()
     );
     let trap = sandbox.root().join("trap");
-    std::fs::write(&trap, &script).unwrap();
-    std::fs::set_permissions(&trap, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let hooks = sandbox.path(".git/hooks");
+    sandbox.program(&trap, &script);
     for hook in [
         "pre-commit",
         "post-commit",
@@ -364,10 +361,7 @@ fn nothing_is_started() {
         "commit-msg",
         "prepare-commit-msg",
     ] {
-        let path = hooks.join(hook);
-        std::fs::create_dir_all(&hooks).unwrap();
-        std::fs::write(&path, &script).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox.program(format!(".git/hooks/{hook}"), &script);
     }
     sandbox.write(
         ".gitattributes",
@@ -391,7 +385,10 @@ fn nothing_is_started() {
         ("core.fsmonitor", trap),
         ("core.askPass", trap),
         ("core.sshCommand", trap),
-        ("core.hooksPath", hooks.to_str().unwrap()),
+        (
+            "core.hooksPath",
+            sandbox.path(".git/hooks").to_str().unwrap(),
+        ),
         ("gc.auto", "1"),
         ("core.alternateRefsCommand", trap),
     ] {

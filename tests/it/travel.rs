@@ -728,10 +728,8 @@ fn nothing_of_the_users_is_run() {
         "reference-transaction",
         "post-index-change",
     ] {
-        let file = sandbox.path(".git/hooks").join(hook);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(&file, "#!/bin/sh\ntouch \"$(dirname \"$0\")/../ran\"\n").unwrap();
-        sandbox.chmod(format!(".git/hooks/{hook}"), 0o755);
+        let script = "#!/bin/sh\ntouch \"$(dirname \"$0\")/../ran\"\n";
+        sandbox.program(format!(".git/hooks/{hook}"), script);
     }
     sandbox.git(["config", "commit.gpgSign", "true"]);
     sandbox.git(["config", "gpg.program", "/nonexistent/gpg"]);

@@ -25,6 +25,7 @@ impl Repo {
     }
 
     fn named(name: &[u8]) -> Self {
+        crate::provided::usual_umask();
         let dir = tempfile::tempdir().expect("directory");
         let path = dir.path().join(OsStr::from_bytes(name));
         std::fs::create_dir(&path).expect("made");

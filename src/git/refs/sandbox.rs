@@ -19,6 +19,7 @@ impl Sandbox {
     }
 
     pub(in crate::git) fn with(format: RefFormat) -> Self {
+        crate::provided::usual_umask();
         let dir = tempfile::tempdir().expect("temporary directory");
         std::fs::create_dir(dir.path().join("home")).expect("home");
         let sandbox = Self { dir, format };

@@ -1,6 +1,5 @@
 //! Real repositories in temporary directories, for the tests of this layer.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,6 +22,7 @@ impl TestRepo {
 
     /// The fresh directory alone.
     pub fn empty() -> Self {
+        crate::provided::usual_umask();
         let temp = tempfile::tempdir().expect("a temporary directory");
         let top = std::fs::canonicalize(temp.path())
             .expect("resolved")
@@ -55,9 +55,9 @@ impl TestRepo {
 
     /// Writes an executable file.
     pub fn executable(&self, path: &str, text: &str) {
-        self.write(path, text);
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(self.top.join(path), mode).expect("made executable");
+        let path = self.top.join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        crate::provided::write_program(&path, text);
     }
 
     /// Runs git at the top; it must succeed.

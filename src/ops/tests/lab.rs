@@ -26,6 +26,7 @@ pub struct Lab {
 impl Lab {
     /// `git init` in a fresh directory called `top`, on the branch `main`, without a commit.
     pub fn new() -> Self {
+        crate::provided::usual_umask();
         let temp = tempfile::tempdir().expect("a temporary directory");
         let top = temp.path().canonicalize().expect("resolved").join("top");
         std::fs::create_dir(&top).expect("made");

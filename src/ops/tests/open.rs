@@ -185,11 +185,9 @@ fn no_filter_hook_or_conversion_runs() {
     let taken = lab.snapshot("with a filter");
     lab.git(&["config", "filter.mark.smudge", &touch]);
     lab.git(&["config", "filter.mark.clean", &touch]);
-    lab.write(
-        ".git/hooks/post-checkout",
-        format!("#!/bin/sh\ntouch '{}'\n", mark.display()),
-    );
-    chmod(&lab.path(".git/hooks/post-checkout"), 0o755);
+    let hook = format!("#!/bin/sh\ntouch '{}'\n", mark.display());
+    std::fs::create_dir_all(lab.path(".git/hooks")).expect("made");
+    crate::provided::write_program(&lab.path(".git/hooks/post-checkout"), &hook);
     let dir = opened(&lab, &taken.id);
     assert_eq!(std::fs::read(dir.join("x.txt")).expect("read"), b"plain\n");
     assert!(!mark.exists());

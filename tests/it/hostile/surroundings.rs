@@ -1,7 +1,6 @@
 //! Hostile configuration, environments, users and disks.
 
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -70,17 +69,12 @@ fn no_program_of_the_configuration_is_started() {
     let (sandbox, id) = eventful();
     let marker = sandbox.root().join("ran");
     let evil = sandbox.root().join("evil.sh");
-    std::fs::write(
-        &evil,
-        format!(
-            "#!/bin/sh\necho \"$0 $*\" >> '{}'\nexit 1\n",
-            marker.display()
-        ),
-    )
-    .unwrap();
-    std::fs::set_permissions(&evil, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!(
+        "#!/bin/sh\necho \"$0 $*\" >> '{}'\nexit 1\n",
+        marker.display()
+    );
+    sandbox.program(&evil, &script);
     let hooks = sandbox.root().join("hooks");
-    std::fs::create_dir(&hooks).unwrap();
     for hook in [
         "post-checkout",
         "reference-transaction",
@@ -89,7 +83,7 @@ fn no_program_of_the_configuration_is_started() {
         "post-commit",
         "post-rewrite",
     ] {
-        std::fs::copy(&evil, hooks.join(hook)).unwrap();
+        sandbox.program(hooks.join(hook), &script);
     }
     let before = sandbox.state();
     let evil = evil.display().to_string();

@@ -1,7 +1,5 @@
 //! `tw open` and `tw close`, with every word that they take.
 
-use std::os::unix::fs::PermissionsExt;
-
 use serde_json::json;
 
 use crate::faults::killed_at;
@@ -56,7 +54,6 @@ done
 /// A `git` that does so much of `worktree add` and is killed, with `tw` or alone.
 fn killed_git(sandbox: &Sandbox, steps: usize, with_tw: bool) -> std::path::PathBuf {
     let dir = sandbox.root().join("bin");
-    std::fs::create_dir_all(&dir).unwrap();
     let (git_dir, top) = (".git/worktrees/opened", "../opened");
     let absolute = sandbox.root().join("opened");
     let all = [
@@ -76,9 +73,7 @@ fn killed_git(sandbox: &Sandbox, steps: usize, with_tw: bool) -> std::path::Path
     let text = format!(
         "#!/bin/sh\ncase \"$*\" in *worktree*add*)\n{REASON}{done}\n{kill}kill -9 $$;; esac\nexec \"$REAL_GIT\" \"$@\"\n"
     );
-    std::fs::write(dir.join("git"), text).unwrap();
-    let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(dir.join("git"), mode).unwrap();
+    sandbox.program(dir.join("git"), text);
     dir
 }
 
@@ -121,11 +116,8 @@ fn a_git_that_takes_no_reason_makes_worktrees_all_the_same() {
     let sandbox = Sandbox::new();
     let id = snapshot(&sandbox);
     let dir = sandbox.root().join("bin");
-    std::fs::create_dir_all(&dir).unwrap();
     let text = "#!/bin/sh\ncase \"$*\" in *--reason*) exit 129;; esac\nexec \"$REAL_GIT\" \"$@\"\n";
-    std::fs::write(dir.join("git"), text).unwrap();
-    let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(dir.join("git"), mode).unwrap();
+    sandbox.program(dir.join("git"), text);
     let mut tw = sandbox.tw_command();
     tw.env("PATH", format!("{}:{path}", dir.display()));
     let output = tw.env("REAL_GIT", &real).args(["open", &id, "../opened"]);

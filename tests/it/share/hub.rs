@@ -134,11 +134,8 @@ impl Hub {
 
     /// Puts a hook into it.
     pub fn hook(&self, name: &str, script: &str) {
-        use std::os::unix::fs::PermissionsExt;
         let path = self.dir().join("hooks").join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, script).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        self.sandbox.program(path, script);
     }
 
     /// All of these have, byte for byte, what the hub has.

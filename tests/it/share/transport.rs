@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 
 use super::hub::{Clone_, Hub, REF};
-use crate::sandbox::{is_root, skipped};
+use crate::sandbox::{is_root, skipped, wait_until};
 
 /// `git http-backend` behind a listener on the loopback, until it is dropped.
 struct Server {
@@ -155,14 +155,10 @@ fn over_http() {
 fn over_ssh_with_a_stand_in_that_runs_the_command_here() {
     let hub = Hub::new();
     let script = hub.sandbox.root().join("ssh");
-    std::fs::write(
+    hub.sandbox.program(
         &script,
         "#!/bin/sh\nfor last; do :; done\necho \"$last\" >>\"$0.log\"\nexec sh -c \"$last\"\n",
-    )
-    .unwrap();
-    let mut permissions = std::fs::metadata(&script).unwrap().permissions();
-    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
-    std::fs::set_permissions(&script, permissions).unwrap();
+    );
     let url = format!("ssh://somebody@127.0.0.1{}", hub.dir().display());
     there_and_back(&hub, &url, |clone| {
         clone.git(["config", "core.sshCommand", script.to_str().unwrap()]);
@@ -233,15 +229,15 @@ impl Sshd {
             .stderr(std::fs::File::create(dir.join("log")).unwrap())
             .spawn()
             .unwrap();
-        let server = Self(server);
-        for _ in 0..200 {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Some((server, port));
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        let log = std::fs::read_to_string(dir.join("log")).unwrap();
-        panic!("the ssh server does not answer: {log}");
+        let mut server = Self(server);
+        // Not by a connection: another program may have taken the port, or the connection itself.
+        let log = || std::fs::read_to_string(dir.join("log")).unwrap();
+        wait_until("the ssh server listens", || {
+            let said = log();
+            assert!(server.0.try_wait().unwrap().is_none(), "it ended: {said}");
+            said.contains("Server listening on")
+        });
+        Some((server, port))
     }
 }
 
@@ -444,8 +440,7 @@ fn old_git(hub: &Hub) -> (std::ffi::OsString, PathBuf) {
          echo 'error: unknown option' >&2; exit 129;; *' --version '*) echo 'git version 2.25.1'; exit;; esac\nexec git \"$@\"\n",
         log.display()
     );
-    hub.sandbox.write(&program, script);
-    hub.sandbox.chmod(&program, 0o755);
+    hub.sandbox.program(&program, script);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::iter::once(program.parent().unwrap().to_owned());
     let path = std::env::join_paths(dirs.chain(std::env::split_paths(&path))).unwrap();

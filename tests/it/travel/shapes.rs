@@ -139,9 +139,7 @@ fn a_filter_is_never_run_and_its_files_stay_clean() {
     sandbox.write(".gitattributes", "*.bin filter=big\n");
     let filter = sandbox.root().join("filter");
     let script = "#!/bin/sh\nif [ \"$1\" = clean ]; then cat >/dev/null; echo pointer; else cat >/dev/null; echo content; fi\n";
-    std::fs::write(&filter, script).unwrap();
-    let bits = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&filter, bits).unwrap();
+    sandbox.program(&filter, script);
     let run = |way: &str| format!("{} {way}", filter.display());
     sandbox.git(["config", "filter.big.required", "true"]);
     sandbox.git(["config", "filter.big.clean", &run("clean")]);
