@@ -419,18 +419,13 @@ fn a_dead_swap_is_left_to_the_user_and_what_is_there_is_kept() {
 fn a_busy_tree_is_waited_for_a_little_and_then_logged() {
     let sandbox = Sandbox::new();
     sandbox.git(["config", "timewarp.lockTimeout", "1"]);
-    sandbox.mkdir(".git/timewarp");
-    let mut holder = sandbox
-        .command("flock")
-        .args([".git/timewarp/lock", "sleep", "30"])
-        .spawn_held();
+    let held = sandbox.locked(".git/timewarp/lock");
     silent(
         &sandbox,
         &["claude", "SessionStart"],
         &json!({"session_id": "abcd"}),
     );
-    holder.kill().unwrap();
-    holder.wait().unwrap();
+    drop(held);
     assert_eq!(log(&sandbox)[0]["code"], "BUSY");
     assert_eq!(
         sessions(&sandbox)[0]["session_id"],
@@ -472,24 +467,6 @@ fn with_json_it_says_what_it_did() {
         (&document["done"], &document["session_id"]),
         (&json!("snapshot"), &json!("abcd"))
     );
-}
-
-/// Starting a program beside the test.
-pub trait Held {
-    fn spawn_held(&mut self) -> std::process::Child;
-}
-
-impl Held for assert_cmd::Command {
-    fn spawn_held(&mut self) -> std::process::Child {
-        let mut command = std::process::Command::new(self.get_program());
-        command.args(self.get_args());
-        if let Some(dir) = self.get_current_dir() {
-            command.current_dir(dir);
-        }
-        let child = command.spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        child
-    }
 }
 
 #[test]
@@ -683,21 +660,17 @@ fn a_register_that_others_hold_is_waited_for_a_little() {
         &json!({"session_id": "abcd", "source": "startup"}),
     );
     for file in ["sessions/lock", "seq"] {
-        let mut holder = sandbox
-            .command("flock")
-            .args([&format!(".git/timewarp/{file}"), "sleep", "60"])
-            .spawn_held();
+        let held = sandbox.locked(format!(".git/timewarp/{file}"));
         for event in ["UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"] {
             sandbox.write("a.txt", format!("{file} {event}\n"));
             let begun = std::time::Instant::now();
             let payload = json!({"session_id": "abcd", "prompt": event, "tool_name": "Write"});
             silent(&sandbox, &["claude", event], &payload);
-            // A quarter of two seconds for each thing that is held; the holder keeps it for a minute.
+            // A quarter of two seconds for each thing that is held; the holder keeps it.
             let waited = begun.elapsed().as_secs();
             assert!(waited < 20, "{file} {event}: {waited} s");
         }
-        holder.kill().unwrap();
-        holder.wait().unwrap();
+        drop(held);
     }
     let busy = log(&sandbox)
         .iter()

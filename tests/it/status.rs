@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use crate::facts::id;
-use crate::hook::Held as _;
 use crate::sandbox::Sandbox;
 
 #[test]
@@ -36,12 +35,9 @@ fn files_are_counted_while_somebody_has_the_lock() {
     let sandbox = Sandbox::new();
     let first = sandbox.snap();
     sandbox.write("a.txt", "changed\n");
-    let mut flock = sandbox.command("flock");
-    let flock = flock.args([".git/timewarp/lock", "sleep", "30"]);
-    let mut holder = flock.spawn_held();
+    let held = sandbox.locked(".git/timewarp/lock");
     let said = sandbox.json(["status"]);
-    holder.kill().unwrap();
-    holder.wait().unwrap();
+    drop(held);
     assert_eq!(said["changed"], json!({"since": id(&first), "files": 1}));
     assert_eq!(said["notices"], json!([]));
 }

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::{fork_path, prompts, read, rewinds, three_turns};
-use crate::hook::Held as _;
 use crate::sandbox::Sandbox;
 use crate::transcripts::{Kind, Talk};
 
@@ -123,20 +122,15 @@ fn the_note_is_told_although_the_session_s_start_cannot_be_recorded() {
             .as_str()
             .unwrap();
         let fork = Talk::resumed(&sandbox, Kind::Claude, id, &fork_path(&rewound));
-        let mut holder = None;
+        let mut held = None;
         if spoilt {
             sandbox.write(".git/timewarp/state.json", "{");
         } else {
-            let mut flock = sandbox.command("flock");
-            let flock = flock.args([".git/timewarp/lock", "sleep", "30"]);
-            holder = Some(flock.spawn_held());
+            held = Some(sandbox.locked(".git/timewarp/lock"));
         }
         let said = fork.hook("SessionStart", &json!({"source": "resume"}));
         assert!(said.contains("mind the gap"), "spoilt: {spoilt}: {said}");
-        if let Some(mut holder) = holder {
-            holder.kill().unwrap();
-            holder.wait().unwrap();
-        }
+        drop(held);
         let log = sandbox.text(".git/timewarp/log.jsonl");
         let code = if spoilt { "CORRUPT_RECORD" } else { "BUSY" };
         assert!(log.contains(code), "{log}");
@@ -339,18 +333,8 @@ fn exec_goes_over_into_the_agent() {
     let sandbox = Sandbox::new();
     let talk = three_turns(&sandbox, Kind::Claude);
     let bin = sandbox.root().join("bin");
-    std::fs::create_dir(&bin).unwrap();
-    let program = bin.join("claude");
-    std::fs::write(
-        &program,
-        "#!/bin/sh\necho \"claude runs in $PWD with $*\"\n",
-    )
-    .unwrap();
-    std::fs::set_permissions(
-        &program,
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
+    let script = "#!/bin/sh\necho \"claude runs in $PWD with $*\"\n";
+    sandbox.program(bin.join("claude"), script);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let run = |args: &[&str]| {
         let output = sandbox
