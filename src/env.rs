@@ -238,8 +238,14 @@ pub fn has_untold_names() -> bool {
     is_set_by_tests(&IS_SET, "TW_TEST_UNTOLD_NAMES")
 }
 
-/// How long the watcher is waited for, where a test says so: `TW_TEST_WATCH_PATIENCE`, in milliseconds, debug builds only. Many
-/// tests at once leave it little of a processor.
+/// Whether progress is shown from the first moment, however little there is to do: `TW_TEST_PROGRESS_AT_ONCE`.
+pub fn shows_progress_at_once() -> bool {
+    static IS_SET: OnceLock<bool> = OnceLock::new();
+    is_set_by_tests(&IS_SET, "TW_TEST_PROGRESS_AT_ONCE")
+}
+
+/// How long the watcher and whoever asks it wait for each other, where a test says so: `TW_TEST_WATCH_PATIENCE`, in milliseconds,
+/// debug builds only. Many tests at once leave them little of a processor.
 #[allow(
     clippy::disallowed_methods,
     reason = "the one reader of the environment"

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
-use super::watcher::{FAULT, LOCK, PATIENCE, file, holder, is_running, look, prepare, spawn};
+use super::watcher::{FAULT, LOCK, file, holder, is_running, look, patience, prepare, spawn};
 pub use super::watcher::{State, Watching};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
@@ -66,7 +66,7 @@ pub fn run(ctx: &Context<'_>, run: &Run, ready: &mut dyn FnMut(Ready)) -> Result
         let _ = std::env::set_current_dir("/");
     }
     // Somebody may just be looking whether there is one.
-    let lock = hold_file_within(&file(own, LOCK), Duration::from_secs(1))?;
+    let lock = hold_file_within(&file(own, LOCK), patience())?;
     let line = Owner::this_process("watch").line();
     let what = || "cannot say who watches".to_owned();
     lock.set_len(0).context(what)?;
@@ -134,8 +134,8 @@ pub fn stop(ctx: &Context<'_>) -> Result<Stopped> {
     if !is_running(own) {
         return Ok(Stopped { stopped: false });
     }
-    let _ = tell(own, |nonce| Request::Stop { nonce }, PATIENCE);
-    let deadline = Instant::now() + PATIENCE;
+    let _ = tell(own, |nonce| Request::Stop { nonce }, patience());
+    let deadline = Instant::now() + patience();
     while is_running(own) {
         if Instant::now() > deadline {
             let pid = holder(own).map_or(0, |owner| owner.pid);

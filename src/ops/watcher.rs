@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
+use crate::env::watch_patience;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Root};
 use crate::git::{create, regular};
@@ -31,7 +32,7 @@ pub const LOCK: &str = "lock";
 pub const FAULT: &str = "fault";
 
 /// How long a command waits for an answer.
-pub const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How the watcher is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -131,9 +132,14 @@ const HOOK: Options = Options {
 /// How often everything is compared, unless somebody says otherwise.
 pub const AUDIT: Duration = Duration::from_secs(600);
 
+/// How long a command waits for the watcher.
+pub fn patience() -> Duration {
+    watch_patience().unwrap_or(PATIENCE)
+}
+
 /// How it is.
 pub fn look(own: &Path) -> Watching {
-    let answer = tell(own, |nonce| Request::Status { nonce }, PATIENCE);
+    let answer = tell(own, |nonce| Request::Status { nonce }, patience());
     let health = answer.and_then(|bytes| serde_json::from_slice::<Health>(&bytes).ok());
     let reason = regular::read_within(file(own, FAULT), 4096).ok();
     let reason = reason.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());

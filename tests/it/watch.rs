@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::sandbox::{Kind, Sandbox, settle};
+use crate::sandbox::{Kind, Sandbox, settle, wait_until};
 use crate::work::{DIRS, FILES, settled, settled_in};
 
 /// A sandbox with a watcher in it.
@@ -49,9 +49,7 @@ impl Watched {
 
     /// Starts one, and takes the snapshot from which on it is of use.
     fn start_again(&self, args: &[&str]) {
-        let output = self.patient().args(["watch", "start"]).args(args).output();
-        let output = output.unwrap();
-        assert!(output.status.success(), "{output:?}");
+        self.json_patiently(&[&["watch", "start"], args].concat());
         assert_eq!(self.status()["state"], "running");
         self.take();
         self.follow();
@@ -64,8 +62,13 @@ impl Watched {
         command
     }
 
+    /// As [`Sandbox::json`]: a watcher that is started so waits for whoever asks it, too.
+    fn json_patiently(&self, args: &[&str]) -> Value {
+        Sandbox::json_of(self.patient(), args)
+    }
+
     fn status(&self) -> Value {
-        self.sandbox.json(["watch", "status"])
+        self.json_patiently(&["watch", "status"])
     }
 
     /// Takes a snapshot and gives its id and what it looked at.

@@ -18,6 +18,7 @@ use super::audit::{Findings, audit};
 use super::message::{Answer, REQUEST, Request};
 use super::mounts::beneath;
 use super::state::Watcher;
+use crate::env::watch_patience;
 use crate::error::{Result, ResultExt};
 use crate::git::{ObjectFormat, regular, threads};
 use crate::worktree::cache::Identity;
@@ -261,10 +262,11 @@ impl Server {
     /// Answers one question. Whoever asks in another way, or too slowly, gets no answer.
     fn answer(&mut self, mut stream: UnixStream) -> std::result::Result<(), Ended> {
         let mut bytes = [0; REQUEST];
+        let patience = Some(watch_patience().unwrap_or(PATIENCE));
         let heard = is_ours(&stream)
             && stream.set_nonblocking(false).is_ok()
-            && stream.set_read_timeout(Some(PATIENCE)).is_ok()
-            && stream.set_write_timeout(Some(PATIENCE)).is_ok()
+            && stream.set_read_timeout(patience).is_ok()
+            && stream.set_write_timeout(patience).is_ok()
             && stream.read_exact(&mut bytes).is_ok();
         let Some(request) = Request::parse(&bytes).filter(|_| heard) else {
             return Ok(());

@@ -11,6 +11,9 @@ use super::world::{Mode, World, left_out_by_default};
 use crate::sandbox::Sandbox;
 use crate::watch::End;
 
+/// The watcher's answers are what is tried, not how quick it is beside many tests.
+const WATCH_PATIENCE: (&str, &str) = ("TW_TEST_WATCH_PATIENCE", "20000");
+
 /// A snapshot and the world it was taken of.
 struct Saved {
     id: String,
@@ -118,7 +121,9 @@ impl Drive {
         }
         if std::env::var_os("TW_MODEL_WATCH").is_some() {
             drive.watcher = Some(End(drive.sandbox.path(".git")));
-            drive.sandbox.ok(["watch", "start"]);
+            let mut command = drive.sandbox.tw_command();
+            command.env(WATCH_PATIENCE.0, WATCH_PATIENCE.1);
+            Sandbox::json_of(command, ["watch", "start"]);
             drive.lines.push("tw watch start".to_owned());
         }
         drive
@@ -186,8 +191,7 @@ impl Drive {
         let stale = &self.diff_files() - &before.unstaged();
         let mut command = self.sandbox.tw_command();
         if self.watcher.is_some() {
-            // Its answers are what is tried, not how quick it is beside many tests.
-            command.env("TW_TEST_WATCH_PATIENCE", "2000");
+            command.env(WATCH_PATIENCE.0, WATCH_PATIENCE.1);
         }
         let output = command.arg("--json").args(args).output().unwrap();
         let document = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {

@@ -40,31 +40,31 @@ fn it_is_started_once_told_of_and_ends_with_its_working_tree() {
     assert_eq!(watched.status()["state"], "off");
     let stopped = watched.json(["watch", "stop"]);
     assert_eq!(stopped["stopped"], false);
-    let first = watched.json(["watch", "start", "--idle", "1h"]);
+    let first = watched.json_patiently(&["watch", "start", "--idle", "1h"]);
     let pid = first["pid"].as_u64().unwrap();
-    assert_eq!(
-        watched.json(["watch", "start", "--audit", "1h"])["pid"],
-        pid
-    );
+    let second = watched.json_patiently(&["watch", "start", "--audit", "1h"]);
+    assert_eq!(second["pid"], pid);
     let (error, code) = watched.json_error(["watch"]);
     assert_eq!((error["code"].as_str(), code), (Some("BUSY"), 4));
-    let health = watched.json(["doctor"]);
+    let health = watched.json_patiently(&["doctor"]);
     let checks = health["checks"].as_array().unwrap();
     let check = checks.iter().find(|check| check["name"] == "watcher");
     assert_eq!(check.unwrap()["status"], "ok", "{health}");
-    assert_eq!(watched.json(["watch", "stop"])["stopped"], true);
-    assert!(!is_alive(pid));
+    let stopped = watched.json_patiently(&["watch", "stop"]);
+    assert_eq!(stopped["stopped"], true);
+    // It let go of its lock, and ends.
+    wait_for_end(pid);
 
     // Nobody asks: it goes.
     let here = watched.tw(["watch", "--detached", "--idle", "1s"]);
     assert_eq!(here.code, 0, "{here:?}");
     // Nor does it stay when the working tree is moved.
-    let pid = watched.json(["watch", "start"])["pid"].clone();
+    let pid = watched.json_patiently(&["watch", "start"])["pid"].clone();
     let elsewhere = watched.root().join("elsewhere");
     std::fs::rename(watched.repo(), &elsewhere).unwrap();
     wait_for_end(pid.as_u64().unwrap());
     std::fs::rename(&elsewhere, watched.repo()).unwrap();
-    let pid = watched.json(["watch", "start"])["pid"].clone();
+    let pid = watched.json_patiently(&["watch", "start"])["pid"].clone();
     std::fs::remove_dir_all(watched.repo()).unwrap();
     wait_for_end(pid.as_u64().unwrap());
 }
@@ -73,7 +73,7 @@ fn it_is_started_once_told_of_and_ends_with_its_working_tree() {
 fn a_hook_starts_it_when_the_settings_ask_for_it() {
     let watched = Watched::of(settled());
     let hook = |event: &str| {
-        let mut command = watched.sandbox.tw_command();
+        let mut command = watched.patient();
         command.env_remove("TW_NO_BACKGROUND");
         command.args(["hook", "generic", event]);
         let output = command.write_stdin("{\"session_id\": \"abcd\"}").output();
@@ -83,11 +83,7 @@ fn a_hook_starts_it_when_the_settings_ask_for_it() {
     assert_eq!(watched.status()["state"], "off");
     watched.ok(["config", "watch", "true"]);
     hook("user-prompt-submit");
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while watched.status()["state"] != "running" {
-        assert!(Instant::now() < deadline, "{}", watched.status());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("it runs", || watched.status()["state"] == "running");
 }
 
 #[test]
@@ -114,9 +110,5 @@ pub fn is_alive(pid: u64) -> bool {
 }
 
 pub fn wait_for_end(pid: u64) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while is_alive(pid) {
-        assert!(Instant::now() < deadline, "{pid} runs on");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(&format!("{pid} ends"), || !is_alive(pid));
 }
