@@ -7,14 +7,14 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::damage::raw_command;
 use crate::many::{Held, wait_until_stopped};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, wait_until};
 use crate::trip::snapshot;
 
-/// `tw travel`, stopped where its files are in place and all else is not.
-fn half_way(sandbox: &Sandbox, id: &str) -> (Held, Pid) {
+/// `tw travel`, stopped at the first of these points of its swap.
+fn half_way(sandbox: &Sandbox, id: &str, points: &str) -> (Held, Pid) {
     let child = raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
         .current_dir(sandbox.repo())
-        .env("TW_STOP_POINT", "swap-applied")
+        .env("TW_STOP_POINT", points)
         .args(["travel", id])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -33,16 +33,21 @@ fn eventful() -> (Sandbox, String) {
     (sandbox, id)
 }
 
-#[test]
-fn in_a_swap_it_is_heard_at_once_and_the_swap_ends_first() {
-    let (sandbox, id) = eventful();
-    let (mut child, pid) = half_way(&sandbox, &id);
+/// Sends it to the stopped process and lets that go on, which says so.
+fn heard_at_once(child: &mut Held, pid: Pid) {
     kill_process(pid, Signal::INT).unwrap();
     kill_process(pid, Signal::CONT).unwrap();
     let mut said = BufReader::new(child.0.stderr.take().unwrap());
     let mut first = String::new();
     said.read_line(&mut first).unwrap();
     assert_eq!(first, "finishing; again kills\n");
+}
+
+#[test]
+fn in_a_swap_it_is_heard_at_once_and_the_swap_ends_first() {
+    let (sandbox, id) = eventful();
+    let (mut child, pid) = half_way(&sandbox, &id, "swap-applied");
+    heard_at_once(&mut child, pid);
     assert_eq!(child.0.wait().unwrap().code(), Some(130));
     assert_eq!(sandbox.json(["status"])["mode"], "past");
     sandbox.ok(["return"]);
@@ -52,21 +57,17 @@ fn in_a_swap_it_is_heard_at_once_and_the_swap_ends_first() {
 #[test]
 fn the_second_one_kills_and_nothing_is_lost() {
     let (sandbox, id) = eventful();
-    let (mut child, pid) = half_way(&sandbox, &id);
+    let (mut child, pid) = half_way(&sandbox, &id, "swap-applied,swap-index");
     // Signals of one kind that wait are one: the first has to be heard before the second comes.
+    heard_at_once(&mut child, pid);
+    wait_until_stopped(child.0.id());
     kill_process(pid, Signal::INT).unwrap();
     kill_process(pid, Signal::CONT).unwrap();
-    let _ = kill_process(pid, Signal::INT);
-    let mut said = String::new();
-    child
-        .0
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut said)
-        .unwrap();
-    assert_eq!(child.0.wait().unwrap().code(), Some(130), "{said}");
+    assert_eq!(child.0.wait().unwrap().code(), Some(130));
+    let journal = ".git/timewarp/journal.json";
+    assert!(sandbox.exists(journal), "it did not die in the swap");
     sandbox.ok(["recover"]);
+    assert!(!sandbox.exists(journal));
     if sandbox.json(["status"])["mode"] == "past" {
         sandbox.ok(["return"]);
     }
@@ -91,9 +92,9 @@ fn outside_of_a_swap_it_kills_and_says_nothing() {
         caught.is_some_and(|bits| u64::from_str_radix(bits.trim(), 16).unwrap() & 0b10 != 0)
     };
     // Before it has looked at its words the system's own handling ends it without a code.
-    while !catches(&std::fs::read_to_string(&status).unwrap()) {
-        std::thread::yield_now();
-    }
+    wait_until("it catches the signal", || {
+        catches(&std::fs::read_to_string(&status).unwrap())
+    });
     kill_process(Pid::from_child(&child.0), Signal::INT).unwrap();
     let mut said = String::new();
     child

@@ -896,6 +896,7 @@ fn commands_on_one_issue_at_a_time_take_nothing_of_each_other_for_a_person_s() {
 #[test]
 fn no_report_and_no_change_of_sixteen_processes_is_lost() {
     let sandbox = ready();
+    crate::many::wait_long(&sandbox);
     let shared = id(&report(&sandbox, &[]));
     let root = sandbox.repo();
     let home = sandbox.home();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::damage::{assert_fsck_clean, litter, raw_command};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, wait_until};
 use crate::stage::{eventful, taken};
 
 fn tw(root: &Path, dir: &str, args: &[&str]) -> Output {
@@ -50,6 +50,20 @@ fn edit(repo: &Path, done: &AtomicBool) {
     }
 }
 
+/// Ends the other threads of a test also when its own one fails: a scope waits for all of them.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Many processes on few processors hold a lock for longer than a person would wait for it.
+pub fn wait_long(sandbox: &Sandbox) {
+    sandbox.git(["config", "timewarp.lockTimeout", "300"]);
+}
+
 fn assert_not_torn(sandbox: &Sandbox, commit: &str) {
     for name in ["f1", "f2", "d/f3", "d/f4"] {
         let text = sandbox.git(["cat-file", "blob", &format!("{commit}:{name}")]);
@@ -66,15 +80,16 @@ fn times() -> usize {
 #[test]
 fn sixteen_processes_take_every_snapshot_while_an_editor_writes() {
     let sandbox = Sandbox::new();
+    wait_long(&sandbox);
     sandbox.mkdir("d");
     let (root, repo) = (sandbox.root(), sandbox.repo());
     let done = AtomicBool::new(false);
     let outputs: Vec<Output> = std::thread::scope(|scope| {
-        let editor = scope.spawn(|| edit(&repo, &done));
-        // The first round of files is there before the first snapshot.
-        while !repo.join("d/f4").exists() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let over = SetAtEnd(&done);
+        scope.spawn(|| edit(&repo, &done));
+        wait_until("the first round of files is there", || {
+            repo.join("d/f4").exists()
+        });
         let takers: Vec<_> = (0..16)
             .map(|_| {
                 scope.spawn(|| {
@@ -85,8 +100,7 @@ fn sixteen_processes_take_every_snapshot_while_an_editor_writes() {
             .collect();
         let outputs = takers.into_iter().flat_map(|taker| taker.join().unwrap());
         let outputs = outputs.collect();
-        done.store(true, Ordering::Relaxed);
-        editor.join().unwrap();
+        drop(over);
         outputs
     });
     let mut ids = BTreeSet::new();
@@ -115,6 +129,7 @@ fn sixteen_processes_take_every_snapshot_while_an_editor_writes() {
 #[test]
 fn a_snapshot_during_a_swap_sees_one_side_whole() {
     let (sandbox, snapshot) = eventful();
+    wait_long(&sandbox);
     let home = sandbox.state();
     let present = taken(&sandbox);
     let (root, done) = (sandbox.root(), AtomicBool::new(false));
@@ -123,6 +138,7 @@ fn a_snapshot_during_a_swap_sees_one_side_whole() {
         trees.insert(sandbox.json(["show", id])["snapshot"]["tree"].to_string());
     }
     let seen = std::thread::scope(|scope| {
+        let over = SetAtEnd(&done);
         let takers: Vec<_> = (0..3)
             .map(|_| {
                 scope.spawn(|| {
@@ -140,7 +156,7 @@ fn a_snapshot_during_a_swap_sees_one_side_whole() {
                 assert_eq!(json(&output)["ok"], true, "{args:?} {}", json(&output));
             }
         }
-        done.store(true, Ordering::Relaxed);
+        drop(over);
         let outputs = takers.into_iter().flat_map(|taker| taker.join().unwrap());
         outputs.collect::<Vec<_>>()
     });
@@ -233,6 +249,7 @@ fn a_checkpoint_that_waits_for_a_swap_that_dies_recovers_first() {
 
 fn waits_and_recovers(args: &[&str]) {
     let (sandbox, snapshot) = eventful();
+    wait_long(&sandbox);
     let before = sandbox.state();
     let root = sandbox.root();
     let tw = || {
@@ -249,8 +266,7 @@ fn waits_and_recovers(args: &[&str]) {
     let mut travel = Held(travel.unwrap());
     wait_until_stopped(travel.0.id());
     let mut waiting = Held(tw().args(args).spawn().unwrap());
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    assert!(waiting.0.try_wait().unwrap().is_none(), "it waits");
+    wait_until_locked_out(&mut waiting);
     go_on(travel.0.id());
     assert!(!travel.0.wait().unwrap().success());
     assert!(waiting.0.wait().unwrap().success());
@@ -301,6 +317,22 @@ pub fn wait_until_stopped(pid: u32) {
     panic!("process {pid} never stopped");
 }
 
+/// Waits until a process has come to the lock of its working tree, which somebody else keeps: it has the gate before it and the lock
+/// itself open. What it looked at before that, it has looked at.
+pub fn wait_until_locked_out(waiting: &mut Held) {
+    let dir = format!("/proc/{}/fd", waiting.0.id());
+    wait_until("it waits for the lock", || {
+        assert!(waiting.0.try_wait().unwrap().is_none(), "it did not wait");
+        let links = std::fs::read_dir(&dir).into_iter().flatten().flatten();
+        let open: Vec<_> = links
+            .filter_map(|link| std::fs::read_link(link.path()).ok())
+            .collect();
+        ["timewarp/gate", "timewarp/lock"]
+            .iter()
+            .all(|name| open.iter().any(|path| path.ends_with(name)))
+    });
+}
+
 /// Lets a stopped process go on.
 pub fn go_on(pid: u32) {
     let done = Command::new("sh")
@@ -312,6 +344,7 @@ pub fn go_on(pid: u32) {
 #[test]
 fn linked_worktrees_do_not_wait_for_each_other() {
     let (sandbox, snapshot) = eventful();
+    wait_long(&sandbox);
     let root = sandbox.root();
     sandbox.git(["worktree", "add", "-q", "-b", "side", "../side", "other"]);
     let side = sandbox.root().join("side");
@@ -353,7 +386,10 @@ fn git_may_work_meanwhile_with_its_usual_grace() {
 
 fn beside_git(gc: &[&str], commits: bool) {
     let sandbox = Sandbox::new();
+    wait_long(&sandbox);
     sandbox.git(["config", "gc.auto", "0"]);
+    // Locks and their order are what is tried, and not the disk: git would keep 'packed-refs.lock' for as long as that takes.
+    sandbox.git(["config", "core.fsync", "none"]);
     sandbox.mkdir("d");
     for name in ["f1", "f2", "d/f3", "d/f4"] {
         sandbox.write(name, "generation 0\n");
@@ -361,6 +397,7 @@ fn beside_git(gc: &[&str], commits: bool) {
     taken(&sandbox);
     let (root, repo, done) = (sandbox.root(), sandbox.repo(), AtomicBool::new(false));
     let outputs: Vec<Output> = std::thread::scope(|scope| {
+        let over = SetAtEnd(&done);
         scope.spawn(|| edit(&repo, &done));
         scope.spawn(|| {
             while commits && !done.load(Ordering::Relaxed) {
@@ -385,7 +422,7 @@ fn beside_git(gc: &[&str], commits: bool) {
             .collect();
         let outputs = takers.into_iter().flat_map(|taker| taker.join().unwrap());
         let outputs = outputs.collect();
-        done.store(true, Ordering::Relaxed);
+        drop(over);
         outputs
     });
     for output in &outputs {

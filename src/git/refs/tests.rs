@@ -397,7 +397,10 @@ fn creations_appear_in_the_order_given() {
     for _ in 0..200 {
         std::thread::scope(|scope| {
             let watch = scope.spawn(|| {
+                let begun = std::time::Instant::now();
                 while refs.read(issue).expect("read").is_none() {
+                    // A scope waits for its threads, also when the other one fails.
+                    assert!(begun.elapsed() < Duration::from_secs(60), "never there");
                     std::hint::spin_loop();
                 }
                 refs.read(chat).expect("read").is_some()

@@ -1,12 +1,10 @@
 //! What holds when the members change between swaps, beside one, or after one that died.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::{Trio, assert_same};
 use crate::damage::document;
-use crate::many::{go_on, wait_until_stopped};
+use crate::many::{go_on, wait_until_locked_out, wait_until_stopped};
 
 fn refused(trio: &Trio, path: &str, args: &[&str], code: &str) -> Value {
     let document = document(&trio.tw_in(path, args));
@@ -125,6 +123,10 @@ fn a_member_that_came_home_by_itself_is_named_with_the_way_home_of_the_others() 
 #[test]
 fn who_becomes_a_member_while_the_lock_is_waited_for_goes_along() {
     let trio = Trio::new();
+    for root in trio.roots() {
+        let long = ["config", "timewarp.lockTimeout", "300"];
+        trio.sandbox.git_in(root, long);
+    }
     let home = trio.states();
     let list = trio.sandbox.text(".git/timewarp/workspace.json");
     let files = ["nested", "../lib"].map(|path| format!("{path}/.git/timewarp/member.json"));
@@ -133,8 +135,8 @@ fn who_becomes_a_member_while_the_lock_is_waited_for_goes_along() {
     let mut first = trio.start("", &["restore", "latest", "a.txt"], "swap-journal");
     wait_until_stopped(first.0.id());
     let mut second = trio.start("", &["travel", &trio.snapshot], "");
-    // It looks for members, and waits.
-    std::thread::sleep(Duration::from_millis(500));
+    // It has looked for members.
+    wait_until_locked_out(&mut second);
     for (file, pointer) in files.iter().zip(pointers) {
         trio.sandbox.write(file, pointer);
     }

@@ -213,12 +213,15 @@ fn writers_of_both_kinds_lose_nothing() {
         }
         scope.spawn(|| {
             for n in 0..25 {
-                // git does not wait for the lock.
+                // git does not wait for the lock, and asked without a pause it would leave nobody else a chance.
                 let name = format!("refs/gits/{n}");
-                while sandbox
-                    .try_git(&["update-ref", &name, &one.to_string()])
-                    .is_none()
-                {}
+                let update = ["update-ref", &name, &one.to_string()];
+                let pause = std::time::Duration::from_millis(1);
+                let is_done = (0..10_000).any(|_| {
+                    std::thread::sleep(pause);
+                    sandbox.try_git(&update).is_some()
+                });
+                assert!(is_done, "git never had the lock");
             }
         });
         let refs = sandbox.refs();
