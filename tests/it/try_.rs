@@ -730,7 +730,10 @@ fn a_run_is_told_where_it_is() {
 #[test]
 fn setup_comes_first_and_the_first_that_passes_ends_the_others() {
     let sandbox = checked();
-    let script = "test -f ready || exit 3; [ $TW_SLOT = 1 ] || sleep 60; echo fixed >a.txt";
+    // The first one passes when the second one is where only its end is left.
+    let script = "test -f ready || exit 3; second=$TW_SOURCE/../second; \
+                  if [ $TW_SLOT = 1 ]; then until [ -e $second ]; do sleep 0.05; done; \
+                  else touch $second; sleep 60; fi; echo fixed >a.txt";
     let begun = Instant::now();
     let words = [
         "try",
@@ -755,6 +758,35 @@ fn setup_comes_first_and_the_first_that_passes_ends_the_others() {
         (&runs[0]["status"], &runs[1]["error"]),
         (&json!("passed"), &json!("stopped"))
     );
+}
+
+#[test]
+fn a_setup_that_is_stopped_has_not_failed() {
+    let sandbox = checked();
+    // That of the check before all runs and of the first run have nothing to do.
+    let setup = "[ $TW_SLOT = 1 ] || { touch $TW_SOURCE/../second; sleep 60; }";
+    let script = "until [ -e $TW_SOURCE/../second ]; do sleep 0.05; done; echo fixed >a.txt";
+    let (document, code) = tried(
+        &sandbox,
+        &[
+            "try",
+            "-n",
+            "2",
+            "-j",
+            "2",
+            "--first",
+            "--setup",
+            setup,
+            "--verify",
+            "sh check.sh",
+            "--",
+            script,
+        ],
+    );
+    assert_eq!(code, 0, "{document}");
+    let runs = document["runs"].as_array().unwrap();
+    let told: Vec<_> = runs.iter().map(|run| &run["error"]).collect();
+    assert_eq!(told, [&Value::Null, &json!("stopped")], "{document}");
 }
 
 #[test]
@@ -994,15 +1026,8 @@ fn an_agent_works_on_an_issue_without_a_terminal() {
     let sandbox = checked();
     let id = issue(&sandbox);
     let bin = sandbox.root().join("bin");
-    std::fs::create_dir(&bin).unwrap();
-    // By a program of its own: a file that this one has open for writing cannot be run.
-    let write = "printf '#!/bin/sh\nprintf \"%%s\\\\n\" \"$@\"\necho fixed >a.txt\n' >claude; chmod +x claude";
-    let made = sandbox
-        .command("sh")
-        .current_dir(&bin)
-        .args(["-c", write])
-        .output();
-    assert!(made.unwrap().status.success());
+    let agent = "#!/bin/sh\nprintf '%s\\n' \"$@\"\necho fixed >a.txt\n";
+    sandbox.program(bin.join("claude"), agent);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let words = [
         "--json",
@@ -1286,14 +1311,10 @@ fn ctrl_c_ends_the_runs_and_keeps_what_they_made() {
 fn of_tries_within_a_second_the_last_is_the_latest() {
     let sandbox = checked();
     for _ in 0..6 {
-        let ran = sandbox
-            .tw_command()
-            .env_remove("TW_TEST_NOW")
-            .args(["-q", "try", "-n", "1", "--", "true"])
-            .output()
-            .unwrap();
-        let made = String::from_utf8(ran.stdout).unwrap();
+        let made = sandbox.ok(["-q", "try", "-n", "1", "--", "true"]);
+        sandbox.wait(-STEP);
         let listed = sandbox.json(["try", "list"]);
+        sandbox.wait(-STEP);
         assert!(
             made.starts_with(listed["tries"][0]["try_id"].as_str().unwrap()),
             "{made}{listed}"

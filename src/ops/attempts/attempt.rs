@@ -298,7 +298,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// The setup, then the command. None: the setup failed.
+    /// The setup, then the command. None: the setup failed. One that was stopped did not.
     fn command(
         &self,
         subject: &Subject,
@@ -309,6 +309,9 @@ impl Plan<'_> {
         if let Some(setup) = &self.setup {
             let ended = self.shell(scratch, slot, setup, &self.log(run.run, "-setup"))?;
             add_leaks(&mut run.outside, scratch, &ended);
+            if ended.end == End::Stopped {
+                return Ok(Some(ended.end));
+            }
             if !ended.end.is_success() {
                 run.error = Some("the setup command failed".to_owned());
                 return Ok(None);
