@@ -27,7 +27,7 @@ use crate::git::fs::open_dir;
 /// Asks the run to end.
 pub(super) const STOP: u8 = b't';
 
-/// How long what a command started may take to end after it before it counts as left behind.
+/// How long what a command started may take to end after it, unless its job says otherwise.
 const LINGER: Duration = Duration::from_millis(500);
 /// How often processes are looked for while some of them are ending.
 const TICK: Duration = Duration::from_millis(20);
@@ -322,7 +322,9 @@ impl Guard {
     fn step(&mut self) {
         let now = Instant::now();
         match self.phase {
-            Phase::Running if self.end.is_some() => self.phase = Phase::Lingering(now + LINGER),
+            Phase::Running if self.end.is_some() => {
+                self.phase = Phase::Lingering(now + self.job.linger.unwrap_or(LINGER));
+            }
             Phase::Running => {
                 if self
                     .job

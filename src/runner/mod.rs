@@ -61,6 +61,9 @@ pub struct Job {
     pub without: Vec<OsString>,
     /// After how long it is ended; None for never.
     pub timeout: Option<Duration>,
+    /// How long what it started may take to end after it before it counts as left behind; None for half a second.
+    #[serde(default)]
+    pub linger: Option<Duration>,
     /// Where its output goes; made anew.
     #[serde(with = "any_path")]
     pub log: PathBuf,

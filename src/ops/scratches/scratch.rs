@@ -190,6 +190,7 @@ impl<'a> Scratch<'a> {
                 .map(OsString::from)
                 .collect(),
             timeout,
+            linger: None,
             log,
         }
     }
