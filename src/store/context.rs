@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags};
 
-use super::lock::flock_until;
+use super::lock::{HeldFile, flock_until};
 use super::names::session_component;
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt as _};
@@ -76,7 +76,7 @@ impl ContextFile {
         match open {
             Ok(file) => {
                 // Appending is not atomic: unlocked, half a line could be read.
-                self.lock(&file, FlockOperation::NonBlockingLockShared)?;
+                let file = self.lock(file, FlockOperation::NonBlockingLockShared)?;
                 read_all(&file).context(|| self.cannot("read")).map(Some)
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -95,7 +95,7 @@ impl ContextFile {
             options.read(true).append(true).custom_flags(unlinked());
             let file = create::open_or_new(&self.path, &options, 0o600).and_then(regular);
             let file = file.context(|| self.cannot("open"))?;
-            self.lock(&file, FlockOperation::NonBlockingLockExclusive)?;
+            let file = self.lock(file, FlockOperation::NonBlockingLockExclusive)?;
             let held = file.metadata().context(|| self.cannot("read"))?;
             // Whoever had the lock before may have put another file in its place.
             let now = std::fs::symlink_metadata(&self.path);
@@ -118,10 +118,10 @@ impl ContextFile {
         regular(options.open(&self.path)?)
     }
 
-    fn lock(&self, file: &File, operation: FlockOperation) -> Result<()> {
-        let locked = flock_until(file, operation, Instant::now() + self.wait);
+    fn lock(&self, file: File, operation: FlockOperation) -> Result<HeldFile> {
+        let locked = flock_until(&file, operation, Instant::now() + self.wait);
         if locked.context(|| self.cannot("lock"))? {
-            return Ok(());
+            return Ok(HeldFile::of(file));
         }
         Err(self.busy())
     }
@@ -158,7 +158,7 @@ const BEGINNING: usize = 64 * 1024;
 #[derive(Debug)]
 #[must_use]
 pub struct HeldContext {
-    file: File,
+    file: HeldFile,
     path: PathBuf,
 }
 
@@ -198,7 +198,7 @@ impl HeldContext {
             }
         }
         bytes.extend_from_slice(lines);
-        let written = (&self.file).write_all(&bytes);
+        let written = (&*self.file).write_all(&bytes);
         if written.is_err() {
             // A full disk: half a line would be worse than none. The error of the write is the one to report.
             let _ = self.file.set_len(length);

@@ -3,7 +3,8 @@
 use std::os::unix::process::ExitStatusExt;
 
 use crate::damage::assert_fsck_clean;
-use crate::sandbox::Sandbox;
+use crate::many::Held;
+use crate::sandbox::{Sandbox, wait_until};
 use crate::trip::{list, snapshot, with_stop, with_stops};
 
 /// Whether these bytes hang on a ref.
@@ -239,12 +240,16 @@ fn what_others_have_open_for_writing_is_named() {
     sandbox.write("app.db", "now, and more\n");
     sandbox.write("read", "now\n");
     sandbox.write("made", "now\n");
-    let open = |path: &str| {
-        let mut options = std::fs::OpenOptions::new();
-        options.append(true).open(sandbox.path(path)).unwrap()
-    };
-    let held = [open("app.db"), open("made")];
-    let reader = std::fs::File::open(sandbox.path("read")).unwrap();
+    // In a process of its own, with which all of it ends: what this one has open, a child that another test has just begun has, too.
+    let script = "exec 3>>app.db 4>>made 5<read; echo >../open; read line";
+    let mut held = std::process::Command::new("sh")
+        .args(["-c", script])
+        .current_dir(sandbox.repo())
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .map(Held)
+        .unwrap();
+    wait_until("they are open", || sandbox.exists("../open"));
     let travelled = sandbox.json(["travel", &id]);
     let said = list(&travelled["notices"]);
     let named =
@@ -254,7 +259,8 @@ fn what_others_have_open_for_writing_is_named() {
         1,
         "{said:?}"
     );
-    drop((held, reader));
+    drop(held.0.stdin.take());
+    held.0.wait().unwrap();
     let returned = sandbox.json(["return"]);
     assert_eq!(list(&returned["notices"]), [""; 0], "{returned}");
 }
