@@ -2,7 +2,7 @@
 //! records. `tests/crash-syscalls.sh` tries them all; here is each that was wrong once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use crate::access::{access_of, set_attribute};
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, raw_command};
@@ -33,35 +33,39 @@ fn with_possible_fault(
     which: &[&str],
     args: &[&str],
 ) -> Option<Output> {
-    let traced = raw_command(&sandbox.root(), "strace")
+    let call = format!("trace={call}");
+    let which = [&["-e", &call], which].concat();
+    Some(traced(sandbox, &which, |_| (), args)?.0)
+}
+
+/// Runs `tw` beneath strace, which is given these options; what it answered, and the trace. `None`: strace is not installed.
+pub fn traced(
+    sandbox: &Sandbox,
+    options: &[&str],
+    with: impl FnOnce(&mut Command),
+    args: &[&str],
+) -> Option<(Output, String)> {
+    let mut strace = raw_command(&sandbox.root(), "strace");
+    with(&mut strace);
+    let output = strace
         .current_dir(sandbox.repo())
         .args(["-f", "-qq", "-o", "../trace"])
-        .args(["-e", &format!("trace={call}")])
-        .args(which)
+        .args(options)
         .args([env!("CARGO_BIN_EXE_tw"), "--json"])
         .args(args)
         .output();
-    let Ok(output) = traced else {
+    let Ok(output) = output else {
         skipped("strace", "strace is not installed");
         return None;
     };
-    Some(output)
+    let trace = std::fs::read_to_string(sandbox.root().join("trace")).unwrap();
+    Some((output, trace))
 }
 
 /// Which of a command's looks into a directory beneath the root there are, each by its place among all of its thread's. `None`: strace
 /// is not installed.
 fn looks_into(sandbox: &Sandbox, dir: &str, args: &[&str]) -> Option<BTreeSet<usize>> {
-    let traced = raw_command(&sandbox.root(), "strace")
-        .current_dir(sandbox.repo())
-        .args(["-f", "-qq", "-o", "../looks", "-e", "trace=openat2"])
-        .args([env!("CARGO_BIN_EXE_tw"), "--json"])
-        .args(args)
-        .output();
-    if traced.is_err() {
-        skipped("strace", "strace is not installed");
-        return None;
-    }
-    let trace = std::fs::read_to_string(sandbox.root().join("looks")).unwrap();
+    let (_, trace) = traced(sandbox, &["-e", "trace=openat2"], |_| (), args)?;
     let mut counts = BTreeMap::<&str, usize>::new();
     let mut found = BTreeSet::new();
     for line in trace.lines().filter(|line| line.contains(" openat2(")) {
@@ -165,16 +169,11 @@ fn where_a_sandbox_forbids_faccessat2_linked_worktrees_are_found() {
     let id = taken(&sandbox);
     for errno in FORBIDDEN {
         let inject = format!("inject=faccessat2:error={errno}");
-        let traced = raw_command(&sandbox.root(), "strace")
-            .current_dir(sandbox.repo())
-            .args(["-f", "-qq", "-o", "../trace", "-e", &inject])
-            .args([env!("CARGO_BIN_EXE_tw"), "--json", "open", &id])
-            .arg(format!("../{errno}"))
-            .output();
-        match traced {
-            Ok(ran) => assert_done(&ran),
-            Err(_) => return skipped("strace", "strace is not installed"),
-        }
+        let open = ["open", &id, &format!("../{errno}")];
+        let Some((ran, _)) = traced(&sandbox, &["-e", &inject], |_| (), &open) else {
+            return;
+        };
+        assert_done(&ran);
     }
 }
 
@@ -216,9 +215,15 @@ fn a_dead_commands_ref_lock_keeps_nobody_out() {
     killed_at(&sandbox, "refs-locked", &["label", &id, "name"]);
     assert!(sandbox.exists(lock));
     // The same name, without a recovery in between and without a wait.
-    let began = std::time::Instant::now();
-    sandbox.json(["label", &id, "name"]);
-    assert!(began.elapsed() < std::time::Duration::from_secs(2));
+    let waits = ["-e", "trace=nanosleep,clock_nanosleep"];
+    let label = ["label", &id, "name"];
+    match traced(&sandbox, &waits, |_| (), &label) {
+        Some((output, trace)) => {
+            assert_done(&output);
+            assert!(!trace.contains("nanosleep"), "{trace}");
+        }
+        None => drop(sandbox.json(label)),
+    }
     assert!(!sandbox.exists(lock));
     killed_at(&sandbox, "refs-locked", &["label", "--remove", "name"]);
     assert!(sandbox.exists(lock));
@@ -528,21 +533,13 @@ fn the_backup_is_on_disk_before_the_first_path_is_touched() {
     let (sandbox, id) = eventful_as(Kind::ref_files());
     // Its objects are loose, and were not waited for.
     sandbox.ok(["snapshot"]);
-    let traced = raw_command(&sandbox.root(), "strace")
-        .current_dir(sandbox.repo())
-        .args(["-f", "-y", "-qq", "-o", "../trace"])
-        .args([
-            "-e",
-            "trace=fsync,syncfs,linkat,link,renameat2,renameat,unlinkat,symlinkat,mkdirat,fchmodat",
-        ])
-        .args([env!("CARGO_BIN_EXE_tw"), "--json", "travel", &id])
-        .output();
-    let Ok(output) = traced else {
-        skipped("strace", "strace is not installed");
+    let calls =
+        "trace=fsync,syncfs,linkat,link,renameat2,renameat,unlinkat,symlinkat,mkdirat,fchmodat";
+    let options = ["-y", "-e", calls];
+    let Some((output, trace)) = traced(&sandbox, &options, |_| (), &["travel", &id]) else {
         return;
     };
     assert_eq!(document(&output.into())["ok"], true);
-    let trace = std::fs::read_to_string(sandbox.root().join("trace")).unwrap();
     let git_dir = sandbox.path(".git").display().to_string();
     let repo = sandbox.repo().display().to_string();
     let place = |wanted: &dyn Fn(&str) -> bool| trace.lines().position(wanted);

@@ -1,9 +1,9 @@
 //! What is done in the background when there is much of ours: the same refs and objects, in fewer files.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use crate::sandbox::{Kind, Sandbox};
+use crate::faults::traced;
+use crate::sandbox::{Kind, Sandbox, wait_until};
 use crate::stage::taken;
 use crate::summary::copies;
 
@@ -119,28 +119,26 @@ fn it_is_started_once_in_a_few_hundred_snapshots() {
     let sandbox = Sandbox::new();
     taken(&sandbox);
     let done = ".git/timewarp/upkeep";
-    let snapshot_at = |seq: u64| {
+    // Whether it was started.
+    let starts_at = |seq: u64| {
         sandbox.write(".git/timewarp/seq", format!("{seq:020}"));
-        let mut command = sandbox.tw_command();
-        command.env_remove("TW_NO_BACKGROUND").arg("snapshot");
-        assert!(command.output().unwrap().status.success());
-        for _ in 0..100 {
-            if sandbox.exists(done) {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        let with = |command: &mut std::process::Command| {
+            command.env_remove("TW_NO_BACKGROUND");
+        };
+        let (output, trace) = traced(&sandbox, &["-e", "trace=execve"], with, &["snapshot"])?;
+        assert!(output.status.success(), "{output:?}");
+        Some(trace.contains("\"__background\""))
     };
     background(&sandbox);
     assert_eq!(sandbox.text(done), "1\n");
     sandbox.remove(done);
-    snapshot_at(300);
+    let Some(starts) = starts_at(300) else {
+        return;
+    };
+    assert!(starts);
+    wait_until("it is done", || sandbox.exists(done));
     assert_eq!(sandbox.text(done), "301\n");
-    let file = sandbox.path(done);
-    let before = file.metadata().unwrap().modified().unwrap();
-    snapshot_at(302);
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    assert_eq!(file.metadata().unwrap().modified().unwrap(), before);
+    assert_eq!(starts_at(302), Some(false));
 }
 
 #[test]
@@ -148,12 +146,9 @@ fn a_repository_that_goes_meanwhile_stays_gone() {
     let sandbox = Sandbox::new();
     taken(&sandbox);
     let bin = sandbox.root().join("bin");
-    let tool = bin.join("node");
-    std::fs::create_dir(&bin).unwrap();
     let repo = sandbox.repo();
     let script = format!("#!/bin/sh\nrm -rf '{}'\necho v1.2.3\n", repo.display());
-    std::fs::write(&tool, script).unwrap();
-    std::fs::set_permissions(&tool, PermissionsExt::from_mode(0o755)).unwrap();
+    sandbox.program(bin.join("node"), script);
     let path = std::env::var_os("PATH").unwrap();
     let path = std::env::join_paths(std::iter::once(bin).chain(std::env::split_paths(&path)));
     let mut command = sandbox.tw_command();
