@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::env::shows_progress_at_once;
 use crate::progress::{Progress, Silent};
 
 /// Work shorter than this shows nothing.
@@ -86,7 +87,12 @@ impl Bar {
 }
 
 fn show_later(bar: &ProgressBar, ended: &Receiver<()>) {
-    if has_ended(ended, SILENCE) {
+    let silence = if shows_progress_at_once() {
+        Duration::ZERO
+    } else {
+        SILENCE
+    };
+    if has_ended(ended, silence) {
         return;
     }
     bar.set_draw_target(ProgressDrawTarget::stderr());

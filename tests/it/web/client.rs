@@ -72,16 +72,22 @@ impl Server {
     }
 
     pub fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.host()).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(20)))
-            .unwrap();
-        stream
+        self.try_connect().unwrap()
+    }
+
+    /// Fails when it has ended.
+    pub fn try_connect(&self) -> std::io::Result<TcpStream> {
+        let stream = TcpStream::connect(self.host())?;
+        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        Ok(stream)
     }
 
     /// Sends bytes and reads the answer.
     pub fn send(&self, bytes: &[u8]) -> Got {
-        let mut stream = self.connect();
+        Self::send_over(self.connect(), bytes)
+    }
+
+    fn send_over(mut stream: TcpStream, bytes: &[u8]) -> Got {
         // What is refused early may not be read to its end.
         let _ = stream.write_all(bytes);
         read(stream)
@@ -103,9 +109,24 @@ impl Server {
 
     /// A POST with these header lines behind `Host`.
     pub fn post(&self, target: &str, headers: &str, body: &str) -> Got {
+        self.post_over(self.connect(), target, headers, body)
+    }
+
+    fn post_over(&self, stream: TcpStream, target: &str, headers: &str, body: &str) -> Got {
         let (host, length) = (self.host(), body.len());
-        self.send(
+        Self::send_over(
+            stream,
             format!("POST {target} HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Length: {length}\r\n\r\n{body}").as_bytes(),
+        )
+    }
+
+    /// The status of the answer to a question without words; None when it has ended.
+    pub fn try_ask(&self, name: &str) -> Option<u16> {
+        let stream = self.try_connect().ok()?;
+        let target = format!("/api/{name}");
+        Some(
+            self.post_over(stream, &target, &self.own_headers(), "{}")
+                .status,
         )
     }
 

@@ -322,6 +322,8 @@ fn on_a_terminal_it_shows_how_far_it_is() {
     let words = ["web", "--export", out.to_str().unwrap()];
     let mut prepared = sandbox.tw_command();
     prepared.env("TERM", "xterm");
+    // However quick the machine is.
+    prepared.env("TW_TEST_PROGRESS_AT_ONCE", "1");
     let mut terminal = Terminal::program(&sandbox, &prepared, &words);
     terminal.shows("gathering").shows("3,001 entries");
     let quiet = sandbox.tw(["web", "--export", out.to_str().unwrap(), "--force"]);
