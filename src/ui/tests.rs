@@ -18,6 +18,12 @@ use crate::ops::timeline::{Asked, Entry, EntryKind};
 
 const NOW: &str = "2026-02-28T15:30:12Z";
 
+/// The time of day of all entries, where this machine is.
+fn clock() -> String {
+    let local = Moment::parse_rfc3339(NOW).expect("a time").local();
+    local[11..16].to_owned()
+}
+
 fn entry(kind: EntryKind, n: u32, session: Option<&str>) -> Entry {
     let mut entry = Entry::bare(kind, &format!("s_20260228_153012_{n:06}"));
     NOW.clone_into(&mut entry.at);
@@ -157,14 +163,16 @@ fn the_timeline_is_grouped_by_session_and_the_prompt_stands_below() {
     ]);
     let screen = ui.screen();
     let shown: Vec<&str> = screen.lines().collect();
+    let at = clock();
+    let begins = |line: usize, text: &str| shown[line].starts_with(text);
     assert!(shown[0].starts_with(" timeline 5 ─"), "{screen}");
     assert!(shown[1].starts_with("no session"), "{screen}");
-    assert!(shown[2].starts_with("  15:30 ○ title 5"), "{screen}");
+    assert!(begins(2, &format!("  {at} ○ title 5")), "{screen}");
     assert!(shown[3].starts_with("pi 0123abcd"), "{screen}");
-    assert!(shown[4].starts_with("  15:30   ● title 4"), "{screen}");
-    assert!(shown[5].starts_with("> 15:30   ○ title 3"), "{screen}");
-    assert!(shown[6].starts_with("  15:30 ❯ title 2"), "{screen}");
-    assert!(shown[8].starts_with("  15:30 ! title 1"), "{screen}");
+    assert!(begins(4, &format!("  {at}   ● title 4")), "{screen}");
+    assert!(begins(5, &format!("> {at}   ○ title 3")), "{screen}");
+    assert!(begins(6, &format!("  {at} ❯ title 2")), "{screen}");
+    assert!(begins(8, &format!("  {at} ! title 1")), "{screen}");
     assert!(shown[1].ends_with("│M src/a.rs"), "{screen}");
     assert!(shown[2].ends_with("│-old"), "{screen}");
     assert!(shown[3].ends_with("│+new"), "{screen}");
@@ -393,7 +401,8 @@ fn two_marks_are_compared() {
     });
     let wanted = ("s_20260228_153012_000005", "s_20260228_153012_000003");
     assert_eq!(compared, Some(wanted));
-    assert!(ui.screen().contains("1 15:30") || ui.screen().contains(" 115:30"));
+    let (screen, at) = (ui.screen(), clock());
+    assert!(screen.contains(&format!("1 {at}")) || screen.contains(&format!(" 1{at}")));
 }
 
 #[test]

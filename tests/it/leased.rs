@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::sandbox::{Sandbox, skipped};
+use crate::sandbox::{Sandbox, skipped, wait_until};
 
 /// Takes a lease on a file, as file servers do (`F_WRLCK`): who opens it waits until it is given back (`F_UNLCK`).
 fn lease(file: &std::fs::File, kind: libc::c_int) -> bool {
@@ -21,6 +21,15 @@ fn lease(file: &std::fs::File, kind: libc::c_int) -> bool {
         libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG) == 0
             && libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) == 0
     }
+}
+
+/// Whether somebody waits for the lease on a file to be given back.
+fn is_wanted(file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let inode = format!(":{} ", file.metadata().unwrap().ino());
+    let locks = std::fs::read_to_string("/proc/locks").unwrap();
+    let mut lines = locks.lines();
+    lines.any(|line| line.contains(" BREAKING ") && line.contains(&inode))
 }
 
 /// A file with a lease on it; `None` where there are no leases.
@@ -58,7 +67,7 @@ fn a_file_that_is_kept_is_not_waited_for_without_end() {
     // Given back when it is wanted, it is taken. Closing it would not do: a program that another test starts may have it open for a moment.
     assert!(lease(&held, libc::F_UNLCK) && lease(&held, libc::F_WRLCK));
     let giving_back = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        wait_until("somebody wants it", || is_wanted(&held));
         assert!(lease(&held, libc::F_UNLCK));
     });
     let snapshot = sandbox.snap();

@@ -470,13 +470,18 @@ const HEAVY: &[&str] = &[
 #[test]
 fn time_grows_with_the_text_alone() {
     let redactor = Redactor::new();
-    let plain = cost(
-        &redactor,
-        &filled("the quick brown fox; let x = y(z);\n", 1 << 16),
-    );
+    let plain_text = filled("the quick brown fox; let x = y(z);\n", 1 << 16);
+    let mut plain = cost(&redactor, &plain_text);
     for piece in HEAVY {
-        let short = cost(&redactor, &filled(piece, 1 << 13));
-        let long = cost(&redactor, &filled(piece, 1 << 16));
+        let texts = [1 << 13, 1 << 16].map(|length| filled(piece, length));
+        let [mut short, mut long] = texts.each_ref().map(|text| cost(&redactor, text));
+        // A processor that others have begun to share since is slower than the one before: all beside each other then.
+        for _ in 0..3 {
+            if long >= plain * 600.0 || long >= short * 3.0 + plain {
+                plain = cost(&redactor, &plain_text);
+                [short, long] = texts.each_ref().map(|text| cost(&redactor, text));
+            }
+        }
         assert!(
             long < plain * 600.0,
             "{piece:?}: {long} against {plain} of plain text"
@@ -528,6 +533,8 @@ fn json_with_long_names_costs_no_more_than_a_pass() {
         i128::from(end.tv_sec - start.tv_sec) * 1_000_000_000
             + i128::from(end.tv_nsec - start.tv_nsec)
     };
+    let least = |items: usize| (0..3).map(|_| of(items)).min().expect("three");
     of(100);
-    assert!(of(16_000) < of(2000) * 30);
+    let [short, long] = [2000, 16_000].map(least);
+    assert!(long < short * 30, "{short} and {long}");
 }
