@@ -76,6 +76,9 @@ fn what_is_kept_costs_a_command_nothing() {
 #[test]
 fn a_directory_of_many_entries_is_taken_and_brought_back() {
     let sandbox = Sandbox::new();
+    if sandbox.is_on_overlay() {
+        return;
+    }
     for n in 0..3000 {
         sandbox.write(format!("flat/f{n:04}"), format!("{n}\n"));
     }

@@ -224,6 +224,9 @@ fn tracked_files_with_secret_names_are_asked_about_once() {
 #[test]
 fn whether_a_snapshot_is_needed_and_the_snapshot_take_one_look() {
     let sandbox = settled();
+    if sandbox.is_on_overlay() {
+        return;
+    }
     counted(&sandbox, &["snapshot"]);
     sandbox.write("d7/f7", "changed\n");
     settle();
@@ -243,6 +246,9 @@ fn whether_a_snapshot_is_needed_and_the_snapshot_take_one_look() {
 #[test]
 fn files_that_were_written_again_as_they_were_are_read_once_where_no_snapshot_is_needed() {
     let sandbox = settled();
+    if sandbox.is_on_overlay() {
+        return;
+    }
     counted(&sandbox, &["snapshot"]);
     for dir in 0..5 {
         for file in 0..FILES {
