@@ -271,7 +271,7 @@ impl Sandbox {
     pub fn is_on_overlay(&self) -> bool {
         /// `OVERLAYFS_SUPER_MAGIC`.
         const OVERLAY: i64 = 0x794c_7630;
-        let is_one = rustix::fs::statfs(&self.repo()).unwrap().f_type == OVERLAY;
+        let is_one = rustix::fs::statfs(self.repo()).unwrap().f_type == OVERLAY;
         if is_one {
             let why = "an overlay does not tell who has a file open";
             skipped("a file system of its own", why);

@@ -52,7 +52,7 @@ fn a_turn_s_lines_keep_their_turn_where_git_converts_them() {
     checked_out_anew(&sandbox);
     let talk = session(&sandbox);
     turn(&talk, "write", || {
-        sandbox.write("f", "1\r\n2\r\n3\r\nfour\r\n")
+        sandbox.write("f", "1\r\n2\r\n3\r\nfour\r\n");
     });
     let made = commit(&sandbox, "four");
     let expected = ["commit", "commit", "commit", "0"];

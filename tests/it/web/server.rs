@@ -425,7 +425,7 @@ fn a_search_that_was_given_up_is_ended_and_the_next_one_does_not_wait_for_it() {
     let sandbox = Sandbox::new();
     for n in 0..40 {
         let lines = (0..20_000).map(|line| format!("{n} {} every line\n", line * 7919));
-        sandbox.write(&format!("{n}.txt"), lines.collect::<String>());
+        sandbox.write(format!("{n}.txt"), lines.collect::<String>());
     }
     sandbox.ok(["snapshot"]);
     let server = Server::start(&sandbox, &["web"]);
