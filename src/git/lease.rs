@@ -3,8 +3,8 @@
 //! Who opens such a file is waited for by the system until the holder, who is told, has given the lease back, or has lost it after
 //! 45 seconds (`/proc/sys/fs/lease-break-time`). An open that must not wait, since a pipe may be in the file's place, fails with
 //! `EAGAIN` instead, and the holder is told all the same. Most give it back within milliseconds: it is tried again until then, for as
-//! long as a hook can bear. All files together have [`LONGEST`], so that a tree full of leases costs no more than one; each has
-//! [`LEAST`], however long the others took.
+//! long as a hook can bear. All files together have `LONGEST`, so that a tree full of leases costs no more than one; each has
+//! `LEAST`, however long the others took.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};

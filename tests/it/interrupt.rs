@@ -33,21 +33,22 @@ fn eventful() -> (Sandbox, String) {
     (sandbox, id)
 }
 
-/// Sends it to the stopped process and lets that go on, which says so.
-fn heard_at_once(child: &mut Held, pid: Pid) {
+/// Sends it to the stopped process and lets that go on, which says so. Gives the rest of what it says.
+fn heard_at_once(child: &mut Held, pid: Pid) -> impl Sized {
     kill_process(pid, Signal::INT).unwrap();
     kill_process(pid, Signal::CONT).unwrap();
     let mut said = BufReader::new(child.0.stderr.take().unwrap());
     let mut first = String::new();
     said.read_line(&mut first).unwrap();
     assert_eq!(first, "finishing; again kills\n");
+    said
 }
 
 #[test]
 fn in_a_swap_it_is_heard_at_once_and_the_swap_ends_first() {
     let (sandbox, id) = eventful();
     let (mut child, pid) = half_way(&sandbox, &id, "swap-applied");
-    heard_at_once(&mut child, pid);
+    let _said = heard_at_once(&mut child, pid);
     assert_eq!(child.0.wait().unwrap().code(), Some(130));
     assert_eq!(sandbox.json(["status"])["mode"], "past");
     sandbox.ok(["return"]);
@@ -59,7 +60,7 @@ fn the_second_one_kills_and_nothing_is_lost() {
     let (sandbox, id) = eventful();
     let (mut child, pid) = half_way(&sandbox, &id, "swap-applied,swap-index");
     // Signals of one kind that wait are one: the first has to be heard before the second comes.
-    heard_at_once(&mut child, pid);
+    let _said = heard_at_once(&mut child, pid);
     wait_until_stopped(child.0.id());
     kill_process(pid, Signal::INT).unwrap();
     kill_process(pid, Signal::CONT).unwrap();

@@ -1,7 +1,7 @@
 //! `tw bisect run`: which snapshot broke it.
 //!
 //! Owns the question (a command, the files that are put over every snapshot), the line of snapshots (`line`), and the answer. What to look
-//! at next is [`search`]'s, which is pure; `probe` runs the command in scratches; `verdicts` remembers. Promises: the present is not
+//! at next is `search`'s, which is pure; `probe` runs the command in scratches; `verdicts` remembers. Promises: the present is not
 //! touched; nothing is blamed that was not seen on both sides; an interrupted search goes on where it stopped.
 
 mod line;

@@ -82,7 +82,7 @@ fn unmerged(store: &Store, side: &IndexSide) -> Result<Vec<u8>> {
 /// Whether the entries of a tree and those beside it are a snapshot's. `read` reads that tree, too.
 ///
 /// # Errors
-/// As of [`has_same_entries`].
+/// A tree cannot be read, or the entries of the snapshot cannot.
 pub fn are_entries_of(
     store: &Store,
     side: &IndexSide,
