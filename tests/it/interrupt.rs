@@ -1,7 +1,7 @@
 //! Ctrl-C: heard at once, never in the middle of a swap.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::Stdio;
+use std::process::{ChildStderr, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -34,7 +34,7 @@ fn eventful() -> (Sandbox, String) {
 }
 
 /// Sends it to the stopped process and lets that go on, which says so. Gives the rest of what it says.
-fn heard_at_once(child: &mut Held, pid: Pid) -> impl Sized {
+fn heard_at_once(child: &mut Held, pid: Pid) -> BufReader<ChildStderr> {
     kill_process(pid, Signal::INT).unwrap();
     kill_process(pid, Signal::CONT).unwrap();
     let mut said = BufReader::new(child.0.stderr.take().unwrap());
