@@ -436,7 +436,11 @@ fn a_long_diff_is_asked_for_again_when_more_is_wanted() {
 fn hostile_text_is_shown_and_pasted_text_is_no_key() {
     let mut evil = entry(EntryKind::Prompt, 1, Some("0123abcd"));
     evil.title = "a\x1b[2J\u{202e}b".to_owned();
-    evil.text = "c\x1b]0;title\x07".to_owned();
+    evil.prompt = Some(Arc::new(Asked {
+        checkpoint_id: 1,
+        title: evil.title.clone(),
+        text: "c\x1b]0;title\x07".to_owned(),
+    }));
     evil.agent = Some("pi\x1b[1m".to_owned());
     let mut ui = Ui::with((100, 30), vec![evil]);
     let screen = ui.screen();
