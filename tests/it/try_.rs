@@ -1310,10 +1310,10 @@ fn ctrl_c_ends_the_runs_and_keeps_what_they_made() {
 #[test]
 fn of_tries_within_a_second_the_last_is_the_latest() {
     let sandbox = checked();
-    for tenth in 0..6 {
+    for _ in 0..6 {
         let ran = sandbox
             .tw_command()
-            .env("TW_TEST_NOW", format!("2026-02-28T15:40:00.{tenth}Z"))
+            .env_remove("TW_TEST_NOW")
             .args(["-q", "try", "-n", "1", "--", "true"])
             .output()
             .unwrap();
