@@ -8,10 +8,10 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
+use rustix::fs::{AtFlags, Gid, Mode, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use super::lease::open_leased;
+use super::fs::open_at;
 
 /// The entries of an ACL that say who may use the file itself.
 const ACL: &[u8] = b"system.posix_acl_access";
@@ -299,9 +299,7 @@ fn read_opened_attributes(
     dir: BorrowedFd<'_>,
     name: &[u8],
 ) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let name = OsStr::from_bytes(name);
-    let file = match open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty())) {
+    let file = match open_at(dir, name) {
         Ok(file) => file,
         Err(Errno::NOENT | Errno::ACCESS) => return Ok(BTreeMap::new()),
         Err(errno) => return Err(errno),

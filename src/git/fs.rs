@@ -311,6 +311,14 @@ fn open_resolved(
     open_leased(|| rustix::fs::openat2(base, path, flags, Mode::empty(), resolve))
 }
 
+/// Opens what is expected to be a file in a directory, for reading. No symbolic link is followed, and nothing but a lease is waited for:
+/// a pipe that took its place has no end.
+pub fn open_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let name = OsStr::from_bytes(name);
+    open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
+}
+
 /// `lstat` of a name in a directory; `None` when there is nothing.
 pub fn stamp_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Option<Stamp>> {
     count(Work::Stats);

@@ -27,6 +27,14 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(open_measured(path.as_ref())?.0)
 }
 
+/// Opens what is expected to be a file, following no symlink and without waiting; a caller that reads to the end asks [`accept`].
+pub fn open_unlinked(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    open_leased(|| options.open(path))
+}
+
 /// With its length, which is known from the one look at what was opened.
 fn open_measured(path: &Path) -> io::Result<(File, u64)> {
     let mut options = OpenOptions::new();

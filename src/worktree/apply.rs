@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -38,9 +38,8 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::access::{Access, Lost};
 use crate::git::access_list::AccessList;
 use crate::git::fs::{
-    Root, Stamp, exchange, has_writer, read_link_at, rename_to_free, stamp_at, stamp_of,
+    Root, Stamp, exchange, has_writer, open_at, read_link_at, rename_to_free, stamp_at, stamp_of,
 };
-use crate::git::lease::open_leased;
 use crate::git::objects::{ObjectKind, PutError, hash, is_blob, reads_blob};
 use crate::git::path;
 use crate::git::{ObjectFormat, Oid};
@@ -449,7 +448,7 @@ fn look_at(
     }
     // Opened before it is looked at, which spares a call for each of thousands. What cannot be opened is another thing than the
     // file that the backup saw, and whoever is to secure it meets the same error.
-    let Ok(fd) = open_for_reading(dir, name) else {
+    let Ok(fd) = open_at(dir, name) else {
         return Ok(Look::Other);
     };
     let mut file = File::from(fd);
@@ -462,13 +461,6 @@ fn look_at(
             Look::AsBackedUp
         },
     )
-}
-
-/// Opens what is expected to be a file. Not blocking: a pipe that took its place would be waited for without end.
-fn open_for_reading(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let name = OsStr::from_bytes(name);
-    open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
 }
 
 /// A directory, and the entries in it with their places in the plan.
@@ -509,7 +501,7 @@ pub fn content_oid(
     if !stamp.is_file() {
         return Ok(None);
     }
-    let fd = match open_for_reading(dir, name) {
+    let fd = match open_at(dir, name) {
         Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
         other => other?,
     };

@@ -13,9 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::stamp_at;
+use super::{open_at, stamp_at};
 use crate::env::{fail_point, has_plain_renames};
-use crate::git::lease::open_leased;
 use crate::git::regular;
 
 /// How [`exchange`] got its work done.
@@ -267,9 +266,7 @@ fn saved_meanwhile(temp: &[u8], name: &[u8]) -> io::Error {
 
 /// The bytes of a regular file; None for anything else, and for nothing.
 fn bytes_at(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let name = OsStr::from_bytes(name);
-    let file = match open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty())) {
+    let file = match open_at(dir, name) {
         Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(None),
         other => File::from(other?),
     };

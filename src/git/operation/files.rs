@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat};
@@ -17,7 +17,7 @@ use super::tables;
 use super::{MAX_FILE, OperationFile, OperationState, is_known_name};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
-use crate::git::lease::open_leased;
+use crate::git::fs::open_at;
 use crate::git::refs::RefFormat;
 use crate::git::repo::SharedRepository;
 
@@ -94,11 +94,10 @@ pub(super) enum Entry {
 
 /// Reads a regular file, no-follow.
 pub(super) fn read_entry(dir: &OwnedFd, name: &str) -> Result<Entry> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match stat(dir, name)? {
         None => return Ok(Entry::Missing),
         Some(stat) if !is_regular(&stat) => return Ok(Entry::Other),
-        Some(_) => match open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty())) {
+        Some(_) => match open_at(dir.as_fd(), name.as_bytes()) {
             Ok(fd) => File::from(fd),
             Err(Errno::NOENT) => return Ok(Entry::Missing),
             Err(Errno::LOOP) => return Ok(Entry::Other),

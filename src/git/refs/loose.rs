@@ -3,14 +3,12 @@
 //! Owns reading such a file and walking the directories. A file is opened no-follow; the old symbolic refs that are
 //! symlinks are read as git reads them. Directories reached through a symlink are not entered.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::lease::open_leased;
+use crate::git::regular;
 
 use super::name::{is_valid_component, is_valid_name};
 
@@ -42,12 +40,7 @@ pub(super) fn read(path: &Path, name: &str) -> Result<Option<Value>> {
 }
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let options = File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .clone();
-    let file = open_leased(|| options.open(path))?;
+    let file = regular::open_unlinked(path)?;
     let mut bytes = Vec::with_capacity(64);
     // Most hold an id and a newline: what is that long has been read to its end.
     let mut first = [0; ID_LINES[1] + 1];

@@ -3,20 +3,16 @@
 //! Owns the reading of `HEAD`, of loose refs on the way to a commit id, and of `packed-refs`, by binary search, so that
 //! a hundred thousand refs cost nothing. Leaves out every write.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::git::Oid;
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::config::Dirs;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::head::not_utf8;
-use crate::git::lease::open_leased;
 use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::refs::{RefFormat, Refs, Value, head_of};
 use crate::git::regular;
@@ -221,12 +217,7 @@ pub(super) fn is_symlink(git_dir: &Path) -> bool {
 
 /// The bytes of a file that is no symlink.
 fn read_unlinked(path: &Path) -> std::io::Result<Vec<u8>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let options = File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .clone();
-    let file = open_leased(|| options.open(path))?;
+    let file = regular::open_unlinked(path)?;
     let mut bytes = Vec::with_capacity(64);
     regular::accept(file)?
         .take(regular::LARGEST)

@@ -8,15 +8,11 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::BorrowedFd;
-use std::os::unix::ffi::OsStrExt;
-
-use rustix::fs::{Mode, OFlags};
 
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{Stamp, read_link_at};
-use crate::git::lease::open_leased;
+use crate::git::fs::{Stamp, open_at, read_link_at};
 use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode};
 use crate::git::path;
 use crate::git::tree::{self, LINK_MODE, Node};
@@ -179,11 +175,7 @@ fn store_file(
             "it is no longer a file or symbolic link and cannot be captured",
         ));
     }
-    // Not blocking: a pipe that took the file's place has no end to wait for.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let name = std::ffi::OsStr::from_bytes(name);
-    let file = open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty()))?;
-    let file = File::from(file);
+    let file = File::from(open_at(dir, name)?);
     // Somebody may go on writing: the bytes up to here are one version of the file.
     let size = file.metadata()?.len();
     let oid = writer.put_reader(size, &mut file.take(size))?;

@@ -9,8 +9,7 @@ use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::{Root, replace_known, stamp_at};
-use crate::git::lease::open_leased;
+use crate::git::fs::{Root, open_at, replace_known, stamp_at};
 use crate::git::repo::SharedRepository;
 use crate::ops::Context;
 use crate::store::id::Tail;
@@ -79,9 +78,7 @@ impl Place {
         if !stamp.is_file() || stamp.size > LARGEST {
             return Ok(DeskEntry::Other);
         }
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = open_leased(|| rustix::fs::openat(&self.fd, name, flags, Mode::empty()));
-        let fd = fd.context(what)?;
+        let fd = open_at(self.fd.as_fd(), name.as_bytes()).context(what)?;
         let mut bytes = Vec::new();
         crate::git::regular::accept(File::from(fd))
             .context(what)?
