@@ -31,7 +31,7 @@ impl<'a> LeftOutThen<'a> {
         let listed = store.lists(stored)?.uncaptured;
         Ok(Self {
             rules: TreeRules::of(ctx, &store.objects, stored.tree, &globs_then(ctx, stored))?,
-            unreadable: listed_as(store, stored, &[Kind::Unreadable])?,
+            unreadable: listed_as(&listed, &[Kind::Unreadable]),
             listed: listed.into_iter().map(|(path, _)| path).collect(),
         })
     }
@@ -74,46 +74,41 @@ impl<'a> LeftOutThen<'a> {
 /// What the present left out, by its backup, though git tracks it or something in it. git's rules leave out nothing that git tracks: what
 /// the present tracks beneath a directory that they left out was not there, or the backup would have it. The user's own globs do, and so
 /// does what cannot be read.
-pub(super) struct LeftOutThoughTracked<'a> {
-    store: &'a Store,
-    backup: &'a Stored,
-    paths: BTreeSet<Vec<u8>>,
-}
+pub(super) struct LeftOutThoughTracked(BTreeSet<Vec<u8>>);
 
-impl<'a> LeftOutThoughTracked<'a> {
+impl LeftOutThoughTracked {
     /// # Errors
     /// The backup's lists cannot be read.
-    pub(super) fn of(store: &'a Store, backup: &'a Stored) -> Result<Self> {
-        let paths = listed_as(store, backup, &[Kind::UserExclude, Kind::Unreadable])?;
-        Ok(Self {
-            store,
-            backup,
-            paths,
-        })
+    pub(super) fn of(store: &Store, backup: &Stored) -> Result<Self> {
+        let listed = store.lists(backup)?.uncaptured;
+        Ok(Self(listed_as(
+            &listed,
+            &[Kind::UserExclude, Kind::Unreadable],
+        )))
     }
 
-    /// Whether what is at a path that was left out may have been there.
+    /// Whether what is at a path that was left out, by the same backup, may have been there.
     ///
     /// # Errors
     /// The present's trees cannot be read.
-    pub(super) fn may_have_been_there(&self, path: &[u8]) -> Result<bool> {
-        let is_listed = has_or_is_within(&self.paths, path);
-        Ok(is_listed || !tracks(self.store, self.backup, path)?)
+    pub(super) fn may_have_been_there(
+        &self,
+        store: &Store,
+        backup: &Stored,
+        path: &[u8],
+    ) -> Result<bool> {
+        Ok(has_or_is_within(&self.0, path) || !tracks(store, backup, path)?)
     }
 }
 
-/// The paths that a snapshot's record lists as left out for one of these reasons.
-///
-/// # Errors
-/// The snapshot's lists cannot be read.
-fn listed_as(store: &Store, stored: &Stored, kinds: &[Kind]) -> Result<BTreeSet<Vec<u8>>> {
+/// Of what a snapshot's record lists as not captured, the paths that were left out for one of these reasons.
+fn listed_as(listed: &[(Vec<u8>, Uncaptured)], kinds: &[Kind]) -> BTreeSet<Vec<u8>> {
     let is_one = |entry: &Uncaptured| {
         let mut reasons = kinds.iter().map(|kind| kind.reason());
         reasons.any(|reason| reason == Some(&*entry.reason))
     };
-    let listed = store.lists(stored)?.uncaptured.into_iter();
-    let listed = listed.filter(|(_, entry)| is_one(entry));
-    Ok(listed.map(|(path, _)| path).collect())
+    let listed = listed.iter().filter(|(_, entry)| is_one(entry));
+    listed.map(|(path, _)| path.clone()).collect()
 }
 
 /// Whether a path is one of these, or in one of them.

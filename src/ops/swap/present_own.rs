@@ -30,6 +30,7 @@ pub(super) struct PresentOwn<'a> {
     rules: Option<TreeRules<'a>>,
     unsaved: Unsaved,
     made: BTreeSet<Vec<u8>>,
+    left_out: LeftOutThoughTracked,
 }
 
 impl<'a> PresentOwn<'a> {
@@ -49,12 +50,14 @@ impl<'a> PresentOwn<'a> {
         } else {
             Some(TreeRules::of(ctx, &store.objects, backup.tree, &[])?)
         };
+        let left_out = LeftOutThoughTracked::of(store, &backup)?;
         Ok(Some(Self {
             store,
             backup,
             rules,
             unsaved: Unsaved::of_stay(&store.dir)?,
             made: made::made_here(store, &state)?.paths,
+            left_out,
         }))
     }
 
@@ -96,6 +99,7 @@ impl<'a> PresentOwn<'a> {
         if is_saved || is_one {
             return Ok(!is_saved);
         }
-        LeftOutThoughTracked::of(self.store, &self.backup)?.may_have_been_there(path)
+        let Self { store, backup, .. } = self;
+        self.left_out.may_have_been_there(store, backup, path)
     }
 }

@@ -290,10 +290,12 @@ impl Proof<'_> {
     /// Leaves out of what differs what the claim says nothing of.
     fn forgive(&self, differing: &mut BTreeSet<Vec<u8>>, unsaved: &Unsaved) -> Result<()> {
         // What the present left out is seen now where what hid it is gone. It is where it was.
+        let (store, backup) = (self.store, self.claim.aim.stored);
+        let left_out = LeftOutThoughTracked::of(store, backup)?;
         let mut was_there = BTreeSet::new();
         for path in differing.iter().filter(|path| unsaved.has(path)) {
-            let left_out = LeftOutThoughTracked::of(self.store, self.claim.aim.stored)?;
-            let is_its_own = unsaved.is_one(path) || left_out.may_have_been_there(path)?;
+            let is_its_own =
+                unsaved.is_one(path) || left_out.may_have_been_there(store, backup, path)?;
             if is_its_own && stamp_of_path(self.applied, path).is_none() {
                 was_there.insert(path.clone());
             }
