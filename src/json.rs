@@ -105,6 +105,21 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
+/// Has a type stand in JSON as its `as_str` says.
+macro_rules! stands_as_word {
+    ($words:ident) => {
+        impl serde::Serialize for $words {
+            fn serialize<S: serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> std::result::Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use stands_as_word;
+
 /// Gives an enum its words, in one place: in JSON, in its schema, in messages and on the command line each variant is the same word.
 /// What is read and no such word is refused, naming those that there are.
 macro_rules! words {
@@ -126,14 +141,7 @@ macro_rules! words {
             }
         }
 
-        impl serde::Serialize for $words {
-            fn serialize<S: serde::Serializer>(
-                &self,
-                serializer: S,
-            ) -> std::result::Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
+        $crate::json::stands_as_word!($words);
 
         impl<'de> serde::Deserialize<'de> for $words {
             fn deserialize<D: serde::Deserializer<'de>>(
@@ -205,14 +213,7 @@ macro_rules! open_words {
             }
         }
 
-        impl serde::Serialize for $words {
-            fn serialize<S: serde::Serializer>(
-                &self,
-                serializer: S,
-            ) -> std::result::Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
+        $crate::json::stands_as_word!($words);
 
         impl<'de> serde::Deserialize<'de> for $words {
             fn deserialize<D: serde::Deserializer<'de>>(

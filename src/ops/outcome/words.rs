@@ -1,7 +1,5 @@
 //! Words of answers that more than one command gives.
 
-use serde::{Serialize, Serializer};
-
 use crate::json;
 
 /// What recovery did.
@@ -75,8 +73,4 @@ impl HeadStays {
     }
 }
 
-impl Serialize for HeadStays {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
+json::stands_as_word!(HeadStays);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::asked::{Asked, of_page};
 use super::meta::Meta;
@@ -55,11 +55,7 @@ impl MadeBy {
     }
 }
 
-impl Serialize for MadeBy {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
+json::stands_as_word!(MadeBy);
 
 /// An entry of the timeline.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

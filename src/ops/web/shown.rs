@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::Subject;
 use crate::error::{Code, Error};
+use crate::git::hex::hex;
 use crate::git::path::RepoPath;
 use crate::git::tree::{Change, Node};
 use crate::ops::outcome::FileDiff;
@@ -63,11 +64,7 @@ impl ChangeKey {
             }
             hash.update([0]);
         }
-        let mut text = String::with_capacity(64);
-        for byte in hash.finalize() {
-            let _ = write!(text, "{byte:02x}");
-        }
-        Self(text)
+        Self(hex(&hash.finalize()))
     }
 }
 
