@@ -87,6 +87,14 @@ pub fn is_binary(content: &[u8]) -> bool {
     content.iter().take(FIRST).any(|byte| *byte == 0)
 }
 
+/// The bytes of a text whose lines end in LF alone also where they end in CR LF.
+pub fn with_plain_ends(text: &[u8]) -> impl Iterator<Item = &u8> {
+    let next = text.iter().skip(1).map(Some).chain([None]);
+    let kept = text.iter().zip(next);
+    let kept = kept.filter(|pair| *pair != (&b'\r', Some(&b'\n')));
+    kept.map(|(byte, _)| byte)
+}
+
 /// Compares two texts.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use super::graph::Links;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::fs::Root;
-use crate::git::textdiff::{is_binary, same_lines};
+use crate::git::textdiff::{is_binary, same_lines, with_plain_ends};
 use crate::ops::Context;
 use crate::ops::gitview::{self, LoadAttributes};
 use crate::worktree::attributes::Attributes;
@@ -119,13 +119,7 @@ impl Form {
     pub fn kept(self, text: &[u8]) -> Cow<'_, [u8]> {
         let mut kept = Cow::Borrowed(text);
         if self.ends && text.windows(2).any(|pair| pair == b"\r\n") && !is_binary(text) {
-            let mut bytes = text.to_vec();
-            let mut rest = text.iter().skip(1);
-            bytes.retain(|byte| {
-                let next = rest.next();
-                *byte != b'\r' || next != Some(&b'\n')
-            });
-            kept = Cow::Owned(bytes);
+            kept = Cow::Owned(with_plain_ends(text).copied().collect());
         }
         if self.ident
             && let Some(bytes) = without_idents(&kept)

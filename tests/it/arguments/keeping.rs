@@ -179,17 +179,8 @@ fn a_diff_keeps_to_paths_behind_two_addresses_or_two_dashes() {
 #[test]
 fn an_empty_word_names_no_session_no_agent_and_no_command() {
     let sandbox = Sandbox::new();
-    let report = [
-        "issue",
-        "report",
-        "--task-context",
-        "t",
-        "--symptom",
-        "s",
-        "--success-criteria",
-        "c",
-    ];
-    let issue = sandbox.json(report)["issue"]["issue_id"].clone();
+    sandbox.json(["snapshot"]);
+    let issue = crate::issue::report(&sandbox, &[])["issue"]["issue_id"].clone();
     let issue = issue.as_str().unwrap();
     let taken = sandbox.json(["list"]);
     for args in [

@@ -24,6 +24,17 @@ fn bobs(sandbox: &Sandbox, title: &str) {
     sandbox.git(["commit", "-qam", title, "--author", "Bob <bob@example.com>"]);
 }
 
+/// Main and topic have another fifth line each, and topic, which is Bob's, another second one.
+fn apart_in_one_line() -> Sandbox {
+    let theirs = BASE
+        .replace("2\n", "two by Bob\n")
+        .replace('5', "five, Bob");
+    let sandbox = with_topic(&theirs);
+    sandbox.write("f", BASE.replace('5', "five, main"));
+    commit(&sandbox, "main");
+    sandbox
+}
+
 /// Whose each line of `f` is: the checkpoint, the kind, or the author of the commit.
 fn whose(sandbox: &Sandbox) -> Vec<String> {
     let origins = super::origins(sandbox, &["blame", "f"]);
@@ -36,12 +47,7 @@ fn whose(sandbox: &Sandbox) -> Vec<String> {
 
 #[test]
 fn a_merge_in_conflict_brings_the_lines_of_its_commits() {
-    let theirs = BASE
-        .replace("2\n", "two by Bob\n")
-        .replace('5', "five, Bob");
-    let sandbox = with_topic(&theirs);
-    sandbox.write("f", BASE.replace('5', "five, main"));
-    commit(&sandbox, "main");
+    let sandbox = apart_in_one_line();
     let talk = session(&sandbox);
     talk.submits("merge");
     assert_ne!(sandbox.try_git(["merge", "topic"]).code, 0);
@@ -97,12 +103,7 @@ fn a_merge_that_is_not_committed_brings_the_lines_of_all_its_commits() {
 
 #[test]
 fn a_pull_in_conflict_brings_the_lines_of_what_is_pulled() {
-    let theirs = BASE
-        .replace("2\n", "two by Bob\n")
-        .replace('5', "five, Bob");
-    let sandbox = with_topic(&theirs);
-    sandbox.write("f", BASE.replace('5', "five, main"));
-    commit(&sandbox, "main");
+    let sandbox = apart_in_one_line();
     let talk = session(&sandbox);
     turn(&talk, "pull", || {
         let pull = ["pull", "--no-rebase", ".", "topic"];

@@ -23,6 +23,7 @@ use crate::git::Oid;
 use crate::git::fs::{Root, Stamp};
 use crate::git::index::{Builder, Entry, Flags, Index, Stat};
 use crate::git::objects::ObjectKind;
+use crate::git::textdiff::with_plain_ends;
 use crate::git::tree::{self, Node};
 use crate::ops::Context;
 use crate::ops::capture::Capture;
@@ -116,16 +117,10 @@ fn has_other_line_ends(
     // Of what git may take for binary only git knows; with such line ends in the entry it leaves a file alone.
     let may_be_binary =
         |byte: &u8| *byte < b' ' && !b"\t\n\r\x08\x0c\x1b".contains(byte) || *byte == 0x7f;
-    let has_other_ends = || {
-        let next = bytes.iter().skip(1).map(Some).chain([None]);
-        let kept = bytes.iter().zip(next);
-        let kept = kept.filter(|pair| *pair != (&b'\r', Some(&b'\n')));
-        kept.map(|(byte, _)| byte).eq(&staged)
-    };
     read == Ok(true)
         && !bytes.iter().any(may_be_binary)
         && !staged.contains(&b'\r')
-        && has_other_ends()
+        && with_plain_ends(&bytes).eq(&staged)
         && is_as_captured(&bytes)
 }
 
