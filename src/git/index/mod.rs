@@ -17,6 +17,7 @@ mod cache_tree;
 mod cursor;
 mod entries;
 mod ewah;
+mod memory;
 mod read;
 mod sparse;
 mod split;
@@ -43,6 +44,7 @@ use write::Split;
 
 pub use builder::Builder;
 pub use cache_tree::{CacheTree, Valid};
+pub use memory::MemoryTrees;
 pub use tree::{TreeSink, Unmerged, build_tree, build_tree_without};
 
 /// The file type bits of a mode.

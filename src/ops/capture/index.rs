@@ -4,16 +4,15 @@ use super::super::gitview::{head_only_paths, read_index};
 use super::super::head_commit::{head_tree, not_fetched};
 use super::{CaptureRun, index_stamp, is_fresh};
 use crate::error::Result;
-use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree, build_tree_without};
+use crate::git::index::{CacheTree, Flags, Index, MemoryTrees, build_tree, build_tree_without};
 use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::repo::Head;
 use crate::git::{ObjectFormat, Oid, path, threads, tree};
-use crate::store::{Store, paths};
+use crate::store::paths;
 use crate::worktree::cache::Meta;
 use crate::worktree::capture::KnownTrees;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
 
 /// An index summary with more paths than this is not kept in the cache.
 // As for `derived`: every command and every hook parses the cache.
@@ -89,31 +88,13 @@ struct CachedIndex {
     head_only: BTreeSet<Vec<u8>>,
 }
 
-/// Index trees, kept in memory until it is known where they go.
-pub(super) struct MemoryTrees<'a> {
-    store: &'a Store,
-    made: HashMap<Oid, Vec<u8>>,
-}
-
-impl TreeSink for MemoryTrees<'_> {
-    fn has(&mut self, oid: Oid) -> bool {
-        self.store.objects.contains(oid)
-    }
-
-    fn put(&mut self, content: &[u8]) -> Result<Oid> {
-        let oid = self.store.objects.hash(ObjectKind::Tree, content)?;
-        self.made.insert(oid, content.to_vec());
-        Ok(oid)
-    }
-}
-
 /// An index, made a tree.
-struct IndexTree {
+struct IndexTree<'a> {
     oid: Oid,
     /// The positions of the entries that are not in it, since their objects are not there.
     missing: Vec<usize>,
     /// What was made of it.
-    made: HashMap<Oid, Vec<u8>>,
+    trees: MemoryTrees<'a>,
 }
 
 /// git's cache tree as capture asks it.
@@ -201,17 +182,9 @@ impl CaptureRun<'_, '_, '_> {
         let IndexTree {
             oid: index_tree,
             missing,
-            made,
+            trees,
         } = self.index_tree(&index, head_tree, known)?;
-        let made = Mutex::new(made);
-        let read = |oid: Oid| {
-            let known = made
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .get(&oid)
-                .cloned();
-            known.map_or_else(|| self.store.objects.read_tree(oid), Ok)
-        };
+        let read = |oid| trees.read(oid);
         let head_only = head_only_paths(&read, head_tree, index_tree, &index)
             .map_err(|error| not_fetched(self.ctx, self.store, error))?;
         let summary = summarize(&index, index_tree, &missing, &self.store.objects);
@@ -222,7 +195,7 @@ impl CaptureRun<'_, '_, '_> {
             parsed: Some(index),
             head_only,
             tracked,
-            trees: made.into_inner().unwrap_or_else(PoisonError::into_inner),
+            trees: trees.made,
             stamp,
             record,
         })
@@ -268,11 +241,8 @@ impl CaptureRun<'_, '_, '_> {
         index: &Index,
         head_tree: Option<Oid>,
         known: Option<Oid>,
-    ) -> Result<IndexTree> {
-        let mut memory = MemoryTrees {
-            store: self.store,
-            made: HashMap::new(),
-        };
+    ) -> Result<IndexTree<'_>> {
+        let mut trees = MemoryTrees::new(&self.store.objects);
         // A tree has each name once, and no stages: for a conflict HEAD's entry stands, the stages are stored beside it.
         let unmerged = |path: &[u8]| match head_tree {
             Some(tree) => {
@@ -282,17 +252,17 @@ impl CaptureRun<'_, '_, '_> {
             }
             None => Ok(None),
         };
-        let mut oid = build_tree(index, &unmerged, &mut memory)?;
-        let missing = self.missing(index, oid, known, &memory)?;
+        let mut oid = build_tree(index, &unmerged, &mut trees)?;
+        let missing = self.missing(index, oid, known, &trees)?;
         if !missing.is_empty() {
             // A tree of ours that names a missing object would make the user's `git gc` and `git fsck` fail.
-            memory.made.clear();
-            oid = build_tree_without(index, &missing, &unmerged, &mut memory)?;
+            trees.made.clear();
+            oid = build_tree_without(index, &missing, &unmerged, &mut trees)?;
         }
         Ok(IndexTree {
             oid,
             missing,
-            made: memory.made,
+            trees,
         })
     }
 
@@ -302,13 +272,10 @@ impl CaptureRun<'_, '_, '_> {
         index: &Index,
         tree: Oid,
         known: Option<Oid>,
-        memory: &MemoryTrees<'_>,
+        trees: &MemoryTrees<'_>,
     ) -> Result<Vec<usize>> {
         let objects = &self.store.objects;
-        let read = |oid: Oid| match memory.made.get(&oid) {
-            Some(bytes) => Ok(bytes.clone()),
-            None => objects.read_tree(oid),
-        };
+        let read = |oid| trees.read(oid);
         let new: Vec<usize> = match known {
             Some(known) => tree::diff(&read, Some(known), Some(tree))?
                 .iter()

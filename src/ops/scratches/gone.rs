@@ -3,15 +3,12 @@
 //! Promises: as with git's own `worktree prune`, one that is locked stays, and so does one whose directory was moved. One that is not
 //! there at all, which may be on a disk that is not mounted, goes only when nothing was committed or staged in it that was not saved.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use super::scratch::Base;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::Oid;
 use crate::git::fs::is_there;
-use crate::git::index::{Checksum, Index, TreeSink, build_tree};
-use crate::git::objects::{ObjectKind, ObjectStore};
+use crate::git::index::{Checksum, Index, MemoryTrees, build_tree};
 use crate::git::refs::Refs;
 use crate::git::repo::gitfile_of;
 use crate::ops::Context;
@@ -69,15 +66,9 @@ pub(super) fn check_nothing_made(
     let head = refs.read_direct("HEAD")?;
     let file = git_dir.join("index");
     let index = Index::read(&file, git_dir, &Trees(objects), Checksum::Trust)?;
-    let mut trees = Hashed {
-        objects,
-        made: HashMap::new(),
-    };
+    let mut trees = MemoryTrees::new(objects);
     let tree = build_tree(&index, &|_| Ok(None), &mut trees)?;
-    let read = |oid: Oid| match trees.made.get(&oid) {
-        Some(bytes) => Ok(bytes.clone()),
-        None => objects.read_tree(oid),
-    };
+    let read = |oid| trees.read(oid);
     let entries = (tree, &Beside::conflicts_of(&index));
     if head.is_none_or(|head| base.seen.head == Some(head))
         && are_entries_of(store, &base.index, entries, &read)?
@@ -93,22 +84,4 @@ pub(super) fn check_nothing_made(
         typed_path(git_dir)
     );
     Err(Error::new(Code::Held, message).hint(hint))
-}
-
-/// Trees that are stored nowhere.
-struct Hashed<'a> {
-    objects: &'a ObjectStore,
-    made: HashMap<Oid, Vec<u8>>,
-}
-
-impl TreeSink for Hashed<'_> {
-    fn has(&mut self, oid: Oid) -> bool {
-        self.objects.contains(oid)
-    }
-
-    fn put(&mut self, content: &[u8]) -> Result<Oid> {
-        let oid = self.objects.hash(ObjectKind::Tree, content)?;
-        self.made.insert(oid, content.to_vec());
-        Ok(oid)
-    }
 }
