@@ -22,6 +22,8 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::crossterm::{execute, terminal};
 use ratatui::layout::Rect;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
@@ -172,6 +174,14 @@ pub fn is_stop(signal: i32) -> bool {
     signal == SIGTSTP
 }
 
+/// Ends when the terminal hangs up: whoever reads it then reads nothing again and again, and SIGHUP goes to the leader of the session
+/// alone.
+fn wait_until_gone() {
+    // Of what is asked for, only what is told unasked: that it hung up, or is none.
+    let mut terminal = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::empty())];
+    while poll(&mut terminal, None) == Err(Errno::INTR) {}
+}
+
 /// Listens to the terminal and to signals, each on a thread of its own.
 ///
 /// # Errors
@@ -187,6 +197,11 @@ pub fn listen(send: impl Fn(Input) -> bool + Clone + Send + 'static) -> Result<(
                 break;
             }
         }
+    })?;
+    let gone = send.clone();
+    threads::start(move || {
+        wait_until_gone();
+        gone(Input::Gone);
     })?;
     threads::start(move || {
         while let Ok(event) = event::read() {

@@ -347,12 +347,10 @@ fn it_travels_from_one_past_to_another() {
         .types(&["y"])
         .shows("in the past");
     tmux.waits("the first notes", |_| sandbox.text("notes.txt") == "one\n");
-    // The shell around it keeps the signal of the terminal's end from it.
-    tmux.kill("-KILL");
 }
 
-#[test]
-fn a_terminal_that_is_closed_ends_it_without_a_panic() {
+/// A shell that leads the session and lives on keeps the signal of the terminal's end from the program.
+fn ends_when_the_terminal_is_gone(signal: Option<&str>) {
     let sandbox = some();
     let Some(tmux) = Tmux::start(&sandbox, (80, 24), "") else {
         return;
@@ -361,9 +359,10 @@ fn a_terminal_that_is_closed_ends_it_without_a_panic() {
         .waits("the screen", Tmux::is_taken);
     let code = || std::fs::read_to_string(sandbox.root().join("code")).unwrap_or_default();
     tmux.ask(&["kill-server"]);
-    // The shell that leads the session lives on, to tell the code: the system's signal reached it alone.
-    let pid = std::fs::read_to_string(sandbox.root().join("pid")).unwrap();
-    let _ = Command::new("kill").args(["-HUP", pid.trim()]).status();
+    if let Some(signal) = signal {
+        let pid = std::fs::read_to_string(sandbox.root().join("pid")).unwrap();
+        let _ = Command::new("kill").args([signal, pid.trim()]).status();
+    }
     let begin = Instant::now();
     while !code().ends_with('\n') {
         assert!(begin.elapsed() < LONG, "it never ended");
@@ -375,6 +374,16 @@ fn a_terminal_that_is_closed_ends_it_without_a_panic() {
         "{}",
         code()
     );
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_it_without_a_panic() {
+    ends_when_the_terminal_is_gone(Some("-HUP"));
+}
+
+#[test]
+fn a_terminal_that_is_gone_without_a_signal_ends_it() {
+    ends_when_the_terminal_is_gone(None);
 }
 
 #[test]
