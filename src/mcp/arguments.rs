@@ -154,7 +154,8 @@ fn properties(schema: &mut Map<String, Value>) -> Map<String, Value> {
     }
 }
 
-/// The arguments of one call, checked. A null is an argument left out.
+/// The arguments of one call, checked. A null is an argument left out, and so is an empty text for one that may be: models send both
+/// for what they do not mean. Where an empty text means something, the argument's schema says `minLength: 0`.
 ///
 /// # Errors
 /// `USAGE`, with the argument's name: unknown, missing, or not what it takes.
@@ -162,8 +163,10 @@ pub fn parse<T: DeserializeOwned + JsonSchema>(
     mut given: Map<String, Value>,
 ) -> Result<(Everywhere, T)> {
     given.retain(|_, value| !value.is_null());
+    let schema = Value::from(schema::<T>());
+    given.retain(|name, value| *value != "" || counts_when_empty(&schema, name));
     // Before serde: its messages name neither the argument nor what would do, and a model has nothing else to go by.
-    check(&schema::<T>().into(), &given)?;
+    check(&schema, &given)?;
     let dir = given.shift_remove("dir");
     let everywhere = Everywhere {
         dir: dir.and_then(|dir| dir.as_str().map(str::to_owned)),
@@ -172,6 +175,14 @@ pub fn parse<T: DeserializeOwned + JsonSchema>(
     let own = serde_json::from_value(given.into())
         .map_err(|error| Error::usage(format!("the arguments are wrong: {error}")))?;
     Ok((everywhere, own))
+}
+
+/// Whether an empty text is more than an argument left out.
+fn counts_when_empty(schema: &Value, name: &str) -> bool {
+    let mut required = schema["required"].as_array().into_iter().flatten();
+    let argument = &schema["properties"][name];
+    let takes_text = fits(argument, &"".into()) || argument["enum"].is_array();
+    required.any(|one| *one == name) || !takes_text || argument["minLength"] == 0
 }
 
 fn check(schema: &Value, given: &Map<String, Value>) -> Result<()> {
@@ -278,6 +289,9 @@ mod tests {
         all: bool,
         /// Another one.
         other: Option<Address>,
+        /// A word, or an empty one.
+        #[schemars(length(min = 0))]
+        word: Option<String>,
     }
 
     fn parsed(given: &Value) -> Result<(Everywhere, Request)> {
@@ -300,6 +314,11 @@ mod tests {
                 "other": {
                     "description": "Another one.",
                     "anyOf": [{"type": "string"}, {"type": "integer"}],
+                },
+                "word": {
+                    "description": "A word, or an empty one.",
+                    "type": "string",
+                    "minLength": 0,
                 },
             },
             "required": ["snapshot"],
@@ -343,6 +362,10 @@ mod tests {
                 "'paths' must be a list of strings",
             ),
             (
+                json!({"snapshot": "a", "paths": ""}),
+                "'paths' must be a list of strings",
+            ),
+            (
                 json!({"snapshot": "a", "paths": [1]}),
                 "'paths' must be a list of strings",
             ),
@@ -370,5 +393,15 @@ mod tests {
         assert_eq!(request.kind, Some(Kind::B));
         assert_eq!(everywhere.dir.as_deref(), Some("x"));
         assert!(request.paths.is_empty() && !request.all);
+    }
+
+    #[test]
+    fn an_empty_text_is_left_out_where_it_means_nothing() {
+        let given = json!({"snapshot": "", "kind": "", "other": "", "word": "", "dir": ""});
+        let (everywhere, request) = parsed(&given).expect("good");
+        assert_eq!(String::from(request.snapshot), "");
+        assert_eq!((request.kind, everywhere.dir), (None, None));
+        assert!(request.other.is_none());
+        assert_eq!(request.word.as_deref(), Some(""));
     }
 }

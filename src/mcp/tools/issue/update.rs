@@ -21,14 +21,17 @@ pub struct Update {
     /// When it counts as solved.
     success_criteria: Option<String>,
     /// A guess at why; an empty text clears it.
+    #[schemars(length(min = 0))]
     suspected_cause: Option<String>,
     /// The conversation in short; an empty text clears it.
+    #[schemars(length(min = 0))]
     chat_summary: Option<String>,
     /// How much it hurts: low is a nuisance, medium costs time, high blocks work.
     #[serde(default)]
     #[schemars(schema_with = "severity_words")]
     severity: Option<String>,
     /// What kind of friction it is, in a word; an empty text clears it.
+    #[schemars(length(min = 0))]
     kind: Option<String>,
     /// Experiment: how to see the problem.
     repro: Option<String>,
