@@ -216,9 +216,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => {
             let error = with_way_out(&cli, &env, error);
             let code = output.error(&hints::complete(error));
-            // As grep has it: 1 says that there is no match.
             match cli.command {
-                Some(Command::Search(_)) => Code::Usage.exit_code(),
+                Some(Command::Search(_)) => search::FAILED,
                 _ => code,
             }
         }

@@ -31,6 +31,13 @@ pub struct Output {
     progress: bool,
 }
 
+/// The exit codes of what is printed: of the command that it comes from, and where it cannot be.
+#[derive(Clone, Copy)]
+struct Codes {
+    written: u8,
+    unwritten: u8,
+}
+
 impl Output {
     /// Decides from the flags, the environment and whether each stream is a terminal.
     pub fn new(globals: &Globals, env: &Env) -> Self {
@@ -74,14 +81,14 @@ impl Output {
 
     /// Prints an answer and tells the exit code.
     pub fn answer(&self, answer: &dyn Answer) -> u8 {
+        let codes = Codes {
+            written: answer.exit_code(),
+            unwritten: answer.unwritten_code(),
+        };
         if self.json {
             let document = answer.json();
             // What served a protocol has said everything.
-            return self.print(
-                document.as_bytes(),
-                !document.is_empty(),
-                answer.exit_code(),
-            );
+            return self.print(document.as_bytes(), !document.is_empty(), codes);
         }
         if self.options.quiet
             && let Some(lines) = answer.brief()
@@ -90,10 +97,10 @@ impl Output {
             for line in lines {
                 let _ = writeln!(text, "{}", clean(&line));
             }
-            return self.print(text.as_bytes(), false, answer.exit_code());
+            return self.print(text.as_bytes(), false, codes);
         }
         let page = answer.page(&self.options);
-        let code = self.print(&page.text, false, answer.exit_code());
+        let code = self.print(&page.text, false, codes);
         if !self.options.quiet {
             self.remarks(&page);
         }
@@ -139,7 +146,12 @@ impl Output {
         self.pager.finish();
         if self.json {
             let document = wire::error(error).to_string();
-            return self.print(document.as_bytes(), true, error.code().exit_code());
+            let code = error.code().exit_code();
+            let codes = Codes {
+                written: code,
+                unwritten: code,
+            };
+            return self.print(document.as_bytes(), true, codes);
         }
         let mut text = format!("{} {}\n", self.errors.red("error:"), clean(error.message()));
         if self.options.verbose {
@@ -165,7 +177,11 @@ impl Output {
         } else {
             help.to_string()
         };
-        self.print(text.as_bytes(), false, 0)
+        let codes = Codes {
+            written: 0,
+            unwritten: Code::Io.exit_code(),
+        };
+        self.print(text.as_bytes(), false, codes)
     }
 
     /// Prints the help of a command that needs another one beneath it, as the error that this is.
@@ -195,19 +211,19 @@ impl Output {
     }
 
     /// Writes the answer. `line` ends it with a line feed.
-    fn print(&self, bytes: &[u8], line: bool, code: u8) -> u8 {
+    fn print(&self, bytes: &[u8], line: bool, codes: Codes) -> u8 {
         let written = self
             .pager
             .write(bytes)
             .and_then(|()| self.pager.write(if line { b"\n" } else { b"" }));
         self.pager.finish();
         match written {
-            Ok(()) => code,
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => code,
+            Ok(()) => codes.written,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => codes.written,
             Err(error) => {
                 let message = format!("cannot write the answer: {error}");
                 Self::say(format!("{} {message}\n", self.errors.red("error:")).as_bytes());
-                Code::Io.exit_code()
+                codes.unwritten
             }
         }
     }

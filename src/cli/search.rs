@@ -278,6 +278,10 @@ impl Human for Answer {
     fn exit_code(&self) -> u8 {
         u8::from(self.0.hits.is_empty())
     }
+
+    fn unwritten_code(&self) -> u8 {
+        FAILED
+    }
 }
 
 /// What is left to say when all hits were printed.
@@ -288,6 +292,9 @@ struct Told {
     unreadable: Vec<Unread>,
     notices: Vec<String>,
 }
+
+/// As grep has it: 1 says that there is no match.
+pub const FAILED: u8 = 2;
 
 /// So many objects that cannot be read are named.
 const NAMED: usize = 10;
@@ -327,5 +334,9 @@ impl Human for Told {
 
     fn exit_code(&self) -> u8 {
         u8::from(!self.found)
+    }
+
+    fn unwritten_code(&self) -> u8 {
+        FAILED
     }
 }

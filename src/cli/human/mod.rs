@@ -13,6 +13,7 @@ pub mod text;
 pub mod time;
 
 use crate::env::Moment;
+use crate::error::Code;
 use style::Style;
 use text::clean;
 
@@ -126,5 +127,10 @@ pub trait Human {
     /// The exit code of a command that answered.
     fn exit_code(&self) -> u8 {
         0
+    }
+
+    /// The exit code where the answer cannot be written.
+    fn unwritten_code(&self) -> u8 {
+        Code::Io.exit_code()
     }
 }
