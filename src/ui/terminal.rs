@@ -178,7 +178,10 @@ pub fn is_stop(signal: i32) -> bool {
 /// alone.
 fn wait_until_gone() {
     // Of what is asked for, only what is told unasked: that it hung up, or is none.
-    let mut terminal = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::empty())];
+    let mut terminal = [PollFd::from_borrowed_fd(
+        rustix::stdio::stdin(),
+        PollFlags::empty(),
+    )];
     while poll(&mut terminal, None) == Err(Errno::INTR) {}
 }
 

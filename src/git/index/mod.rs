@@ -170,6 +170,12 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// These marks and those of `other`.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// These marks without those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
@@ -180,7 +186,7 @@ impl Flags {
 impl BitOr for Flags {
     type Output = Self;
     fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        self.union(other)
     }
 }
 

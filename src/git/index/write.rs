@@ -29,19 +29,24 @@ pub(super) fn bytes(index: &Index) -> Vec<u8> {
 pub(super) struct Split {
     /// The shared file's checksum, which is a part of its name.
     pub(super) id: Oid,
-    /// The shared file: all entries, none marked as outside of the sparse checkout.
+    /// The shared file: all entries, none with a mark of [`Split::MARKS`].
     pub(super) shared: Vec<u8>,
-    /// The file that links to it: the entries that are marked so, and all the rest.
+    /// The file that links to it: the entries that have one, and all the rest.
     pub(super) small: Vec<u8>,
 }
 
-/// The two files of a split index. No directory is folded: git folds none of a split index. But it folds what is marked in a
-/// shared file, in memory and while it reads, and counts other entries then than the link does: so none is marked there.
+impl Split {
+    /// Outside of the sparse checkout: git folds what is marked so in a shared file, in memory and while it reads, and counts other
+    /// entries then than the link does. Added by `git add -N`: of what has such an entry it can make no tree to fold, and dies of it.
+    const MARKS: Flags = Flags::SKIP_WORKTREE.union(Flags::INTENT_TO_ADD);
+}
+
+/// The two files of a split index. No directory is folded: git folds none of a split index.
 pub(super) fn split(index: &Index) -> Split {
     let mut replaced = Vec::new();
     let mut marked = Vec::new();
     for (place, entry) in index.entries().iter().enumerate() {
-        if entry.flags.contains(Flags::SKIP_WORKTREE) {
+        if entry.flags != entry.flags.without(Split::MARKS) {
             replaced.push(place);
             marked.push(entry);
         }
@@ -51,7 +56,7 @@ pub(super) fn split(index: &Index) -> Split {
     let mut names = Names::new(index);
     for (path, entry) in index.iter() {
         let mut entry = entry.clone();
-        entry.flags = entry.flags.without(Flags::SKIP_WORKTREE);
+        entry.flags = entry.flags.without(Split::MARKS);
         names.entry(path, &entry, &mut shared);
     }
     let id = finish(index, &mut shared);

@@ -72,6 +72,35 @@ fn a_split_index_that_git_may_fold_stays_one_that_git_can_read() {
 }
 
 #[test]
+fn what_is_added_with_intent_stays_in_an_index_that_git_may_fold() {
+    for splits in ["true", "false"] {
+        let sandbox = Sandbox::new();
+        sandbox.git(["config", "core.splitIndex", splits]);
+        sandbox.write("in/x", "one\n");
+        sandbox.write("out/deep/x", "one\n");
+        sandbox.write("z", "one\n");
+        commit(&sandbox, "dirs");
+        sandbox.git(["sparse-checkout", "set", "--cone", "--sparse-index", "in"]);
+        sandbox.write("in/new", "one\n");
+        sandbox.git(["add", "-N", "in/new"]);
+        let status = " A in/new\n";
+        let id = snapshot(&sandbox);
+        sandbox.write("z", "two\n");
+        sandbox.assert_round_trip(&id, |sandbox| {
+            assert_eq!(sandbox.git(["status", "--porcelain"]), status);
+        });
+        sandbox.write("z", "one\n");
+        assert_eq!(sandbox.git(["status", "--porcelain"]), status);
+        sandbox.json(["open", &id, "../opened"]);
+        let opened = sandbox.root().join("opened");
+        assert_eq!(sandbox.git_in(&opened, ["status", "--porcelain"]), status);
+        // The next command may be one that writes the index.
+        sandbox.git(["add", "in/new"]);
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "A  in/new\n");
+    }
+}
+
+#[test]
 fn what_was_not_fetched_may_come_before_the_return() {
     let source = sparse(&[("out/empty", "")], "--no-sparse-index");
     source.git(["config", "uploadpack.allowFilter", "true"]);
