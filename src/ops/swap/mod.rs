@@ -26,6 +26,7 @@ mod prepare;
 mod present_own;
 mod prove;
 pub mod recover;
+mod refusal;
 mod run;
 pub mod same_index;
 mod secure;

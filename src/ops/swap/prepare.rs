@@ -1,39 +1,27 @@
 //! What comes before a swap: capture, plan, refusals, proofs, room on disk. Nothing is written but temporary objects.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 
 use super::super::Context;
 use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
 use super::blobs::Blobs;
 use super::goal::{Aim, GitGoal, Goal};
-use super::obstacles::{GIT_DIRECTORY, Obstacles, UNREADABLE, find_obstacles};
+use super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
 use super::one_name::{ONE_NAME, is_another_spelling, one_name};
 use super::plan::{Others, make_plan};
 use super::present_own::PresentOwn;
 use super::recover::node_of;
+use super::refusal::{COMES_AND_GOES, PRESENT_S, would_overwrite};
 use super::{TRIES, copied, protected_dirs};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
 use crate::git::{Oid, path};
 use crate::store::Store;
-use crate::store::state::stored_path;
 use crate::store::stored::Stored;
-use crate::store::trigger::SwapKind;
-use crate::text::{listed, size, typed_path};
+use crate::text::size;
 use crate::worktree::manifest::{FileFlags, Manifest};
 use crate::worktree::plan::{Plan, Side};
-
-/// Why a file is refused that [`PresentOwn`] holds.
-const PRESENT_S: &str = "ignored in the present, whose backup does not have it";
-
-/// Why a file is refused that the user's own exclude keeps from every look.
-const BY_THE_USER: &str = "exclude";
-
-/// Why a file is refused that no scan finds, although it is there whenever its name is asked for.
-const COMES_AND_GOES: &str = "it comes and goes";
 
 /// A capture, and a plan that can be carried out.
 pub struct Prepared<'s> {
@@ -70,17 +58,35 @@ pub fn prepare<'s>(
         shown: goal.shown.clone(),
         other_rules: goal.experiment.as_ref().and_then(|left| left.likely_rules),
         prove: prove_first(goal, storing),
+        newest: None,
         is_last: false,
     };
-    for attempt in 1..=TRIES {
-        preparation.is_last = attempt == TRIES;
+    let mut tries = 0;
+    for round in 1..=ROUNDS {
+        preparation.is_last = tries + 1 == TRIES || round == ROUNDS;
+        let known = preparation.known();
         if let Some(prepared) = preparation.attempt()? {
             return Ok(prepared);
         }
+        if preparation.known() == known {
+            tries += 1;
+        }
+        if preparation.is_last {
+            break;
+        }
     }
-    Err(Error::new(Code::Busy, "files keep appearing in the way")
-        .hint("stop what writes here and try again"))
+    let newest = preparation.newest.as_deref();
+    let such_as = newest.map(|path| format!(", such as '{}'", path::display(path)));
+    let message = format!(
+        "files keep appearing in the way{}",
+        such_as.unwrap_or_default()
+    );
+    Err(Error::new(Code::Busy, message).hint("stop what writes here and try again"))
 }
+
+/// A scan may show what the next one has to look for, path by path, though nobody writes: such a one is no try. For somebody who writes
+/// without end there is an end all the same.
+const ROUNDS: usize = 8 * TRIES;
 
 /// What every scan adds to what the next one has to capture.
 struct Preparation<'a, 'g, 's> {
@@ -98,11 +104,30 @@ struct Preparation<'a, 'g, 's> {
     /// A tree whose ignore rules hold beside those on disk.
     other_rules: Option<Oid>,
     prove: Prove,
+    /// The last path that one of the two got.
+    newest: Option<Vec<u8>>,
     /// No other scan follows.
     is_last: bool,
 }
 
 impl<'s> Preparation<'_, '_, 's> {
+    /// How many paths the next scan captures whatever the rules say, and whatever the user's own exclude says.
+    fn known(&self) -> (usize, usize) {
+        (self.forced.len(), self.shown.len())
+    }
+
+    /// Has the next scan capture a path whatever the rules say. False: that was so already.
+    fn force(&mut self, path: Vec<u8>) -> bool {
+        self.newest = Some(path.clone());
+        self.forced.insert(path)
+    }
+
+    /// Has the next scan capture a path that the user's own exclude hides. False: that was so already.
+    fn show(&mut self, path: Vec<u8>) -> bool {
+        self.newest = Some(path.clone());
+        self.shown.insert(path)
+    }
+
     /// One scan, and the plan that follows from it. `None`: there is more to capture than this scan did.
     fn attempt(&mut self) -> Result<Option<Prepared<'s>>> {
         // Read before the scan, compared under git's locks: a checkout in between does not go unseen.
@@ -181,7 +206,9 @@ impl<'s> Preparation<'_, '_, 's> {
             self.refuse(refused)?;
         }
         let is_clear = to_force.is_empty();
-        self.forced.extend(to_force);
+        for path in to_force {
+            self.force(path);
+        }
         Ok(is_clear)
     }
 
@@ -274,10 +301,10 @@ impl<'s> Preparation<'_, '_, 's> {
                     && !self.shown.contains(&path)
                     && self.is_as_written(&root, &path)?;
                 if is_known {
-                    misses |= self.shown.insert(path);
+                    misses |= self.show(path);
                 }
             } else {
-                misses |= self.forced.insert(path);
+                misses |= self.force(path);
             }
         }
         Ok(misses)
@@ -312,7 +339,7 @@ impl<'s> Preparation<'_, '_, 's> {
                 && !self.shown.contains(&entry.path)
                 && self.holds(root, &entry.path, after.node.oid)?
             {
-                any |= self.shown.insert(entry.path.clone());
+                any |= self.show(entry.path.clone());
             }
         }
         Ok(any)
@@ -373,86 +400,6 @@ fn why_hidden(manifest: &Manifest, full: &[u8]) -> &'static str {
 fn is_seen(capture: &Capture<'_>, path: &[u8]) -> bool {
     let file = capture.manifest.file(path);
     file.is_some_and(|file| file.kind.in_tree())
-}
-
-fn would_overwrite(
-    ctx: &Context<'_>,
-    goal: &Goal<'_>,
-    refused: &[(Vec<u8>, &'static str)],
-) -> Error {
-    let shown = refused.iter();
-    let shown = shown.map(|(path, why)| format!("'{}' ({why})", path::display(path)));
-    let paths: Vec<&[u8]> = refused.iter().map(|(path, _)| path.as_slice()).collect();
-    let mut error = Error::new(
-        Code::WouldOverwrite,
-        format!(
-            "{} would overwrite what cannot be captured: {}",
-            goal.operation,
-            listed(shown, 5)
-        ),
-    )
-    .paths("paths", &paths)
-    .detail(
-        "raw_paths",
-        refused
-            .iter()
-            .map(|(path, _)| stored_path(path))
-            .collect::<Vec<_>>(),
-    );
-    if refused.iter().any(|(_, why)| *why == PRESENT_S) {
-        error = error.hint("run 'tw return' first: from the present these are saved, too");
-    }
-    let git_s = refused.iter().find(|(_, why)| *why == GIT_DIRECTORY);
-    if let Some((path, _)) = git_s {
-        return git_s_own(error, goal, path);
-    }
-    for hint in goal.hints {
-        error = error.hint(*hint);
-    }
-    for (reason, hint) in WAYS_OUT {
-        if refused.iter().any(|(_, why)| *why == reason) {
-            error = error.hint(hint);
-        }
-    }
-    if let Some((path, _)) = refused.iter().find(|(_, why)| *why == UNREADABLE) {
-        let there = ctx.repo.worktree_root().join(OsStr::from_bytes(path));
-        error = error.hint(format!(
-            "or let tw look into it: chmod u+rwX {}",
-            typed_path(&there)
-        ));
-    }
-    error
-}
-
-/// What can be done about the reasons for which something is refused.
-const WAYS_OUT: [(&str, &str); 3] = [
-    (
-        BY_THE_USER,
-        "your own 'exclude' keeps them from being captured: 'tw config exclude' shows it, 'tw config --unset exclude' takes it away",
-    ),
-    (
-        COMES_AND_GOES,
-        "another program makes and removes it: stop that and try again",
-    ),
-    (
-        ONE_NAME,
-        "this file system takes names that differ in upper and lower case alone for one: rename one of them",
-    ),
-];
-
-/// The error where a directory of git's own is in the way, which is nothing to be moved away.
-fn git_s_own(error: Error, goal: &Goal<'_>, path: &[u8]) -> Error {
-    let way_out = if goal.operation == SwapKind::Return {
-        "name it to 'tw return --keep PATH'"
-    } else {
-        "take the snapshot elsewhere with 'tw open', or name other paths to 'tw restore SNAPSHOT PATH...'"
-    };
-    error
-        .detail("git_directory", stored_path(path))
-        .hint(format!(
-            "'{}' belongs to git itself and stays: {way_out}",
-            path::display(path),
-        ))
 }
 
 /// Other repositories in the working tree, as the sides that a swap takes files from have them.
@@ -575,6 +522,7 @@ fn start_in_the_way(ctx: &Context<'_>, plan: &Plan) -> Option<(Vec<u8>, &'static
 
 #[cfg(test)]
 mod tests {
+    use super::super::refusal::BY_THE_USER;
     use super::*;
     use crate::git::fs::Stamp;
     use crate::worktree::manifest::{DirFlags, DirRec, FileRec, Ignored, Kind, no_oid};

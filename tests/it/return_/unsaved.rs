@@ -402,6 +402,27 @@ fn what_the_user_s_own_exclude_hides_is_named_and_not_waited_for() {
     }
 }
 
+/// One scan tells what the next has to look for: nobody writes meanwhile.
+#[test]
+fn what_is_found_step_by_step_is_no_reason_to_refuse() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/s", "left out there\n");
+    sandbox.write("data/s", "one\n");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "dirs"]);
+    sandbox.write("data/s", "two\n");
+    let taken = sandbox.json(["snapshot", "--exclude", "d/"]);
+    let past = taken["snapshot"]["snapshot_id"].as_str().unwrap().to_owned();
+    sandbox.write("data/s", "three\n");
+    sandbox.write("d/s", "edited\n");
+    let home = sandbox.state();
+    sandbox.json(["travel", &past]);
+    sandbox.json(["config", "exclude", "s"]);
+    sandbox.json(["return"]);
+    sandbox.json(["config", "--unset", "exclude"]);
+    home.assert_same(&sandbox.state());
+}
+
 /// It is in no backup, tracked or not.
 #[test]
 fn what_the_user_s_exclude_hid_in_the_present_is_not_replaced_in_the_past() {

@@ -1,0 +1,104 @@
+//! What a swap says where something that cannot be captured is in its way: what, why, and the ways out.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use super::goal::Goal;
+use super::obstacles::{GIT_DIRECTORY, UNREADABLE};
+use super::one_name::ONE_NAME;
+use crate::error::{Code, Error};
+use crate::git::path;
+use crate::ops::Context;
+use crate::store::state::stored_path;
+use crate::store::trigger::SwapKind;
+use crate::text::{listed, typed_path};
+
+/// Why a file is refused that [`super::present_own`] holds.
+pub(super) const PRESENT_S: &str = "ignored in the present, whose backup does not have it";
+
+/// Why a file is refused that the user's own exclude keeps from every look.
+pub(super) const BY_THE_USER: &str = "exclude";
+
+/// Why a file is refused that no scan finds, although it is there whenever its name is asked for.
+pub(super) const COMES_AND_GOES: &str = "it comes and goes";
+
+/// The error of paths that are in the way, each with the reason why it cannot be captured.
+pub(super) fn would_overwrite(
+    ctx: &Context<'_>,
+    goal: &Goal<'_>,
+    refused: &[(Vec<u8>, &'static str)],
+) -> Error {
+    let shown = refused.iter();
+    let shown = shown.map(|(path, why)| format!("'{}' ({why})", path::display(path)));
+    let paths: Vec<&[u8]> = refused.iter().map(|(path, _)| path.as_slice()).collect();
+    let mut error = Error::new(
+        Code::WouldOverwrite,
+        format!(
+            "{} would overwrite what cannot be captured: {}",
+            goal.operation,
+            listed(shown, 5)
+        ),
+    )
+    .paths("paths", &paths)
+    .detail(
+        "raw_paths",
+        refused
+            .iter()
+            .map(|(path, _)| stored_path(path))
+            .collect::<Vec<_>>(),
+    );
+    if refused.iter().any(|(_, why)| *why == PRESENT_S) {
+        error = error.hint("run 'tw return' first: from the present these are saved, too");
+    }
+    let git_s = refused.iter().find(|(_, why)| *why == GIT_DIRECTORY);
+    if let Some((path, _)) = git_s {
+        return git_s_own(error, goal, path);
+    }
+    for hint in goal.hints {
+        error = error.hint(*hint);
+    }
+    for (reason, hint) in WAYS_OUT {
+        if refused.iter().any(|(_, why)| *why == reason) {
+            error = error.hint(hint);
+        }
+    }
+    if let Some((path, _)) = refused.iter().find(|(_, why)| *why == UNREADABLE) {
+        let there = ctx.repo.worktree_root().join(OsStr::from_bytes(path));
+        error = error.hint(format!(
+            "or let tw look into it: chmod u+rwX {}",
+            typed_path(&there)
+        ));
+    }
+    error
+}
+
+/// What can be done about the reasons for which something is refused.
+const WAYS_OUT: [(&str, &str); 3] = [
+    (
+        BY_THE_USER,
+        "your own 'exclude' keeps them from being captured: 'tw config exclude' shows it, 'tw config --unset exclude' takes it away",
+    ),
+    (
+        COMES_AND_GOES,
+        "another program makes and removes it: stop that and try again",
+    ),
+    (
+        ONE_NAME,
+        "this file system takes names that differ in upper and lower case alone for one: rename one of them",
+    ),
+];
+
+/// The error where a directory of git's own is in the way, which is nothing to be moved away.
+fn git_s_own(error: Error, goal: &Goal<'_>, path: &[u8]) -> Error {
+    let way_out = if goal.operation == SwapKind::Return {
+        "name it to 'tw return --keep PATH'"
+    } else {
+        "take the snapshot elsewhere with 'tw open', or name other paths to 'tw restore SNAPSHOT PATH...'"
+    };
+    error
+        .detail("git_directory", stored_path(path))
+        .hint(format!(
+            "'{}' belongs to git itself and stays: {way_out}",
+            path::display(path),
+        ))
+}
