@@ -275,6 +275,17 @@ pub fn left_out(root: &Root, manifest: &Manifest) -> Result<BTreeSet<Vec<u8>>> {
     Ok(found)
 }
 
+/// The files that a capture could not read.
+pub fn unreadable(manifest: &Manifest) -> BTreeSet<Vec<u8>> {
+    let mut found = BTreeSet::new();
+    for dir in &manifest.dirs {
+        let files = manifest.files_of(dir);
+        let files = files.iter().filter(|file| file.kind == Kind::Unreadable);
+        found.extend(files.map(|file| manifest.path_of(dir, &file)));
+    }
+    found
+}
+
 /// Names of a directory that its capture does not have.
 fn unknown(root: &Root, manifest: &Manifest, dir: &[u8]) -> Result<Vec<Vec<u8>>> {
     let names = root.names(dir)?.into_iter();

@@ -2,13 +2,17 @@
 //! speak for it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::git::fs::{Root, nanoseconds};
 use crate::git::path::{self, RepoPath};
 use crate::git::tree::{self, Node};
-use crate::ops::unsaved::Unsaved;
+use crate::ops::unsaved::{self, Unsaved};
 use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::worktree::manifest::{Kind, Manifest};
@@ -51,12 +55,11 @@ impl LeftOut<'_> {
     /// # Errors
     /// The backup cannot be read.
     pub fn changed(&self, root: &Path) -> Result<Vec<RepoPath>> {
-        // Where swaps of the stay wrote, too, nobody can tell who changed what; and a rename changes what was brought back.
-        let written = &self.unsaved.left_alone.written;
+        // A rename changes what was brought back.
         let moved = &self.unsaved.moved_aside;
         let is_ours = |path: &[u8]| {
             let is_moved = moved.iter().any(|(from, _)| path::is_within(path, from));
-            path == DESK || written.contains(path) || is_moved
+            path == DESK || is_moved
         };
         let roots = self.unsaved.roots();
         let mut candidates: BTreeSet<&[u8]> = roots.filter(|path| !is_ours(path)).collect();
@@ -65,8 +68,8 @@ impl LeftOut<'_> {
                 candidates.insert(name.as_bytes());
             }
         }
-        let mut budget = MOST_OF_ALL;
-        let is_changed = |path: &&[u8]| is_newer(&to_path(root, path), self.since, &mut budget);
+        let mut look = self.look(root);
+        let is_changed = |path: &&[u8]| look.is_newer(path);
         let changed = candidates.into_iter().filter(is_changed);
         Ok(changed.map(RepoPath::new).collect())
     }
@@ -80,9 +83,11 @@ impl LeftOut<'_> {
         root: &Path,
         (seen, manifest): (&BTreeSet<Vec<u8>>, &Manifest),
     ) -> Result<Vec<RepoPath>> {
-        let mut budget = MOST_OF_ALL;
+        let mut look = self.look(root);
         let mut found = Vec::new();
-        for path in seen {
+        // Which files cannot be read only their hashing tells.
+        let unreadable = unsaved::unreadable(manifest);
+        for path in seen.union(&unreadable) {
             if path == DESK || self.unsaved.has(path) || self.unsaved.is_moved_to(path) {
                 continue;
             }
@@ -92,7 +97,7 @@ impl LeftOut<'_> {
             let appeared = if is_repository {
                 self.holds_what_stays(root, path)?
             } else {
-                self.is_left_out(path)? && is_newer(&to_path(root, path), self.since, &mut budget)
+                self.is_left_out(path)? && look.is_newer(path)
             };
             if appeared {
                 found.push(RepoPath::new(path.as_slice()));
@@ -156,6 +161,15 @@ impl LeftOut<'_> {
         })
     }
 
+    fn look<'l>(&'l self, root: &'l Path) -> Look<'l> {
+        Look {
+            root,
+            since: self.since,
+            written: &self.unsaved.left_alone.written,
+            left: MOST_OF_ALL,
+        }
+    }
+
     /// Whether neither the present's backup nor the past has a path, or files beneath it.
     fn is_left_out(&self, dir: &[u8]) -> Result<bool> {
         let read = |oid| self.store.objects.read_tree(oid);
@@ -164,60 +178,64 @@ impl LeftOut<'_> {
     }
 }
 
-fn to_path(root: &Path, path: &[u8]) -> std::path::PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    root.join(std::ffi::OsStr::from_bytes(path))
+fn to_path(root: &Path, path: &[u8]) -> PathBuf {
+    root.join(OsStr::from_bytes(path))
 }
 
 fn is_repository(dir: &Path) -> bool {
     dir.join(".git").symlink_metadata().is_ok()
 }
 
-fn is_newer(dir: &Path, since: i64, budget: &mut usize) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let newer = |path: &Path| {
-        path.symlink_metadata()
-            // Package managers set the modification time back to that of an archive; nobody sets the change time.
-            .is_ok_and(|meta| {
-                // A file system that counts whole seconds says when the second began.
-                let unknown = if meta.ctime_nsec() == 0 {
-                    999_999_999
-                } else {
-                    0
-                };
-                nanoseconds(meta.ctime(), meta.ctime_nsec() + unknown) >= since
-            })
-    };
-    let Ok(meta) = dir.symlink_metadata() else {
-        return false;
-    };
-    // A repository of its own has its own history, and looks of git write into it.
-    if is_repository(dir) {
-        return false;
-    }
-    if newer(dir) || !meta.is_dir() {
-        return newer(dir);
-    }
-    let mut pending = vec![dir.to_owned()];
-    let mut left = MOST.min(*budget);
-    while let Some(at) = pending.pop() {
-        let Ok(entries) = std::fs::read_dir(&at) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            if left == 0 {
+/// Looks for what changed since a stay began, up to a number of entries.
+struct Look<'a> {
+    root: &'a Path,
+    since: i64,
+    /// What swaps of the stay wrote, with the directories over it: that these are newer says nothing.
+    written: &'a BTreeSet<Vec<u8>>,
+    /// How many entries may still be looked at.
+    left: usize,
+}
+
+impl Look<'_> {
+    /// Whether a path, or something in it, is newer than the stay and was not written by it. What nobody may look at is not, nor a
+    /// repository: it has its own history, and looks of git write into it.
+    fn is_newer(&mut self, path: &[u8]) -> bool {
+        let mut pending = vec![path.to_owned()];
+        let mut left = MOST.min(self.left);
+        let mut is_first = true;
+        while let Some(at) = pending.pop() {
+            let full = to_path(self.root, &at);
+            let Ok(meta) = full.symlink_metadata() else {
+                continue;
+            };
+            if is_first && is_repository(&full) {
                 return false;
             }
-            left -= 1;
-            *budget -= 1;
-            let path = entry.path();
-            if newer(&path) {
+            is_first = false;
+            if !self.written.contains(&at) && is_changed_since(&meta, self.since) {
                 return true;
             }
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                pending.push(path);
+            let entries = meta.is_dir().then(|| std::fs::read_dir(&full));
+            for entry in entries.into_iter().flatten().flatten().flatten() {
+                if left == 0 {
+                    return false;
+                }
+                left -= 1;
+                self.left -= 1;
+                pending.push(path::join(&at, entry.file_name().as_bytes()));
             }
         }
+        false
     }
-    false
+}
+
+/// Package managers set the modification time back to that of an archive; nobody sets the change time.
+fn is_changed_since(meta: &Metadata, since: i64) -> bool {
+    // A file system that counts whole seconds says when the second began.
+    let unknown = if meta.ctime_nsec() == 0 {
+        999_999_999
+    } else {
+        0
+    };
+    nanoseconds(meta.ctime(), meta.ctime_nsec() + unknown) >= since
 }

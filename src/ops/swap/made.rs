@@ -30,7 +30,10 @@ pub(super) fn note(store: &Store, journal: &Journal, level: &Path) -> Result<()>
         // Of a stay before this one.
         std::fs::remove_dir_all(&dir).context(what)?;
     }
-    if journal.state_after.mode == Mode::Present || made_of(journal).next().is_none() {
+    // The one that begins the stay is kept whatever it made: without it nobody knows whether its notes were lost.
+    let begins = journal.state_before.mode == Mode::Present;
+    let is_told = begins || made_of(journal).next().is_some();
+    if journal.state_after.mode == Mode::Present || !is_told {
         return Ok(());
     }
     create::private_dir(&dir)?;
@@ -139,10 +142,12 @@ fn brought_by_travel(store: &Store, state: &State) -> Result<BTreeSet<Vec<u8>>> 
     let backup = store.read_noted(&backup, state.backup_commit.as_deref())?;
     let read = |oid| store.objects.read_tree(oid);
     let unsaved = Unsaved::of_stay(&store.dir)?;
+    let written = &unsaved.left_alone.written;
+    let is_the_present_s = |path: &[u8]| unsaved.has(path) && !written.contains(path);
     let changes = tree::diff(&read, Some(backup.tree), Some(past.tree))?;
     let brought = changes.into_iter().filter(|change| change.old.is_none());
     let paths = brought.map(|change| change.path);
-    Ok(paths.filter(|path| !unsaved.is_one(path)).collect())
+    Ok(paths.filter(|path| !is_the_present_s(path)).collect())
 }
 
 /// The files and directories that a swap made where nothing was.

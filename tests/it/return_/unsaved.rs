@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::Sandbox;
+use crate::provided::skipped;
+use crate::sandbox::{Sandbox, is_root};
 use crate::trip::{snapshot, stored};
 
 /// A present that leaves something out, and the past that it is left for.
@@ -402,6 +403,69 @@ fn what_the_user_s_own_exclude_hides_is_named_and_not_waited_for() {
     }
 }
 
+/// A trip that only changes files makes nothing, and all of what it makes is known all the same.
+#[test]
+fn what_the_present_ignores_stays_on_a_hop_to_a_past_that_has_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("keep", "one\n");
+    sandbox.git(["add", "keep"]);
+    sandbox.git(["commit", "-q", "-m", "keep"]);
+    sandbox.write("data/a", "mine\n");
+    let has_it = snapshot(&sandbox);
+    sandbox.write(".gitignore", "data/\n");
+    sandbox.write("keep", "two\n");
+    let ignores_it = snapshot(&sandbox);
+    sandbox.write("keep", "three\n");
+    let home = sandbox.state();
+    for hops in [
+        &[&has_it][..],
+        &[&has_it, &ignores_it],
+        &[&has_it, &ignores_it, &has_it],
+    ] {
+        sandbox.json(["travel", &ignores_it]);
+        for to in hops {
+            sandbox.json(["travel", "--hop", to]);
+            assert_eq!(sandbox.text("data/a"), "mine\n");
+        }
+        sandbox.json(["return"]);
+        home.assert_same(&sandbox.state());
+    }
+}
+
+#[test]
+fn what_changed_beside_what_a_trip_wrote_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("data/s", "one\n");
+    let past = snapshot(&sandbox);
+    sandbox.json(["config", "exclude", "data/"]);
+    sandbox.write("data/a", "one\n");
+    sandbox.remove("data/s");
+    sandbox.json(["travel", &past]);
+    assert_eq!(sandbox.text("data/s"), "one\n");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["stayed"], json!([]), "{returned}");
+    sandbox.json(["travel", &past]);
+    sandbox.write("data/a", "two\n");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["stayed"], json!(["data"]), "{returned}");
+}
+
+#[test]
+fn a_file_made_in_the_past_that_nobody_can_read_is_named() {
+    if is_root() {
+        skipped("an ordinary user", "root reads everything");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("d/f", "one\n");
+    let past = snapshot(&sandbox);
+    sandbox.json(["travel", &past]);
+    sandbox.write("d/closed", "one\n");
+    sandbox.chmod("d/closed", 0);
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["stayed"], json!(["d/closed"]), "{returned}");
+}
+
 /// One scan tells what the next has to look for: nobody writes meanwhile.
 #[test]
 fn what_is_found_step_by_step_is_no_reason_to_refuse() {
@@ -412,7 +476,10 @@ fn what_is_found_step_by_step_is_no_reason_to_refuse() {
     sandbox.git(["commit", "-q", "-m", "dirs"]);
     sandbox.write("data/s", "two\n");
     let taken = sandbox.json(["snapshot", "--exclude", "d/"]);
-    let past = taken["snapshot"]["snapshot_id"].as_str().unwrap().to_owned();
+    let past = taken["snapshot"]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     sandbox.write("data/s", "three\n");
     sandbox.write("d/s", "edited\n");
     let home = sandbox.state();
