@@ -183,8 +183,10 @@ fn originals(
     let Some(first) = copies.first() else {
         return Ok(found);
     };
-    let mut git = Git::new(repo).args(["rev-list", "--branches", "--remotes", "--tags"]);
-    git = git.args(["--reflog", "--format=%at", &format!("--max-count={MOST}")]);
+    // Refs and commits that lead nowhere are no originals; git asks for the first before it hears of any.
+    let mut git = Git::new(repo).args(["rev-list", "--ignore-missing", "--missing=allow-any"]);
+    git = git.args(["--branches", "--remotes", "--tags", "--reflog"]);
+    git = git.args(["--format=%at", &format!("--max-count={MOST}")]);
     if let Some(onto) = first.onto {
         git = git.arg(format!("^{onto}"));
     }

@@ -134,6 +134,28 @@ fn picked_lines_are_their_author_s() {
 }
 
 #[test]
+fn refs_that_lead_nowhere_stop_no_blame() {
+    let sandbox = with_topic(&BASE.replace("2\n", "two by Bob\n"));
+    sandbox.write("g", "g\n");
+    commit(&sandbox, "main");
+    let talk = session(&sandbox);
+    turn(&talk, "pick", || {
+        sandbox.git(["cherry-pick", "topic"]);
+    });
+    let made = |words: &[&str]| {
+        let commit = ["commit-tree", "HEAD^{tree}", "-m", "torn"];
+        sandbox.git([&commit, words].concat()).trim().to_owned()
+    };
+    let parent = made(&[]);
+    let child = made(&["-p", &parent]);
+    sandbox.git(["branch", "gone", &parent]);
+    sandbox.git(["branch", "torn", &child]);
+    let (dir, name) = parent.split_at(2);
+    std::fs::remove_file(sandbox.git_dir().join("objects").join(dir).join(name)).unwrap();
+    assert_eq!(whose(&sandbox)[1], "Bob");
+}
+
+#[test]
 fn a_pick_in_conflict_brings_its_commit_s_lines_and_no_more() {
     let theirs = BASE
         .replace("2\n", "two by Bob\n")
