@@ -119,10 +119,13 @@ impl Planning<'_> {
             || self.is_gitlink_after(full)?)
     }
 
-    /// Whether the later side has a directory here of which it recorded the permission bits.
+    /// Whether the later side has a directory here of which it recorded the permission bits: none that only stands for sparse entries that
+    /// are not on disk.
     fn is_recorded_after(&self, full: &[u8]) -> Result<bool> {
         Ok(self.after.leads_to_empty_dir(full)
-            || (self.after_node)(full)?.is_some_and(Node::is_dir))
+            || self.is_filled_after(full)?
+            || self.after.modes.contains_key(full)
+                && (self.after_node)(full)?.is_some_and(Node::is_dir))
     }
 
     fn is_gitlink_after(&self, full: &[u8]) -> Result<bool> {

@@ -72,6 +72,20 @@ fn a_split_index_that_git_may_fold_stays_one_that_git_can_read() {
 }
 
 #[test]
+fn a_directory_outside_the_checkout_goes_with_the_past_whatever_its_bits() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in/x", "one\n");
+    sandbox.write("out/x", "one\n");
+    commit(&sandbox, "dirs");
+    let id = snapshot(&sandbox);
+    sandbox.git(["sparse-checkout", "set", "--cone", "in"]);
+    for bits in [0o700, 0o500] {
+        sandbox.assert_round_trip(&id, |sandbox| sandbox.chmod("out", bits));
+        assert!(!sandbox.exists("out"), "{bits:o}");
+    }
+}
+
+#[test]
 fn what_is_added_with_intent_stays_in_an_index_that_git_may_fold() {
     for splits in ["true", "false"] {
         let sandbox = Sandbox::new();
