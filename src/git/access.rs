@@ -111,7 +111,7 @@ impl Access {
         let place = OsStr::from_bytes(name);
         let stat = match rustix::fs::statat(dir, place, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => return Ok(None),
             Err(errno) => return Err(errno),
         };
         let attributes = match stat.st_mode & 0o170_000 {

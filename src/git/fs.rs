@@ -228,12 +228,13 @@ impl Root {
                 last
             };
             let base = at.as_ref().map_or(self.fd.as_fd(), AsFd::as_fd);
-            at = Some(rustix::fs::openat(
-                base,
-                OsStr::from_bytes(part),
-                flags,
-                Mode::empty(),
-            )?);
+            let part = OsStr::from_bytes(part);
+            let opened = open_leased(|| rustix::fs::openat(base, part, flags, Mode::empty()));
+            at = Some(opened.map_err(|errno| match errno {
+                // Nothing can be there.
+                Errno::NAMETOOLONG => Errno::NOENT,
+                other => other,
+            })?);
         }
         let at = at.ok_or(Errno::NOENT)?;
         // Of a part of the same file system that is mounted here nothing is seen this way.
@@ -324,7 +325,7 @@ pub fn stamp_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Option<S
     count(Work::Stats);
     match rustix::fs::statat(dir, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(Stamp::of(&stat))),
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Ok(None),
         Err(errno) => Err(errno),
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::faults::traced;
 use crate::sandbox::{Sandbox, skipped, wait_until};
 
 /// Takes a lease on a file, as file servers do (`F_WRLCK`): who opens it waits until it is given back (`F_UNLCK`).
@@ -73,6 +74,30 @@ fn a_file_that_is_kept_is_not_waited_for_without_end() {
     let snapshot = sandbox.snap();
     giving_back.join().unwrap();
     assert_eq!(sandbox.paths(&snapshot), ["a.txt", "held"]);
+}
+
+/// A kernel before 5.6, or a sandbox.
+#[test]
+fn a_file_is_waited_for_also_where_there_is_no_openat2() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/held", "held\n");
+    let Some(held) = leased(&sandbox.path("d/held")) else {
+        return;
+    };
+    let giving_back = std::thread::spawn(move || {
+        wait_until("somebody wants it", || is_wanted(&held));
+        assert!(lease(&held, libc::F_UNLCK));
+    });
+    let options = ["-e", "inject=openat2:error=ENOSYS"];
+    let Some((output, _)) = traced(&sandbox, &options, |_| (), &["snapshot"]) else {
+        // Whoever else opens it.
+        let _ = std::fs::read(sandbox.path("d/held"));
+        giving_back.join().unwrap();
+        return;
+    };
+    giving_back.join().unwrap();
+    let taken: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(sandbox.paths(&taken["snapshot"]), ["a.txt", "d/held"]);
 }
 
 #[test]

@@ -85,6 +85,31 @@ fn a_directory_outside_the_checkout_goes_with_the_past_whatever_its_bits() {
     }
 }
 
+/// What sparse checkouts are used for with such names.
+#[test]
+fn names_that_are_too_long_for_the_disk_may_be_outside_the_checkout() {
+    let sandbox = Sandbox::new();
+    let long = "a".repeat(300);
+    let blob = sandbox.git(["hash-object", "-w", "a.txt"]);
+    for path in [format!("{long}/f"), format!("in/{long}")] {
+        let entry = format!("100644,{},{path}", blob.trim());
+        sandbox.git(["update-index", "--add", "--cacheinfo", &entry]);
+    }
+    sandbox.git(["commit", "-q", "-m", "long"]);
+    sandbox.git(["sparse-checkout", "set", "--no-cone", "/a.txt", "/in/short"]);
+    sandbox.write("in/short", "one\n");
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "?? in/short\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("in/short", "two\n");
+    for _ in 0..2 {
+        sandbox.assert_round_trip(&id, |sandbox| {
+            assert_eq!(sandbox.text("in/short"), "one\n");
+        });
+        sandbox.write("a.txt", "three\n");
+        snapshot(&sandbox);
+    }
+}
+
 #[test]
 fn what_is_added_with_intent_stays_in_an_index_that_git_may_fold() {
     for splits in ["true", "false"] {
