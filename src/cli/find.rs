@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use crate::cli::human::screen::width;
 use crate::cli::human::text::{checkpoint_name, short, size};
 use crate::cli::prelude::*;
-use crate::ops::find::{Find, Found, PathVersion};
+use crate::ops::find::{Find, FoundVersions, PathVersion};
 use crate::ops::versions::Scope;
 
 /// Find the versions of a path in all snapshots
@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 impl Run for Args {
-    const DOCUMENTS: &[Document] = &[document::<Found>("find")];
+    const DOCUMENTS: &[Document] = &[document::<FoundVersions>("find")];
 
     fn is_paged(&self) -> bool {
         true
@@ -59,7 +59,7 @@ impl Run for Args {
     }
 }
 
-impl Human for Found {
+impl Human for FoundVersions {
     fn print(&self, page: &mut Page) {
         let mut above = None;
         for version in &self.versions {

@@ -171,7 +171,7 @@ impl Lines {
     }
 }
 
-impl crate::ops::attempts::Told for Lines {
+impl crate::ops::attempts::PhaseObserver for Lines {
     fn phase(&self, run: u64, what: &'static str) {
         if self.drawing.is_none() {
             return;

@@ -101,7 +101,7 @@ impl Run for Args {
         }
         if !self.lines.is_empty() {
             let ranges = self.lines.iter().map(|word| LineRange::parse(word));
-            let wanted = lines::Wanted {
+            let wanted = lines::LineSelection {
                 ranges: ranges.collect::<Result<_>>()?,
                 expect: self.expect.as_deref().map(blob).transpose()?,
             };

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use self::page::Printer;
 use crate::cli::prelude::*;
-use crate::ops::search::{Case, Change, Hits, Place, Search, Shape, Unread, Wanted};
+use crate::ops::search::{Case, Change, Hits, PatternOptions, Place, Search, Shape, Unread};
 use crate::ops::versions::Scope;
 
 /// Search all snapshots: files, what came and went, prompts, issues
@@ -168,7 +168,7 @@ impl Args {
             None => {}
         }
         Ok(Search {
-            wanted: Wanted {
+            wanted: PatternOptions {
                 patterns,
                 fixed_strings: self.fixed_strings,
                 case: match (self.ignore_case, self.case_sensitive) {

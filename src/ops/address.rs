@@ -4,7 +4,7 @@
 //! otherwise. Ambiguity is an error that lists the candidates.
 
 use super::Context;
-use super::history::{Reach, nth_newest, oldest};
+use super::history::{SnapshotScope, nth_newest, oldest};
 use super::pathspec::Pathspec;
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
@@ -143,14 +143,14 @@ fn nth_newest_here(
     store: &Store,
     back: usize,
     until: Option<Moment>,
-) -> Result<(Option<Stored>, Reach)> {
+) -> Result<(Option<Stored>, SnapshotScope)> {
     let within = |reach| {
         let found = nth_newest(ctx, store, (IdKind::Snapshot, reach), back, until)?;
         Ok((found, reach))
     };
     let (found, reach) = within(ctx.address_reach())?;
-    if found.is_none() && reach == Reach::Here && oldest(ctx, store, reach)?.is_none() {
-        return within(Reach::AnyRepository);
+    if found.is_none() && reach == SnapshotScope::Here && oldest(ctx, store, reach)?.is_none() {
+        return within(SnapshotScope::AnyRepository);
     }
     Ok((found, reach))
 }

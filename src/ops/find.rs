@@ -71,7 +71,7 @@ pub struct PathVersion {
 
 /// Answer of `find`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Found {
+pub struct FoundVersions {
     /// By path, newest first.
     pub versions: Vec<PathVersion>,
     /// Sentences about what could not be read.
@@ -85,7 +85,7 @@ pub struct Found {
 ///
 /// # Errors
 /// `PATH_NOT_FOUND` when no snapshot has any; `USAGE` for what is no pathspec.
-pub fn find(ctx: &Context<'_>, request: &Find) -> Result<Found> {
+pub fn find(ctx: &Context<'_>, request: &Find) -> Result<FoundVersions> {
     let store = ctx.store()?;
     let files = Files::new(Pathspec::parse(ctx, &request.paths)?, &[])?;
     let states = States::read(ctx, store, request.scope)?;
@@ -113,7 +113,7 @@ pub fn find(ctx: &Context<'_>, request: &Find) -> Result<Found> {
     if versions.is_empty() {
         return Err(not_found(request));
     }
-    Ok(Found {
+    Ok(FoundVersions {
         versions,
         notices: notices.collect(),
         below_root: ctx.cwd != ctx.repo.worktree_root(),

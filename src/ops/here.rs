@@ -89,7 +89,7 @@ pub struct KeptHere {
 /// One directory whose history is kept.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
-pub struct Kept {
+pub struct KeptDirectory {
     /// Where it was last.
     #[serde(serialize_with = "json::file")]
     #[schemars(with = "String")]
@@ -130,7 +130,7 @@ pub enum Stands {
 #[schemars(rename = "init_list")]
 pub struct Directories {
     /// By path.
-    pub directories: Vec<Kept>,
+    pub directories: Vec<KeptDirectory>,
 }
 
 /// What would be done.
@@ -540,7 +540,7 @@ pub fn list(env: &Env) -> Result<Directories> {
         Some(registry) => registry.all()?,
         None => Vec::new(),
     };
-    let directories = all.into_iter().map(|one| Kept {
+    let directories = all.into_iter().map(|one| KeptDirectory {
         path: one.path().to_owned(),
         standing: match one.standing() {
             Standing::InPlace => Stands::InPlace,

@@ -14,7 +14,7 @@ use crate::store::summary::Summary;
 
 /// Which snapshots an address means that names none by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reach {
+pub enum SnapshotScope {
     /// Those of this worktree that were taken in the present.
     #[default]
     Here,
@@ -24,7 +24,7 @@ pub enum Reach {
     AnyRepository,
 }
 
-impl Reach {
+impl SnapshotScope {
     fn takes(self, here: &Here, stored: &Stored) -> bool {
         match self {
             Self::Here => here.is_of_present(stored),
@@ -206,7 +206,7 @@ pub fn in_order(
 
 /// The newest of a kind in this worktree, taken in the present.
 pub fn newest(ctx: &Context<'_>, store: &Store, kind: IdKind) -> Result<Option<Stored>> {
-    nth_newest(ctx, store, (kind, Reach::Here), 0, None)
+    nth_newest(ctx, store, (kind, SnapshotScope::Here), 0, None)
 }
 
 /// The newest but so many of a kind within reach, and not after a moment.
@@ -216,7 +216,7 @@ pub fn newest(ctx: &Context<'_>, store: &Store, kind: IdKind) -> Result<Option<S
 pub fn nth_newest(
     ctx: &Context<'_>,
     store: &Store,
-    (kind, reach): (IdKind, Reach),
+    (kind, reach): (IdKind, SnapshotScope),
     back: usize,
     until: Option<Moment>,
 ) -> Result<Option<Stored>> {
@@ -267,7 +267,7 @@ pub fn before(store: &Store, later: &Stored) -> Result<Option<Stored>> {
 ///
 /// # Errors
 /// When refs cannot be read.
-pub fn oldest(ctx: &Context<'_>, store: &Store, reach: Reach) -> Result<Option<Stored>> {
+pub fn oldest(ctx: &Context<'_>, store: &Store, reach: SnapshotScope) -> Result<Option<Stored>> {
     let here = Here::of(ctx, store)?;
     let mut ids = store.ids(IdKind::Snapshot)?;
     ids.reverse();

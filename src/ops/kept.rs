@@ -20,7 +20,7 @@ use crate::store::id::Tail;
 use crate::store::state::{StateDir, read_json};
 
 /// A record of runs.
-pub trait Kept: Serialize + DeserializeOwned {
+pub trait RunRecord: Serialize + DeserializeOwned {
     /// What people call it.
     const WHAT: &'static str;
     /// How to see what there is.
@@ -76,7 +76,7 @@ impl<T> std::ops::Deref for Versioned<T> {
 ///
 /// # Errors
 /// The system gives no random numbers.
-pub fn new_id<T: Kept>(ctx: &Context<'_>) -> Result<String> {
+pub fn new_id<T: RunRecord>(ctx: &Context<'_>) -> Result<String> {
     let stamp = ctx.env.now().utc().format("%Y%m%d_%H%M%S");
     Ok(format!(
         "{}_{stamp}_{}",
@@ -86,11 +86,11 @@ pub fn new_id<T: Kept>(ctx: &Context<'_>) -> Result<String> {
 }
 
 /// Where one is kept.
-pub fn dir_of<T: Kept>(ctx: &Context<'_>, id: &str) -> PathBuf {
+pub fn dir_of<T: RunRecord>(ctx: &Context<'_>, id: &str) -> PathBuf {
     dir::<T>(ctx).join(id)
 }
 
-fn dir<T: Kept>(ctx: &Context<'_>) -> PathBuf {
+fn dir<T: RunRecord>(ctx: &Context<'_>) -> PathBuf {
     StateDir::new(ctx.repo.common_dir()).path().join(T::DIR)
 }
 
@@ -98,7 +98,7 @@ fn dir<T: Kept>(ctx: &Context<'_>) -> PathBuf {
 ///
 /// # Errors
 /// The disk refuses.
-pub fn save<T: Kept>(ctx: &Context<'_>, record: &T) -> Result<()> {
+pub fn save<T: RunRecord>(ctx: &Context<'_>, record: &T) -> Result<()> {
     let dir = dir_of::<T>(ctx, record.id());
     create::private_dir(&dir)?;
     let bytes =
@@ -107,7 +107,7 @@ pub fn save<T: Kept>(ctx: &Context<'_>, record: &T) -> Result<()> {
 }
 
 /// What tells which of two is the newer one.
-fn age<T: Kept>(one: &T) -> (&str, u32, &str) {
+fn age<T: RunRecord>(one: &T) -> (&str, u32, &str) {
     (one.created_at(), one.created_nanos(), one.id())
 }
 
@@ -115,7 +115,7 @@ fn age<T: Kept>(one: &T) -> (&str, u32, &str) {
 ///
 /// # Errors
 /// `CORRUPT_RECORD` or `NEWER_RECORD` when one cannot be read.
-pub fn all<T: Kept>(ctx: &Context<'_>) -> Result<Vec<T>> {
+pub fn all<T: RunRecord>(ctx: &Context<'_>) -> Result<Vec<T>> {
     let mut found: Vec<T> = Vec::new();
     for path in entries(&dir::<T>(ctx))? {
         let read: Option<Versioned<T>> = read_json(&path.join(T::FILE))?;
@@ -129,7 +129,7 @@ pub fn all<T: Kept>(ctx: &Context<'_>) -> Result<Vec<T>> {
 ///
 /// # Errors
 /// `SNAPSHOT_NOT_FOUND` when there is none, `AMBIGUOUS_ADDRESS` when there are several.
-pub fn find<T: Kept>(ctx: &Context<'_>, word: &str) -> Result<T> {
+pub fn find<T: RunRecord>(ctx: &Context<'_>, word: &str) -> Result<T> {
     let all = all::<T>(ctx)?;
     let none = || {
         let message = format!("{} '{}' not found", T::WHAT, word.escape_debug());
@@ -161,7 +161,7 @@ pub fn find<T: Kept>(ctx: &Context<'_>, word: &str) -> Result<T> {
 ///
 /// # Errors
 /// The disk refuses.
-pub fn forget<T: Kept>(ctx: &Context<'_>, id: &str) -> Result<()> {
+pub fn forget<T: RunRecord>(ctx: &Context<'_>, id: &str) -> Result<()> {
     note_forgotten::<T>(ctx, id)?;
     let dir = dir_of::<T>(ctx, id);
     std::fs::remove_dir_all(&dir).context(|| format!("cannot remove '{}'", dir.display()))
@@ -171,7 +171,7 @@ pub fn forget<T: Kept>(ctx: &Context<'_>, id: &str) -> Result<()> {
 ///
 /// # Errors
 /// The disk refuses.
-pub fn note_forgotten<T: Kept>(ctx: &Context<'_>, id: &str) -> Result<()> {
+pub fn note_forgotten<T: RunRecord>(ctx: &Context<'_>, id: &str) -> Result<()> {
     let list = list_of_forgotten::<T>(ctx);
     let what = || format!("cannot write '{}'", list.display());
     let mut file = regular::append(&list, 0o600, Links::Refuse).context(what)?;
@@ -185,12 +185,12 @@ pub fn note_forgotten<T: Kept>(ctx: &Context<'_>, id: &str) -> Result<()> {
 ///
 /// # Errors
 /// The list cannot be read.
-pub fn forgotten<T: Kept>(ctx: &Context<'_>) -> Result<BTreeSet<String>> {
+pub fn forgotten<T: RunRecord>(ctx: &Context<'_>) -> Result<BTreeSet<String>> {
     let text = read_optional(&list_of_forgotten::<T>(ctx))?.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-fn list_of_forgotten<T: Kept>(ctx: &Context<'_>) -> PathBuf {
+fn list_of_forgotten<T: RunRecord>(ctx: &Context<'_>) -> PathBuf {
     dir::<T>(ctx).with_extension("dropped")
 }

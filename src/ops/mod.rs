@@ -113,7 +113,7 @@ use crate::store::id::IdKind;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::session::Sessions;
 use crate::store::state::StateDir;
-use history::Reach;
+use history::SnapshotScope;
 use settings::Settings;
 use stages::Together;
 
@@ -129,7 +129,7 @@ pub struct Context<'a> {
     pub progress: &'a dyn Progress,
     /// Where `tw` was started, absolute and resolved.
     pub cwd: PathBuf,
-    address_reach: Cell<Reach>,
+    address_reach: Cell<SnapshotScope>,
     redactor: OnceLock<Redactor>,
     store: OnceCell<Store>,
     together: RefCell<Option<Rc<dyn Together>>>,
@@ -177,7 +177,7 @@ impl<'a> Context<'a> {
     }
 
     /// Which snapshots relative addresses and times mean.
-    pub fn address_reach(&self) -> Reach {
+    pub fn address_reach(&self) -> SnapshotScope {
         self.address_reach.get()
     }
 
@@ -185,7 +185,7 @@ impl<'a> Context<'a> {
     /// wanted.
     pub fn widen_addresses(&self, wanted: bool) {
         if wanted {
-            self.address_reach.set(Reach::AllWorktrees);
+            self.address_reach.set(SnapshotScope::AllWorktrees);
         }
     }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::kept::Kept;
+use super::kept::RunRecord;
 use super::tries::{Status, TryRun};
 
 /// What came of one issue.
@@ -71,7 +71,7 @@ impl Replay {
     }
 }
 
-impl Kept for Replay {
+impl RunRecord for Replay {
     const WHAT: &'static str = "replay";
     const HINT: &'static str = "'tw replay list' shows what there is";
     const LETTER: char = 'r';

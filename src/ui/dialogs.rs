@@ -54,7 +54,7 @@ pub fn on_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
                 KeyCode::Char('v') => "--conversation",
                 _ => return,
             };
-            effects.push(Effect::Look(plans::rewind(&checkpoint, part)));
+            effects.push(Effect::DryRun(plans::rewind(&checkpoint, part)));
         }
         Some(Dialog::Help(top)) => {
             model.dialog = scrolled(key.code, top, HELP).map(Dialog::Help);
@@ -105,7 +105,7 @@ fn finished(model: &mut Model, purpose: Purpose, typed: &str, effects: &mut Vec<
     match purpose {
         Purpose::Search(pane) => search(model, text, pane, effects),
         _ if text.is_empty() => model.message = Some("nothing was done".to_owned()),
-        Purpose::Label(id) => effects.push(Effect::Look(plans::label(&id, text))),
+        Purpose::Label(id) => effects.push(Effect::DryRun(plans::label(&id, text))),
         Purpose::Report(snapshot, mut given) => {
             given.push(text.to_owned());
             if given.len() < plans::REPORT.len() {
@@ -114,7 +114,7 @@ fn finished(model: &mut Model, purpose: Purpose, typed: &str, effects: &mut Vec<
                     String::new(),
                 ));
             } else {
-                effects.push(Effect::Look(plans::report(snapshot.as_deref(), &given)));
+                effects.push(Effect::DryRun(plans::report(snapshot.as_deref(), &given)));
             }
         }
     }

@@ -177,7 +177,7 @@ impl Program<'_> {
                     Screen::copy(&text);
                     true
                 }
-                Effect::Look(plan) => self.look(plan)?,
+                Effect::DryRun(plan) => self.look(plan)?,
                 Effect::Run(plan) => self.do_it(&plan)?,
                 _ => true,
             };

@@ -28,14 +28,14 @@ pub fn on_letter(model: &mut Model, letter: char, effects: &mut Vec<Effect>) {
         _ => model.snapshot(),
     };
     match (letter, id.map(str::to_owned)) {
-        ('r', Some(id)) => effects.push(Effect::Look(restore(model, &id))),
+        ('r', Some(id)) => effects.push(Effect::DryRun(restore(model, &id))),
         ('h', Some(id)) => match hunk(model, &id) {
-            Some(plan) => effects.push(Effect::Look(plan)),
+            Some(plan) => effects.push(Effect::DryRun(plan)),
             None => model.message = Some(NO_HUNK.to_owned()),
         },
-        ('u', _) => effects.push(Effect::Look(undo("undo"))),
-        ('U', _) => effects.push(Effect::Look(undo("redo"))),
-        ('b', _) => effects.push(Effect::Look(dry(&["return"], &[]))),
+        ('u', _) => effects.push(Effect::DryRun(undo("undo"))),
+        ('U', _) => effects.push(Effect::DryRun(undo("redo"))),
+        ('b', _) => effects.push(Effect::DryRun(dry(&["return"], &[]))),
         ('i', id) => {
             model.dialog = Some(Dialog::Input(
                 Purpose::Report(id, Vec::new()),
@@ -43,8 +43,8 @@ pub fn on_letter(model: &mut Model, letter: char, effects: &mut Vec<Effect>) {
             ));
         }
         // From one past to another, too.
-        ('t', Some(id)) => effects.push(Effect::Look(dry(&["travel", "--hop", &id], &[]))),
-        ('o', Some(id)) => effects.push(Effect::Look(plain(&["open", &id]))),
+        ('t', Some(id)) => effects.push(Effect::DryRun(dry(&["travel", "--hop", &id], &[]))),
+        ('o', Some(id)) => effects.push(Effect::DryRun(plain(&["open", &id]))),
         ('l', Some(id)) => model.dialog = Some(Dialog::Input(Purpose::Label(id), String::new())),
         ('R', Some(_)) => match checkpoint(model) {
             Some(checkpoint) => model.dialog = Some(Dialog::Rewind(checkpoint)),

@@ -130,7 +130,7 @@ impl Ui {
 
     fn looked_at(&mut self) -> Plan {
         match self.asked().as_slice() {
-            [Effect::Look(plan)] => plan.clone(),
+            [Effect::DryRun(plan)] => plan.clone(),
             other => panic!("{other:?}"),
         }
     }

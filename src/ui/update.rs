@@ -66,7 +66,7 @@ pub enum Effect {
     /// Begin the entries anew.
     Reload,
     /// Find out what a plan would do.
-    Look(Plan),
+    DryRun(Plan),
     /// Do it.
     Run(Plan),
     /// Put this in the clipboard.

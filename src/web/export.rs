@@ -111,7 +111,7 @@ fn exists(file: &Path) -> Error {
 
 /// An entry in the file.
 #[derive(Serialize)]
-struct Told {
+struct ExportedEntry {
     #[serde(flatten)]
     entry: Entry,
     text: String,
@@ -154,7 +154,7 @@ struct Data {
     made_at: String,
     prompts: bool,
     kinds: [EntryKind; EntryKind::ALL.len()],
-    entries: Vec<Told>,
+    entries: Vec<ExportedEntry>,
     notices: Vec<String>,
 }
 
@@ -212,7 +212,7 @@ pub fn export(ctx: &Context<'_>, export: &Export) -> Result<Exported> {
 struct Gathered<'c> {
     ctx: &'c Context<'c>,
     prompts: bool,
-    entries: Vec<Told>,
+    entries: Vec<ExportedEntry>,
     room: usize,
     left_out: usize,
     without_lines: usize,
@@ -333,7 +333,7 @@ impl<'c> Gathered<'c> {
             });
             told.collect()
         });
-        self.entries.push(Told {
+        self.entries.push(ExportedEntry {
             entry,
             text,
             paths: files,

@@ -351,7 +351,7 @@ impl Apply<'_> {
             ));
         }
         let expected = (self.expected)(&entry.path);
-        if look_at(expected, (dir, temp), &mut Vec::new())? == Look::Other {
+        if look_at(expected, (dir, temp), &mut Vec::new())? == NameState::Other {
             self.securing.secure(&entry.path, dir, temp, &moved)?;
             applied.late.push(entry.path.clone());
         }
@@ -399,7 +399,7 @@ impl Apply<'_> {
             return Ok(false);
         }
         let expected = (self.expected)(&entry.path);
-        let known = look_at(expected, (dir, name), &mut Vec::new())? != Look::Other;
+        let known = look_at(expected, (dir, name), &mut Vec::new())? != NameState::Other;
         if known && let Some(access) = self.access.of(&entry.path) {
             let now = Access::at(dir, name)?.map(|(access, _)| access);
             if now.as_ref() != Some(&*access) {
@@ -421,7 +421,7 @@ fn is_file_of_one_name(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<b
 
 /// What a look at a name found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum NameState {
     /// What the backup has there.
     AsBackedUp,
     /// The same, which another program has open for writing.
@@ -435,30 +435,34 @@ fn look_at(
     expected: Expected,
     (dir, name): (BorrowedFd<'_>, &[u8]),
     buffer: &mut Vec<u8>,
-) -> Result<Look> {
+) -> Result<NameState> {
     let Expected::Known { mode, size, oid } = expected else {
-        return Ok(Look::Other);
+        return Ok(NameState::Other);
     };
     let is_as_seen = |found: &Stamp| (found.mode, found.size) == (mode, size);
     if mode & 0o170_000 == 0o120_000 {
         let found = stamp_at(dir, name)?;
         let is_it = found.is_some_and(|found| is_as_seen(&found))
             && is_blob(oid, &read_link_at(dir, name)?);
-        return Ok(if is_it { Look::AsBackedUp } else { Look::Other });
+        return Ok(if is_it {
+            NameState::AsBackedUp
+        } else {
+            NameState::Other
+        });
     }
     // Opened before it is looked at, which spares a call for each of thousands. What cannot be opened is another thing than the
     // file that the backup saw, and whoever is to secure it meets the same error.
     let Ok(fd) = open_at(dir, name) else {
-        return Ok(Look::Other);
+        return Ok(NameState::Other);
     };
     let mut file = File::from(fd);
     Ok(
         if !is_as_seen(&stamp_of(file.as_fd())?) || !reads_blob(oid, size, &mut file, buffer)? {
-            Look::Other
+            NameState::Other
         } else if has_writer(&file) {
-            Look::WithWriter
+            NameState::WithWriter
         } else {
-            Look::AsBackedUp
+            NameState::AsBackedUp
         },
     )
 }

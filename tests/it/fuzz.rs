@@ -16,7 +16,7 @@ use timewarp::git::refs::{RefFormat, Refs};
 use timewarp::store::snapshot::SnapshotRecord;
 use timewarp::store::state::{Journal, State, parse_versioned};
 use timewarp::worktree::cache;
-use timewarp::worktree::watch::changes::{Dirty, Reach};
+use timewarp::worktree::watch::changes::{Depth, Dirty};
 use timewarp::worktree::watch::message::{Answer, Place, Request, Token};
 use timewarp::worktree::watch::seen::{self, About, Seen};
 
@@ -240,8 +240,8 @@ fn what_a_watcher_says() {
         place: Place::default(),
         cache,
         dirty: Some(Dirty::from([
-            (Vec::new(), Reach::Names),
-            (b"some/dir".to_vec(), Reach::Tree),
+            (Vec::new(), Depth::Names),
+            (b"some/dir".to_vec(), Depth::Tree),
         ])),
     };
     let about = About {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::cli::human::RenderOptions;
 use crate::cli::human::text::{checkpoint_name, claimed, clean, quoted, short_session};
 use crate::error::Result;
-use crate::ops::search::{Change, Hit, Neighbour, Pattern, Place, Shape, Wanted};
+use crate::ops::search::{Change, Hit, Neighbour, Pattern, PatternOptions, Place, Shape};
 
 /// So much of a prompt stands in a heading.
 const PROMPT: usize = 60;
@@ -24,7 +24,7 @@ impl<'a> Printer<'a> {
     /// One that marks what is wanted.
     pub fn new(
         options: &'a RenderOptions,
-        (wanted, shape): (&Wanted, Shape),
+        (wanted, shape): (&PatternOptions, Shape),
         headings: bool,
     ) -> Result<Self> {
         Ok(Self {
@@ -310,9 +310,9 @@ mod tests {
             verbose: false,
             now: Moment::parse_rfc3339("2026-02-28T15:30:12Z").expect("a fixed time"),
         };
-        let wanted = Wanted {
+        let wanted = PatternOptions {
             patterns: vec!["x".to_owned()],
-            ..Wanted::default()
+            ..PatternOptions::default()
         };
         let mut printer = Printer::new(&options, (&wanted, Shape::Lines { context: 0 }), terminal)
             .expect("a pattern");

@@ -3,7 +3,7 @@
 use super::FEW;
 use crate::error::Code;
 use crate::mcp::tools::prelude::*;
-use crate::ops::search::{self as op, Case, Change, Place, Shape, Wanted};
+use crate::ops::search::{self as op, Case, Change, PatternOptions, Place, Shape};
 
 /// # Search all snapshots
 ///
@@ -73,7 +73,7 @@ impl Request for Search {
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
         let request = op::Search {
-            wanted: Wanted {
+            wanted: PatternOptions {
                 patterns: vec![self.pattern],
                 fixed_strings: self.fixed_strings,
                 case: if self.ignore_case {

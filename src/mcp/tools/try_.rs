@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use crate::mcp::tools::prelude::*;
-use crate::ops::attempts::Told;
+use crate::ops::attempts::PhaseObserver;
 use crate::ops::try_::{self as op, Start, Tried};
 
 /// How many runs an agent may ask for.
@@ -43,7 +43,7 @@ pub struct Try {
 /// Nobody watches.
 struct Nobody;
 
-impl Told for Nobody {
+impl PhaseObserver for Nobody {
     fn phase(&self, _: u64, _: &'static str) {}
 }
 

@@ -29,14 +29,14 @@ use watch::Watch;
 /// How often an interrupt is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Told how runs go on.
-pub trait Told: Sync {
+/// PhaseObserver how runs go on.
+pub trait PhaseObserver: Sync {
     /// A run (0: the check of the snapshot itself) is at this.
     fn phase(&self, run: u64, what: &'static str);
 }
 
 /// What runs at a time have in common, as it is asked for.
-pub struct Wanted {
+pub struct RunSettings {
     /// What scratches are called after.
     pub purpose: &'static str,
     /// What makes a scratch ready.
@@ -52,7 +52,7 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     /// The present cannot be read.
-    pub fn new(ctx: &Context<'a>, wanted: Wanted) -> Result<Self> {
+    pub fn new(ctx: &Context<'a>, wanted: RunSettings) -> Result<Self> {
         Ok(Self {
             root: ctx.repo.worktree_root().to_owned(),
             env: ctx.env,
@@ -76,7 +76,7 @@ impl<'a> Plan<'a> {
         &self,
         subjects: &[&Subject],
         (jobs, is_enough): (usize, &(dyn Fn(&TryRun) -> bool + Sync)),
-        (told, deferred): (&dyn Told, &Deferred),
+        (told, deferred): (&dyn PhaseObserver, &Deferred),
         ended: &mut dyn FnMut(usize, TryRun) -> Result<()>,
     ) -> Result<()> {
         let next = AtomicUsize::new(0);

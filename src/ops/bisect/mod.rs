@@ -21,7 +21,7 @@ pub use self::outcome::{Answer, Bisected, Origin, Point, PointPrompt, ProbeView,
 
 use self::line::Snapshots;
 use self::probe::{Probed, Question};
-use self::search::{Edge, Found, Line, Next, Seen};
+use self::search::{Edge, Line, Next, SearchResult, Seen};
 use self::verdicts::Verdicts;
 use super::Context;
 use super::approval;
@@ -267,7 +267,7 @@ struct Bisecting<'a, 'c> {
 
 impl Bisecting<'_, '_> {
     /// What is found; None when somebody stopped it.
-    fn search(&mut self, stop: &Deferred) -> Result<Option<Found>> {
+    fn search(&mut self, stop: &Deferred) -> Result<Option<SearchResult>> {
         let line = self.line();
         self.recall(&line);
         loop {
@@ -373,15 +373,15 @@ impl Bisecting<'_, '_> {
         })
     }
 
-    fn answer(self, found: Found) -> Result<Bisected> {
+    fn answer(self, found: SearchResult) -> Result<Bisected> {
         match found {
-            Found::NewEnd => Err(self.not_reproduced(true)),
-            Found::OldEnd => Err(self.not_reproduced(false)),
-            Found::Flaky(at) => {
+            SearchResult::NewEnd => Err(self.not_reproduced(true)),
+            SearchResult::OldEnd => Err(self.not_reproduced(false)),
+            SearchResult::Flaky(at) => {
                 let candidates = vec![self.snapshots.point(at)];
                 Ok(self.bisected(Answer::Flaky, None, candidates, None))
             }
-            Found::Edges(edges) => self.of_edges(&edges),
+            SearchResult::Edges(edges) => self.of_edges(&edges),
         }
     }
 

@@ -36,12 +36,12 @@ pub enum Next {
     /// Look at these places, side by side.
     Probe(Vec<usize>),
     /// Everything that can be known is known.
-    Done(Found),
+    Done(SearchResult),
 }
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum SearchResult {
     /// Where it changes, from old to new: one edge, or more where it went back and forth.
     Edges(Vec<Edge>),
     /// The newer end is not as it is to be, or cannot be judged.
@@ -74,10 +74,10 @@ impl Edge {
 pub fn next(line: &Line, known: &BTreeMap<usize, Seen>) -> Next {
     let search = Search { line, known };
     let Some(newest) = line.trees.len().checked_sub(1) else {
-        return Next::Done(Found::NewEnd);
+        return Next::Done(SearchResult::NewEnd);
     };
     if let Some(at) = (0..=newest).find(|at| search.seen(*at) == Some(Seen::Flaky)) {
-        return Next::Done(Found::Flaky(at));
+        return Next::Done(SearchResult::Flaky(at));
     }
     let oldest = match search.ends(newest) {
         Ok(oldest) => oldest,
@@ -103,7 +103,7 @@ impl Search<'_> {
         let steps = self.steps_back(newest);
         match self.seen(newest) {
             Some(Seen::New) => {}
-            Some(_) => return Err(Next::Done(Found::NewEnd)),
+            Some(_) => return Err(Next::Done(SearchResult::NewEnd)),
             None => {
                 let both = std::iter::once(newest).chain(steps);
                 return Err(Next::Probe(self.unseen(both, self.line.parallel.max(1))));
@@ -120,7 +120,7 @@ impl Search<'_> {
         match (unseen.is_empty(), has_old) {
             (false, _) => Err(Next::Probe(unseen)),
             (true, true) => Ok(0),
-            (true, false) => Err(Next::Done(Found::OldEnd)),
+            (true, false) => Err(Next::Done(SearchResult::OldEnd)),
         }
     }
 
@@ -161,7 +161,7 @@ impl Search<'_> {
             .filter(|gap| !gap.is_empty())
             .collect();
         if gaps.is_empty() {
-            return Next::Done(Found::Edges(edges));
+            return Next::Done(SearchResult::Edges(edges));
         }
         let parallel = self.line.parallel.max(1);
         let each = (parallel / gaps.len()).max(1);
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     /// Runs a search to its end; every round's places.
-    fn run(line: &Line, truth: &[Seen]) -> (Found, Vec<Vec<usize>>) {
+    fn run(line: &Line, truth: &[Seen]) -> (SearchResult, Vec<Vec<usize>>) {
         let mut known = BTreeMap::new();
         let mut rounds = Vec::new();
         loop {
@@ -239,7 +239,7 @@ mod tests {
         word.chars().map(seen).collect()
     }
 
-    fn found(word: &str, is_bounded: bool, parallel: usize) -> Found {
+    fn found(word: &str, is_bounded: bool, parallel: usize) -> SearchResult {
         run(&line(word.len(), is_bounded, parallel), &truth(word)).0
     }
 
@@ -255,12 +255,12 @@ mod tests {
     fn both_ends_are_looked_at_first() {
         let (_, rounds) = run(&line(9, true, 2), &truth("oooonnnnn"));
         assert_eq!(rounds[0], [8, 0]);
-        assert_eq!(found("ooooooooo", true, 1), Found::NewEnd);
-        assert_eq!(found("?oooooooo", true, 3), Found::NewEnd);
-        assert_eq!(found("nnnnnnnnn", true, 2), Found::OldEnd);
-        assert_eq!(found("?nnnnnnnn", true, 2), Found::OldEnd);
-        assert_eq!(found("", true, 2), Found::NewEnd);
-        assert_eq!(found("n", false, 2), Found::OldEnd);
+        assert_eq!(found("ooooooooo", true, 1), SearchResult::NewEnd);
+        assert_eq!(found("?oooooooo", true, 3), SearchResult::NewEnd);
+        assert_eq!(found("nnnnnnnnn", true, 2), SearchResult::OldEnd);
+        assert_eq!(found("?nnnnnnnn", true, 2), SearchResult::OldEnd);
+        assert_eq!(found("", true, 2), SearchResult::NewEnd);
+        assert_eq!(found("n", false, 2), SearchResult::OldEnd);
     }
 
     #[test]
@@ -268,18 +268,18 @@ mod tests {
         let (done, rounds) = run(&line(20, false, 1), &truth("oooooooooooooonnnnnn"));
         let asked: Vec<usize> = rounds.concat();
         assert_eq!(asked[..5], [19, 18, 17, 15, 11]);
-        assert_eq!(done, Found::Edges(vec![edge(13, 14, Seen::New)]));
-        assert_eq!(found("nnnnnnnn", false, 3), Found::OldEnd);
+        assert_eq!(done, SearchResult::Edges(vec![edge(13, 14, Seen::New)]));
+        assert_eq!(found("nnnnnnnn", false, 3), SearchResult::OldEnd);
         // The oldest is asked for, too, where no step leads there.
-        let only_first = Found::Edges(vec![edge(0, 1, Seen::New)]);
+        let only_first = SearchResult::Edges(vec![edge(0, 1, Seen::New)]);
         assert_eq!(found("onnnnnn", false, 1), only_first);
     }
 
     #[test]
     fn what_cannot_be_judged_at_the_edge_makes_a_range() {
-        let range = Found::Edges(vec![edge(2, 6, Seen::New)]);
+        let range = SearchResult::Edges(vec![edge(2, 6, Seen::New)]);
         assert_eq!(found("ooo???nnn", true, 3), range);
-        let exact = Found::Edges(vec![edge(5, 6, Seen::New)]);
+        let exact = SearchResult::Edges(vec![edge(5, 6, Seen::New)]);
         assert_eq!(found("o?oo?onnn", true, 1), exact);
     }
 
@@ -290,25 +290,28 @@ mod tests {
             edge(2, 3, Seen::Old),
             edge(4, 5, Seen::New),
         ];
-        assert_eq!(found("onnoon", true, 6), Found::Edges(all));
+        assert_eq!(found("onnoon", true, 6), SearchResult::Edges(all));
     }
 
     #[test]
     fn what_is_known_before_the_older_end_counts() {
         let last = edge(7, 8, Seen::New);
         // One by one the first end is the answer; what was looked at beside it tells of more.
-        assert_eq!(found("oonnnnnon", false, 1), Found::Edges(vec![last]));
+        assert_eq!(
+            found("oonnnnnon", false, 1),
+            SearchResult::Edges(vec![last])
+        );
         let all = vec![edge(1, 2, Seen::New), edge(6, 7, Seen::Old), last];
-        assert_eq!(found("oonnnnnon", false, 3), Found::Edges(all));
+        assert_eq!(found("oonnnnnon", false, 3), SearchResult::Edges(all));
         // Nothing older is as it was: what was seen is the answer.
         let back = vec![edge(2, 3, Seen::Old), edge(3, 4, Seen::New)];
-        assert_eq!(found("nnnon", false, 3), Found::Edges(back));
+        assert_eq!(found("nnnon", false, 3), SearchResult::Edges(back));
     }
 
     #[test]
     fn what_differs_from_run_to_run_is_blamed_on_nothing() {
-        assert_eq!(found("ooofnnn", true, 1), Found::Flaky(3));
-        assert_eq!(found("oooonnf", true, 1), Found::Flaky(6));
+        assert_eq!(found("ooofnnn", true, 1), SearchResult::Flaky(3));
+        assert_eq!(found("oooonnf", true, 1), SearchResult::Flaky(6));
     }
 
     #[test]
@@ -319,7 +322,7 @@ mod tests {
             parallel: 1,
         };
         let (done, rounds) = run(&same, &truth("onn"));
-        assert_eq!(done, Found::Edges(vec![edge(2, 3, Seen::New)]));
+        assert_eq!(done, SearchResult::Edges(vec![edge(2, 3, Seen::New)]));
         assert_eq!(rounds.concat().len(), 3);
     }
 
@@ -353,13 +356,13 @@ mod tests {
             let seen = |at: usize| truth[line.trees[at]];
             let newest = line.trees.len() - 1;
             match run(&line, &truth).0 {
-                Found::NewEnd => prop_assert_ne!(seen(newest), Seen::New),
-                Found::OldEnd => {
+                SearchResult::NewEnd => prop_assert_ne!(seen(newest), Seen::New),
+                SearchResult::OldEnd => {
                     prop_assert_eq!(seen(newest), Seen::New);
                     prop_assert_ne!(seen(0), Seen::Old);
                 }
-                Found::Flaky(_) => prop_assert!(false),
-                Found::Edges(edges) => {
+                SearchResult::Flaky(_) => prop_assert!(false),
+                SearchResult::Edges(edges) => {
                     prop_assert!(!edges.is_empty());
                     prop_assert_eq!(edges.last().map(|edge| edge.becomes), Some(Seen::New));
                     for edge in edges {
@@ -381,7 +384,7 @@ mod tests {
             let at = 1 + ((length - 1) as f64 * share) as usize;
             let word: String = (0..length).map(|n| if n < at { 'o' } else { 'n' }).collect();
             let (done, rounds) = run(&line(length, true, parallel), &truth(&word));
-            prop_assert_eq!(done, Found::Edges(vec![edge(at - 1, at, Seen::New)]));
+            prop_assert_eq!(done, SearchResult::Edges(vec![edge(at - 1, at, Seen::New)]));
             let mut left = length;
             let mut most = 2;
             while left > 1 {

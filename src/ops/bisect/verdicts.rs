@@ -21,12 +21,12 @@ pub(super) const DIR: &str = "bisect";
 /// The verdicts for one question.
 pub(super) struct Verdicts {
     file: PathBuf,
-    kept: BTreeMap<String, Kept>,
+    kept: BTreeMap<String, KeptVerdict>,
 }
 
 /// What was said of a tree, and how often it was asked.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Kept {
+struct KeptVerdict {
     verdict: Verdict,
     runs: u32,
 }
@@ -51,7 +51,8 @@ impl Verdicts {
         if !matches!(verdict, Verdict::Good | Verdict::Bad | Verdict::Skip) {
             return Ok(());
         }
-        self.kept.insert(tree.to_string(), Kept { verdict, runs });
+        self.kept
+            .insert(tree.to_string(), KeptVerdict { verdict, runs });
         write(&self.file, &self.kept)
     }
 }
@@ -67,7 +68,8 @@ pub(super) fn forget(store: &Store, trees: &HashSet<String>) -> Result<()> {
             continue;
         }
         let bytes = read_optional(&file)?.unwrap_or_default();
-        let mut kept: BTreeMap<String, Kept> = serde_json::from_slice(&bytes).unwrap_or_default();
+        let mut kept: BTreeMap<String, KeptVerdict> =
+            serde_json::from_slice(&bytes).unwrap_or_default();
         let before = kept.len();
         kept.retain(|tree, _| trees.contains(tree));
         if kept.is_empty() {
@@ -79,7 +81,7 @@ pub(super) fn forget(store: &Store, trees: &HashSet<String>) -> Result<()> {
     Ok(())
 }
 
-fn write(file: &Path, kept: &BTreeMap<String, Kept>) -> Result<()> {
+fn write(file: &Path, kept: &BTreeMap<String, KeptVerdict>) -> Result<()> {
     if let Some(dir) = file.parent() {
         private_dir(dir)?;
     }

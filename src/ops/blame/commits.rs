@@ -59,7 +59,7 @@ pub fn moved(
 ) -> Result<Moved> {
     let mut left: HashMap<_, Vec<Oid>> = HashMap::new();
     let mut reset = Vec::new();
-    let mut found = Found::default();
+    let mut found = CommitsSoFar::default();
     for (one, at) in moves.iter().zip(places(states, chain, moves)) {
         let place = ChainPlace::new(chain, at);
         if at > 0 && one.message.starts_with("reset:") {
@@ -85,7 +85,7 @@ pub fn moved(
 
 /// The commits that were made, as far as HEAD's moves have been looked at.
 #[derive(Default)]
-struct Found {
+struct CommitsSoFar {
     made: MadeHere,
     /// By the authors' lines: titles and ids.
     authors: HashMap<Vec<u8>, Vec<(Vec<u8>, Oid)>>,
@@ -101,7 +101,7 @@ struct Copied {
     onto: Option<Oid>,
 }
 
-impl Found {
+impl CommitsSoFar {
     /// Takes a commit in; what git has lost by now tells nothing.
     fn take(
         &mut self,

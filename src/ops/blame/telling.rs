@@ -23,7 +23,7 @@ use crate::ops::versions::{ChainPlace, Owners, Turn, Turns};
 use crate::store::Store;
 
 /// A line that is told of.
-pub struct Told {
+pub struct ToldLine {
     pub line: Line,
     /// The place of the state that it came with; None for what came with somebody else's commit, and for what nothing has.
     place: Option<ChainPlace>,
@@ -79,7 +79,7 @@ impl<'a> Teller<'a> {
     }
 
     /// Tells of all lines that are asked for.
-    pub fn lines(&self, file: &FileAsked, asked: &[usize], name: &[u8]) -> Vec<Told> {
+    pub fn lines(&self, file: &FileAsked, asked: &[usize], name: &[u8]) -> Vec<ToldLine> {
         let texts: Vec<&[u8]> = file.text.split(|byte| *byte == b'\n').collect();
         let told = asked.iter().map(|number| {
             let text = texts.get(*number).copied().unwrap_or_default();
@@ -97,7 +97,7 @@ impl<'a> Teller<'a> {
                 original_path: RepoPath::new(spot.map_or(name, |spot| &spot.path)),
                 origin,
             };
-            Told { line, place }
+            ToldLine { line, place }
         });
         told.collect()
     }
@@ -298,7 +298,7 @@ pub fn committed(
     links: &Links<'_>,
     (name, form): (&[u8], Form),
     text: &[u8],
-    told: &mut [Told],
+    told: &mut [ToldLine],
 ) -> Result<()> {
     let store = links.store;
     let Some(head) = ctx.repo.head(&store.objects)?.oid else {
@@ -308,7 +308,7 @@ pub fn committed(
         return Ok(());
     };
     let same = form.same_lines(&old, text, false)?;
-    let there = |told: &Told| {
+    let there = |told: &ToldLine| {
         told.place?;
         same.get(told.line.line - 1).copied().flatten()
     };

@@ -26,7 +26,7 @@ pub struct Spot {
 }
 
 /// Lines to be followed: of a file in a commit, each with the line that it is for.
-type Wanted = BTreeMap<(Oid, Vec<u8>), BTreeMap<usize, Vec<usize>>>;
+type LinesToFollow = BTreeMap<(Oid, Vec<u8>), BTreeMap<usize, Vec<usize>>>;
 
 /// Of a file in a commit the lines that its parents have in the other form, and which they are there.
 type InOtherForm = HashMap<(Oid, Vec<u8>), Vec<Option<(Oid, usize)>>>;
@@ -63,7 +63,7 @@ impl Tracer<'_> {
         lines: impl Iterator<Item = (usize, usize)>,
         traced: &mut Traced,
     ) -> Result<()> {
-        let mut pending = Wanted::new();
+        let mut pending = LinesToFollow::new();
         let first = pending.entry((commit, path.to_vec())).or_default();
         for (line, stands_for) in lines {
             first.entry(line).or_default().push(stands_for);

@@ -88,7 +88,7 @@ pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
 
 /// An agent with hooks of ours.
 pub struct Hooked {
-    /// It.
+    /// The agent.
     pub agent: &'static dyn Agent,
     /// In whose settings, and with steps or without.
     scopes: Vec<(Scope, Steps)>,

@@ -12,7 +12,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::attempts::{Plan, Subject, Told, Wanted, agent, agent_words, approved_check, issue_run};
+use super::attempts::{
+    PhaseObserver, Plan, RunSettings, Subject, agent, agent_words, approved_check, issue_run,
+};
 use super::issues::{self, desk};
 use super::kept::{self, Versioned};
 use super::outcome::{SnapshotView, Taken};
@@ -79,7 +81,7 @@ pub struct Replays {
 ///
 /// # Errors
 /// Nothing was run then: `USAGE`; `PATH_NOT_FOUND` for what `with` names; those of a snapshot.
-pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<ReplayAnswer> {
+pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn PhaseObserver) -> Result<ReplayAnswer> {
     ctx.check_workspace_was_meant()?;
     let shown = shown(ctx, request)?;
     let all = issues::all_as_edited(ctx)?;
@@ -100,7 +102,7 @@ fn replay(
     request: &Start,
     (chosen, shown): (Vec<Issue>, String),
     present: &SnapshotView,
-    told: &dyn Told,
+    told: &dyn PhaseObserver,
 ) -> Result<ReplayAnswer> {
     let store = ctx.store()?;
     let with = With::named(ctx, store, (present.tree, None), &request.with)?;
@@ -156,9 +158,9 @@ fn run(
     request: &Start,
     (subjects, logs): (&[(usize, Subject)], std::path::PathBuf),
     record: &mut Replay,
-    told: &dyn Told,
+    told: &dyn PhaseObserver,
 ) -> Result<()> {
-    let wanted = Wanted {
+    let wanted = RunSettings {
         purpose: "replay",
         setup: request.setup.clone(),
         timeout: request.timeout,

@@ -19,7 +19,7 @@ use crate::ops::request::{DryRun, Restore};
 
 /// Which lines.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct LineSelection {
     /// Of the snapshot's file.
     pub ranges: Vec<LineRange>,
     /// What the file has to be now.
@@ -31,7 +31,7 @@ pub struct Wanted {
 /// # Errors
 /// `USAGE` when not one file is named, it has no lines to choose from, or not so many; `PATH_NOT_FOUND`; `BUSY` when the file is not
 /// what was expected; else as [`hunks::put`].
-pub fn restore(ctx: &Context<'_>, request: &Restore, wanted: &Wanted) -> Result<Restored> {
+pub fn restore(ctx: &Context<'_>, request: &Restore, wanted: &LineSelection) -> Result<Restored> {
     let path = one_path(ctx, request)?;
     let offer = hunks::offer(ctx, request)?;
     let file = offer.files.iter().find(|file| file.path == path);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::content::Matches;
-use super::found::{Found, Said};
+use super::found::{FileHit, Said};
 use super::plan::{File, Step};
 use super::runs::{Run, Runs, What};
 use super::{Change, Place};
@@ -92,7 +92,7 @@ impl PathRuns {
     }
 
     /// The hits of the path.
-    pub fn hits(self, path: &File, asked: &Asked<'_>) -> Vec<Found> {
+    pub fn hits(self, path: &File, asked: &Asked<'_>) -> Vec<FileHit> {
         let files = self.files.done();
         let mut found = Vec::new();
         if asked.places.contains(&Place::Diff) {
@@ -161,11 +161,11 @@ impl Asked<'_> {
         }
     }
 
-    fn found(&self, path: &File, span: Span, staged: bool) -> Found {
+    fn found(&self, path: &File, span: Span, staged: bool) -> FileHit {
         let is_present = |place: ChainPlace| self.states.chains[place.chain].is_present;
         let gone = self.states.after(span.last.1);
         let gone = gone.filter(|place| !span.goes_on && !staged && is_present(*place));
-        Found {
+        FileHit {
             position: span.last.0,
             place: Place::Content,
             said: Said::new(span.run.what, span.run.end),
@@ -181,7 +181,7 @@ impl Asked<'_> {
     }
 
     /// Where a line came, and where it went.
-    fn events(&self, path: &File, run: &Run, found: &mut Vec<Found>) {
+    fn events(&self, path: &File, run: &Run, found: &mut Vec<FileHit>) {
         if !self.states.chains[run.chain].is_present {
             return;
         }
@@ -194,7 +194,7 @@ impl Asked<'_> {
             if !wanted || !self.chosen.any(place.chain, place.at, place.at) {
                 continue;
             }
-            found.push(Found {
+            found.push(FileHit {
                 position: self.states.position(place),
                 place: Place::Diff,
                 said: Said::new(run.what.clone(), spot.clone()),

@@ -34,7 +34,7 @@ impl Said {
 
 /// A hit in a file that is yet to be told.
 #[derive(Debug)]
-pub struct Found {
+pub struct FileHit {
     /// The state by which it is put in order.
     pub position: usize,
     /// Content or diff.
@@ -60,12 +60,12 @@ pub struct Found {
 }
 
 /// The hits of a path in the shape that was asked for.
-pub fn shaped(found: Vec<Found>, shape: Shape) -> Vec<Found> {
+pub fn shaped(found: Vec<FileHit>, shape: Shape) -> Vec<FileHit> {
     if matches!(shape, Shape::Lines { .. }) {
         return found;
     }
     let count = found.len() as u64;
-    let all = found.into_iter().reduce(|one, other| Found {
+    let all = found.into_iter().reduce(|one, other| FileHit {
         position: one.position.max(other.position),
         place: one.place.min(other.place),
         said: Said {
@@ -77,7 +77,7 @@ pub fn shaped(found: Vec<Found>, shape: Shape) -> Vec<Found> {
         staged: one.staged && other.staged,
         ..one
     });
-    let whole = all.map(|found| Found {
+    let whole = all.map(|found| FileHit {
         said: Said {
             binary: found.said.binary,
             ..Said::default()
@@ -91,7 +91,7 @@ pub fn shaped(found: Vec<Found>, shape: Shape) -> Vec<Found> {
     whole.into_iter().collect()
 }
 
-impl Found {
+impl FileHit {
     /// Whether it is told of the newest state.
     pub fn is_newest(&self, states: &States) -> bool {
         self.position + 1 == states.all.len()
@@ -226,7 +226,7 @@ impl Waiting {
     }
 
     /// Adds one that was found in a file.
-    pub fn take(&mut self, found: Found, states: &States, turns: &Turns) {
+    pub fn take(&mut self, found: FileHit, states: &States, turns: &Turns) {
         let place = (found.position, found.first);
         self.add(place, found.told(states, turns));
     }

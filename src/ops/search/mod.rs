@@ -44,7 +44,7 @@ use plan::Plan;
 use texts::Limits;
 
 pub use hit::{Change, Hit, Neighbour, Place, Removal};
-pub use pattern::{Case, Pattern, Wanted};
+pub use pattern::{Case, Pattern, PatternOptions};
 
 json::fields! {
     /// The file whose content it is; absent for a directory's tree.
@@ -75,7 +75,7 @@ impl Default for Shape {
 #[derive(Debug, Clone, Default)]
 pub struct Search {
     /// What for.
-    pub wanted: Wanted,
+    pub wanted: PatternOptions,
     /// Where; nothing given: in contents, or in diffs where a change is asked for.
     pub places: Vec<Place>,
     /// Of a diff only these.

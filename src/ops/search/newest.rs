@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::board::{Board, Known, weight};
 use super::content::{Depth, Matches};
 use super::files::{Asked, PathRuns};
-use super::found::{self, Found};
+use super::found::{self, FileHit};
 use super::pattern::Pattern;
 use super::plan::Plan;
 use super::{Place, Shape};
@@ -182,7 +182,7 @@ pub fn hits(
     (pattern, depth, shape): (&Pattern, Depth, Shape),
     seen: &Seen,
     asked: &Asked<'_>,
-) -> (Vec<Found>, HashSet<RepoPath>) {
+) -> (Vec<FileHit>, HashSet<RepoPath>) {
     if seen.matching.is_empty() {
         return <_>::default();
     }

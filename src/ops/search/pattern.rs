@@ -25,7 +25,7 @@ pub enum Case {
 
 /// What a text must have.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct PatternOptions {
     /// One of these.
     pub patterns: Vec<String>,
     /// They are no regular expressions.
@@ -45,7 +45,7 @@ impl Pattern {
     ///
     /// # Errors
     /// `USAGE` says what is wrong with it.
-    pub fn new(wanted: &Wanted) -> Result<Self> {
+    pub fn new(wanted: &PatternOptions) -> Result<Self> {
         let mut builder = RegexMatcherBuilder::new();
         builder
             .case_smart(wanted.case == Case::Smart)
@@ -104,14 +104,14 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    fn pattern(text: &str) -> Wanted {
-        Wanted {
+    fn pattern(text: &str) -> PatternOptions {
+        PatternOptions {
             patterns: vec![text.to_owned()],
-            ..Wanted::default()
+            ..PatternOptions::default()
         }
     }
 
-    fn has(wanted: &Wanted, line: &str) -> bool {
+    fn has(wanted: &PatternOptions, line: &str) -> bool {
         Pattern::new(wanted)
             .expect("a pattern")
             .is_in(line.as_bytes())
@@ -120,21 +120,21 @@ mod tests {
     #[test]
     fn case_words_and_fixed_strings_are_those_of_ripgrep() {
         assert!(has(&pattern("fn"), "FN main") && !has(&pattern("Fn"), "fn main"));
-        let sensitive = Wanted {
+        let sensitive = PatternOptions {
             case: Case::Sensitive,
             ..pattern("fn")
         };
-        let ignore = Wanted {
+        let ignore = PatternOptions {
             case: Case::Ignore,
             ..pattern("Fn")
         };
         assert!(!has(&sensitive, "FN") && has(&ignore, "fn"));
-        let word = Wanted {
+        let word = PatternOptions {
             whole_words: true,
             ..pattern("a.c")
         };
         assert!(has(&word, "x abc;") && !has(&word, "xabc"));
-        let fixed = Wanted {
+        let fixed = PatternOptions {
             fixed_strings: true,
             ..pattern("a.c(")
         };

@@ -36,7 +36,7 @@ const LONGEST_HISTORY: usize = 100_000;
 /// One record of which the sides differ.
 #[derive(Debug)]
 pub struct Difference {
-    /// Which.
+    /// Of which record.
     pub key: Key,
     /// Ours.
     pub own: Option<Shared>,

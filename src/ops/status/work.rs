@@ -25,7 +25,7 @@ pub fn look(
     since: Option<&Stored>,
     notices: &mut Vec<String>,
 ) -> Work {
-    let mut told = Told { notices };
+    let mut told = Notices { notices };
     Work {
         changed: since.and_then(|since| told.or_none("changes", changed(ctx, store, since))),
         in_progress: told
@@ -39,11 +39,11 @@ pub fn look(
     }
 }
 
-struct Told<'a> {
+struct Notices<'a> {
     notices: &'a mut Vec<String>,
 }
 
-impl Told<'_> {
+impl Notices<'_> {
     fn or_none<T>(&mut self, what: &str, found: Result<T>) -> Option<T> {
         match found {
             Ok(found) => Some(found),

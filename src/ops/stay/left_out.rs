@@ -161,8 +161,8 @@ impl LeftOut<'_> {
         })
     }
 
-    fn look<'l>(&'l self, root: &'l Path) -> Look<'l> {
-        Look {
+    fn look<'l>(&'l self, root: &'l Path) -> ChangeScan<'l> {
+        ChangeScan {
             root,
             since: self.since,
             written: &self.unsaved.left_alone.written,
@@ -187,7 +187,7 @@ fn is_repository(dir: &Path) -> bool {
 }
 
 /// Looks for what changed since a stay began, up to a number of entries.
-struct Look<'a> {
+struct ChangeScan<'a> {
     root: &'a Path,
     since: i64,
     /// What swaps of the stay wrote, with the directories over it: that these are newer says nothing.
@@ -196,7 +196,7 @@ struct Look<'a> {
     left: usize,
 }
 
-impl Look<'_> {
+impl ChangeScan<'_> {
     /// Whether a path, or something in it, is newer than the stay and was not written by it. What nobody may look at is not, nor a
     /// repository: it has its own history, and looks of git write into it.
     fn is_newer(&mut self, path: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::kept::Kept;
+use super::kept::RunRecord;
 use crate::error::{Error, Result};
 use crate::git::path::RepoPath;
 use crate::json::{self, Texts};
@@ -161,7 +161,7 @@ pub struct Try {
     pub extra: Map<String, Value>,
 }
 
-impl Kept for Try {
+impl RunRecord for Try {
     const WHAT: &'static str = "try";
     const HINT: &'static str = "'tw try list' shows what there is";
     const LETTER: char = 't';

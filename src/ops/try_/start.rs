@@ -7,7 +7,9 @@ use super::{Start, Tried};
 use crate::error::{Code, Error, Result};
 use crate::git::create;
 use crate::interrupt::{self, Deferred};
-use crate::ops::attempts::{Plan, Subject, Told, Wanted, agent_words, approved_check, issue_run};
+use crate::ops::attempts::{
+    PhaseObserver, Plan, RunSettings, Subject, agent_words, approved_check, issue_run,
+};
 use crate::ops::issues::{self, desk};
 use crate::ops::outcome::{SnapshotView, Taken};
 use crate::ops::request::Take;
@@ -27,7 +29,7 @@ use crate::store::trigger::Trigger;
 ///
 /// # Errors
 /// Nothing was run then: `USAGE`; `NOT_APPROVED`; as [`address::resolve`] and a snapshot.
-pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Tried> {
+pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn PhaseObserver) -> Result<Tried> {
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let (issue, named) = what(ctx, store, request.what.as_deref())?;
@@ -43,7 +45,7 @@ fn run(
     request: &Start,
     (issue, named, what): (Option<Issue>, Option<Stored>, WhatToRun),
     present: &SnapshotView,
-    told: &dyn Told,
+    told: &dyn PhaseObserver,
 ) -> Result<Tried> {
     let store = ctx.store()?;
     let subject = subject(ctx, request, (issue.as_ref(), named, what), present)?;
@@ -53,7 +55,7 @@ fn run(
     let mut record = new_record(ctx, request, id, &subject);
     record.issue_id = issue.as_ref().map(|issue| issue.id.to_string());
     kept::save(ctx, &record)?;
-    let wanted = Wanted {
+    let wanted = RunSettings {
         purpose: "try",
         setup: request.setup.clone(),
         timeout: request.timeout,
@@ -182,7 +184,7 @@ fn run_all(
     request: &Start,
     (plan, subject): (&Plan<'_>, &Subject),
     record: &mut Try,
-    (told, deferred): (&dyn Told, &Deferred),
+    (told, deferred): (&dyn PhaseObserver, &Deferred),
 ) -> Result<()> {
     let runs = usize::try_from(request.runs).unwrap_or(usize::MAX);
     let jobs = usize::try_from(request.jobs).unwrap_or(usize::MAX);

@@ -308,7 +308,7 @@ impl From<Forgotten> for Span {
 }
 
 /// Where a snapshot is that notes name.
-enum Found {
+enum NotedPlace {
     /// At this place of the chain.
     At(usize),
     /// It was forgotten.
@@ -409,11 +409,11 @@ impl<'a> Beside<'a> {
 
     /// Where a snapshot is in a chain that notes name at this time. What was the same as an older snapshot has that one: what else was
     /// taken in between was before it all the same.
-    fn find(&self, chain: usize, id: &str, at: &str) -> Found {
+    fn find(&self, chain: usize, id: &str, at: &str) -> NotedPlace {
         let there = match self.place(id) {
             Some(place) if place.chain == chain => place.at,
-            None if self.states.is_forgotten(self.places, id) => return Found::Forgotten,
-            _ => return Found::Elsewhere,
+            None if self.states.is_forgotten(self.places, id) => return NotedPlace::Forgotten,
+            _ => return NotedPlace::Elsewhere,
         };
         let states = self.states;
         let mut between = there + 1..states.taken_since(chain, there + 1, at);
@@ -423,10 +423,10 @@ impl<'a> Beside<'a> {
                 .kind()
         };
         let next = between.find(|at| kind(*at) == IdKind::Snapshot);
-        Found::At(next.unwrap_or(between.end.max(there + 1)) - 1)
+        NotedPlace::At(next.unwrap_or(between.end.max(there + 1)) - 1)
     }
 
-    fn find_prompt(&self, chain: usize, one: &Checkpoint) -> Found {
+    fn find_prompt(&self, chain: usize, one: &Checkpoint) -> NotedPlace {
         self.find(chain, &one.snapshot_id, &one.created_at)
     }
 
@@ -453,22 +453,22 @@ impl<'a> Beside<'a> {
         let prompt = &self.prompts[nth];
         let next = self.prompts.get(nth + 1);
         let start = match self.find_prompt(chain, prompt) {
-            Found::At(start) => start,
-            Found::Forgotten | Found::Elsewhere => start,
+            NotedPlace::At(start) => start,
+            NotedPlace::Forgotten | NotedPlace::Elsewhere => start,
         };
         let next_at = next.map(|next| (next, self.find_prompt(chain, next)));
         let ended = self.end(prompt);
         let end_at = ended.map(|end| (end, self.find(chain, &end.snapshot_id, &end.created_at)));
         let next_place = match &next_at {
-            Some((_, Found::At(at))) => Some(*at),
-            Some((next, Found::Forgotten)) => {
+            Some((_, NotedPlace::At(at))) => Some(*at),
+            Some((next, NotedPlace::Forgotten)) => {
                 Some(self.states.first_after(chain, &next.created_at).max(start))
             }
             _ => None,
         };
         let (noted, end) = match end_at {
-            Some((_, Found::At(at))) => (Some(at), Some(at)),
-            Some((end, Found::Forgotten)) => {
+            Some((_, NotedPlace::At(at))) => (Some(at), Some(at)),
+            Some((end, NotedPlace::Forgotten)) => {
                 // Between the last state that was taken before and the first one after.
                 let before = self
                     .states
@@ -487,8 +487,8 @@ impl<'a> Beside<'a> {
         };
         let last_step = self.last_step(prompt, next);
         let last_step = last_step.and_then(|step| match self.find_prompt(chain, step) {
-            Found::At(at) => Some(at),
-            Found::Forgotten | Found::Elsewhere => None,
+            NotedPlace::At(at) => Some(at),
+            NotedPlace::Forgotten | NotedPlace::Elsewhere => None,
         });
         Span {
             turn: Some(Arc::new(Turn {
@@ -520,8 +520,8 @@ impl<'a> Beside<'a> {
         let end = end.or_else(|| next.map(|next| (&next.snapshot_id, &next.created_at)));
         let end = match end {
             Some((id, at)) => Some(match self.find(chain, id, at) {
-                Found::At(at) => at,
-                Found::Forgotten | Found::Elsewhere => states.first_after(chain, at),
+                NotedPlace::At(at) => at,
+                NotedPlace::Forgotten | NotedPlace::Elsewhere => states.first_after(chain, at),
             }),
             None if self.is_live() => None,
             None => {
@@ -549,7 +549,7 @@ impl<'a> Beside<'a> {
             .end(before)
             .map(|end| self.find(chain, &end.snapshot_id, &end.created_at));
         match (end, self.find_prompt(chain, before)) {
-            (Some(Found::At(at)), _) | (_, Found::At(at)) => at,
+            (Some(NotedPlace::At(at)), _) | (_, NotedPlace::At(at)) => at,
             _ => 0,
         }
     }

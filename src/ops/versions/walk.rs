@@ -99,7 +99,7 @@ pub fn walk(objects: &ObjectStore, chains: &[Vec<Oid>], among: &dyn Among) -> Wa
     });
     let mut walked: Vec<_> = walked.into_iter().flatten().collect();
     walked.sort_by_key(|(nth, _)| *nth);
-    let mut found = Found::default();
+    let mut found = VersionsSoFar::default();
     let mut unreadable = BTreeMap::new();
     for ((chain, range), (_, part)) in parts.iter().zip(walked) {
         for change in part.changes {
@@ -281,14 +281,14 @@ impl<'a> Iterator for Pairs<'a> {
 
 /// The versions so far.
 #[derive(Default)]
-struct Found {
+struct VersionsSoFar {
     paths: HashMap<Vec<u8>, Vec<Version>>,
 }
 
 /// The end of a version that may go on.
 const OPEN: usize = usize::MAX;
 
-impl Found {
+impl VersionsSoFar {
     fn take(&mut self, chain: usize, Change { at, path, node }: Change) {
         let versions = self.paths.entry(path).or_default();
         if let Some(last) = versions.last_mut().filter(|last| last.to == OPEN) {

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Timespec};
 use rustix::io::Errno;
 
-use super::{ExpectedAt, InDir, Look, by_dir, cannot_write, hollow, look_at, temp_name};
+use super::{ExpectedAt, InDir, NameState, by_dir, cannot_write, hollow, look_at, temp_name};
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{
@@ -155,11 +155,11 @@ impl Switch<'_> {
             let expected = (self.expected)(&entry.path);
             let found =
                 look_at(expected, place, &mut done.buffer).context(|| cannot_write(entry))?;
-            if found == Look::Other {
+            if found == NameState::Other {
                 done.others.insert(*nth);
                 continue;
             }
-            if found == Look::WithWriter {
+            if found == NameState::WithWriter {
                 done.with_writer.insert(*nth);
             }
             fail_point("apply-letting-go");

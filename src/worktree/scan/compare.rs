@@ -18,7 +18,7 @@ use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::git::threads;
 use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, FileRec, Kind, Manifest};
-use crate::worktree::watch::changes::{Dirty, Reach};
+use crate::worktree::watch::changes::{Depth, Dirty};
 
 /// What the comparison found.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Suspects {
                 continue;
             };
             places.insert(at);
-            if *reach == Reach::Tree {
+            if *reach == Depth::Tree {
                 let ends = ends.get_or_insert_with(|| known.subtree_ends());
                 places.extend(at..ends.get(at).map_or(at, |end| *end as usize));
             }

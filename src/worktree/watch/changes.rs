@@ -51,7 +51,7 @@ pub enum What {
 
 /// How much of a directory may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
+pub enum Depth {
     /// It and the names in it.
     Names,
     /// Everything beneath it, too.
@@ -59,7 +59,7 @@ pub enum Reach {
 }
 
 /// Directories that may differ, and how far.
-pub type Dirty = BTreeMap<Vec<u8>, Reach>;
+pub type Dirty = BTreeMap<Vec<u8>, Depth>;
 
 /// What happened since a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub struct Changes {
     watches: BTreeMap<Vec<u8>, WatchId>,
     /// What should be watched and is not: everything may happen there unseen.
     unwatched: BTreeSet<Vec<u8>>,
-    dirty: HashMap<Vec<u8>, (u64, Reach)>,
+    dirty: HashMap<Vec<u8>, (u64, Depth)>,
     /// Files that were written and not closed since, by directory: a memory map may change them without an event.
     open: BTreeMap<Vec<u8>, HashSet<Vec<u8>>>,
     /// Of such a file that was just moved away, the number of the move.
@@ -141,7 +141,7 @@ impl Changes {
         self.paths.insert(watch, dir.to_vec());
         self.watches.insert(dir.to_vec(), watch);
         self.unwatched.remove(dir);
-        self.mark(dir.to_vec(), Reach::Names);
+        self.mark(dir.to_vec(), Depth::Names);
         true
     }
 
@@ -154,7 +154,7 @@ impl Changes {
             }
             Event::Itself(watch) => {
                 if let Some(dir) = self.paths.get(&watch).cloned() {
-                    self.mark(dir, Reach::Names);
+                    self.mark(dir, Depth::Names);
                 }
                 Vec::new()
             }
@@ -181,10 +181,10 @@ impl Changes {
                     if matches!(what, What::Came | What::Went) {
                         released = self.lose(full);
                     } else {
-                        self.mark(full, Reach::Names);
+                        self.mark(full, Depth::Names);
                     }
                 }
-                self.mark(dir, Reach::Names);
+                self.mark(dir, Depth::Names);
                 released
             }
         }
@@ -214,7 +214,7 @@ impl Changes {
             return Since::Unknown;
         }
         let mut dirty = Dirty::new();
-        let mut put = |dir: &[u8], reach: Reach| {
+        let mut put = |dir: &[u8], reach: Depth| {
             let known = dirty.entry(dir.to_vec()).or_insert(reach);
             *known = (*known).max(reach);
         };
@@ -224,10 +224,10 @@ impl Changes {
             }
         }
         for dir in &self.unwatched {
-            put(dir, Reach::Names);
+            put(dir, Depth::Names);
         }
         for dir in self.open.keys() {
-            put(dir, Reach::Names);
+            put(dir, Depth::Names);
         }
         Since::Known(dirty)
     }
@@ -249,7 +249,7 @@ impl Changes {
             }
         }
         self.forget(&released);
-        self.mark(dir, Reach::Tree);
+        self.mark(dir, Depth::Tree);
         released
     }
 
@@ -298,7 +298,7 @@ impl Changes {
         was_open
     }
 
-    fn mark(&mut self, dir: Vec<u8>, reach: Reach) {
+    fn mark(&mut self, dir: Vec<u8>, reach: Depth) {
         self.sequence += 1;
         if self.dirty.len() >= MOST_REMEMBERED && !self.dirty.contains_key(&dir) {
             self.start_anew();
@@ -347,7 +347,7 @@ mod tests {
         };
         let told = dirty.into_iter().map(|(dir, reach)| {
             let dir = String::from_utf8(dir).expect("a test's own path");
-            let beneath = if reach == Reach::Tree { "/" } else { "" };
+            let beneath = if reach == Depth::Tree { "/" } else { "" };
             format!("{dir}{beneath}")
         });
         told.collect()

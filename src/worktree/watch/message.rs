@@ -3,7 +3,7 @@
 //! A request is one short piece, an answer one piece with its length in front. Whatever is longer, shorter or otherwise than
 //! written here is no message.
 
-use super::changes::{Dirty, Reach};
+use super::changes::{Depth, Dirty};
 use crate::worktree::cache::Identity;
 
 /// The longest answer. A list that does not fit is no answer: a full look is as quick.
@@ -148,7 +148,7 @@ impl Answer {
         let before = out.len();
         out.push(u8::from(self.dirty.is_some()));
         for (dir, reach) in self.dirty.iter().flatten() {
-            out.push(u8::from(*reach == Reach::Tree));
+            out.push(u8::from(*reach == Depth::Tree));
             let length = u32::try_from(dir.len()).unwrap_or(u32::MAX);
             out.extend_from_slice(&length.to_le_bytes());
             out.extend_from_slice(dir);
@@ -203,8 +203,8 @@ fn parse_dirty(rest: &mut &[u8]) -> Option<Dirty> {
     let mut dirty = Dirty::new();
     while !rest.is_empty() {
         let reach = match take(rest)? {
-            [0] => Reach::Names,
-            [1] => Reach::Tree,
+            [0] => Depth::Names,
+            [1] => Depth::Tree,
             _ => return None,
         };
         let length = usize::try_from(u32::from_le_bytes(take(rest)?)).ok()?;
@@ -258,8 +258,8 @@ mod tests {
             assert_eq!(Request::parse(&request.encode()), Some(request));
         }
         let dirty = Dirty::from([
-            (Vec::new(), Reach::Names),
-            (b"a/\xff".to_vec(), Reach::Tree),
+            (Vec::new(), Depth::Names),
+            (b"a/\xff".to_vec(), Depth::Tree),
         ]);
         for dirty in [None, Some(Dirty::new()), Some(dirty)] {
             let sent = answer(dirty);
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_no_message() {
-        let dirty = Dirty::from([(b"some/directory".to_vec(), Reach::Tree)]);
+        let dirty = Dirty::from([(b"some/directory".to_vec(), Depth::Tree)]);
         let bytes = answer(Some(dirty)).encode();
         let whole = &bytes[4..];
         for end in 0..whole.len() {
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn a_list_that_is_too_long_is_left_out() {
         let many =
-            (0..20_000u32).map(|nth| (format!("directory-{nth}").into_bytes(), Reach::Names));
+            (0..20_000u32).map(|nth| (format!("directory-{nth}").into_bytes(), Depth::Names));
         let bytes = answer(Some(many.collect())).encode();
         assert!(bytes.len() <= LONGEST_ANSWER + 4);
         assert_eq!(Answer::parse(&bytes[4..]), Some(answer(None)));

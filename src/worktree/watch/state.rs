@@ -11,7 +11,7 @@ use rustix::fs::AtFlags;
 
 use super::ask::{COOKIE, DIR, SOCKET, cookie_name, nonce, place_of};
 use super::audit::{Findings, look_at};
-use super::changes::{Changes, Dirty, Event, Reach, Since, WatchId, What};
+use super::changes::{Changes, Depth, Dirty, Event, Since, WatchId, What};
 use super::clock::Clock;
 use super::message::{Answer, Instance, Nonce, Place, Token};
 use super::notify::{Notifier, Refusal};
@@ -416,7 +416,7 @@ impl Watcher {
 
     fn with_several_names(&self, mut dirty: Dirty) -> Dirty {
         for dir in &self.several_dirs {
-            dirty.entry(dir.clone()).or_insert(Reach::Names);
+            dirty.entry(dir.clone()).or_insert(Depth::Names);
         }
         dirty
     }
@@ -464,7 +464,7 @@ fn is_told(dirty: &Dirty, dir: &[u8]) -> bool {
     let above = |at: &[u8]| (!at.is_empty()).then(|| crate::git::path::split(at).0.to_vec());
     dirty.contains_key(dir)
         || std::iter::successors(above(dir), |at| above(at.as_slice()))
-            .any(|at| dirty.get(&at) == Some(&Reach::Tree))
+            .any(|at| dirty.get(&at) == Some(&Depth::Tree))
 }
 
 /// Watches a directory of our own.

@@ -166,7 +166,7 @@ impl Claims {
         })
     }
 
-    fn take(&mut self, commit: Oid, path: &[u8], format: Format, found: Found) {
+    fn take(&mut self, commit: Oid, path: &[u8], format: Format, found: ClaimedLines) {
         for (line, claims) in found {
             let key = (commit, path.to_vec(), line as usize - 1);
             self.by_line.insert(key, (format, claims));
@@ -220,11 +220,11 @@ fn candidates(claim: &Claim) -> Vec<Candidate> {
 }
 
 /// Lines with what is said of them.
-type Found = Vec<(u32, Vec<Claim>)>;
+type ClaimedLines = Vec<(u32, Vec<Claim>)>;
 
 /// Gives each line the first claim that names it, and takes the lines that have one out of those asked for.
-fn first_of(claims: Vec<Claimed>, asked: &mut BTreeSet<u32>) -> Found {
-    let mut found = Found::new();
+fn first_of(claims: Vec<Claimed>, asked: &mut BTreeSet<u32>) -> ClaimedLines {
+    let mut found = ClaimedLines::new();
     for (claim, ranges) in claims {
         for (first, last) in ranges.into_iter().filter(|(first, last)| first <= last) {
             let named: Vec<u32> = asked.range(first..=last).copied().collect();
@@ -239,7 +239,7 @@ fn first_of(claims: Vec<Claimed>, asked: &mut BTreeSet<u32>) -> Found {
 
 /// Gives each line all claims that name it, and takes the lines that have one out of those asked for. A claim's ranges are put together
 /// first, and a line has so many at most, so that the work stays in proportion whatever they are.
-fn all_of(claims: Vec<Claimed>, asked: &mut BTreeSet<u32>) -> Found {
+fn all_of(claims: Vec<Claimed>, asked: &mut BTreeSet<u32>) -> ClaimedLines {
     let mut order: Vec<Claim> = Vec::new();
     let mut by_claim: HashMap<Claim, Vec<Lines>> = HashMap::new();
     for (claim, ranges) in claims {
@@ -292,7 +292,7 @@ mod tests {
         })
     }
 
-    fn said(found: Found) -> Vec<(u32, usize)> {
+    fn said(found: ClaimedLines) -> Vec<(u32, usize)> {
         let counted = found.into_iter().map(|(line, claims)| (line, claims.len()));
         let mut counted: Vec<_> = counted.collect();
         counted.sort_unstable();

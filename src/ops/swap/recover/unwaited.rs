@@ -92,15 +92,15 @@ fn record_of(name: &str) -> Option<Record> {
 
 /// What a look at all that is young found.
 #[derive(Debug, Default)]
-struct Found {
+struct LostRefs {
     lost: Vec<Lost>,
     /// The first ref of which nobody can say, because something could not be read. What is not looked at is not lost.
     unseen: Option<(String, Error)>,
 }
 
 /// Where an object may be missing without being lost, nothing is.
-fn find(ctx: &Context<'_>, store: &Store) -> Result<Found> {
-    let mut found = Found::default();
+fn find(ctx: &Context<'_>, store: &Store) -> Result<LostRefs> {
+    let mut found = LostRefs::default();
     if ctx.repo.is_partial_clone() || !store.objects.has_all_alternates() {
         return Ok(found);
     }
