@@ -1,6 +1,7 @@
 //! Sparse entries that are not on disk: they stand in the tree for what the index says.
 
 use super::super::gitview::GitView;
+use crate::git::fs::Root;
 use crate::git::index::Flags;
 use crate::git::{Oid, path};
 use crate::worktree::manifest::{
@@ -11,15 +12,25 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Index entries with skip-worktree that are not on disk (sparse checkout) stand in the tree for what the index says, unless
 /// a file stands where one of their directories would be: a tree has each name once. Those whose objects are not there
-/// (`unheld`, in order) do not.
-pub(super) fn add_absent(manifest: &mut Manifest, view: &GitView<'_>, unheld: &[Vec<u8>]) {
+/// (`unheld`, in order) do not, nor those that are there in a directory that was left out although git tracks what is in it.
+pub(super) fn add_absent(
+    manifest: &mut Manifest,
+    root: &Root,
+    view: &GitView<'_>,
+    unheld: &[Vec<u8>],
+) {
     let Some(index) = view.index() else { return };
     let mut missing: Vec<(Vec<u8>, u32, Oid)> = Vec::new();
     let covered = |path: &[u8]| {
-        let above = |at: &[u8]| path::split(at).0.to_vec();
-        std::iter::successors(Some(above(path)), |at| Some(above(at)))
-            .take_while(|at| !at.is_empty())
-            .any(|at| manifest.file(&at).is_some_and(|file| file.kind.in_tree()))
+        let dirs = path::with_parents(path::split(path).0).filter(|dir| !dir.is_empty());
+        let mut kinds = dirs
+            .filter_map(|at| manifest.file(at))
+            .map(|file| file.kind);
+        kinds.any(|kind| match kind {
+            // Nobody looked into it. What may be there is left out, too, and its bytes are not those of the index.
+            Kind::UserExclude | Kind::Unreadable => !matches!(root.stamp(path), Ok(None)),
+            kind => kind.in_tree(),
+        })
     };
     for (path, entry) in index.iter() {
         let absent = entry.flags.contains(Flags::SKIP_WORKTREE) && entry.stage == 0;

@@ -272,7 +272,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         view.check()?;
         // Also what was on disk against the sparse patterns may have gone since.
         if way == Way::Full || (!unchanged && !state.summary.skip_worktree.is_empty()) {
-            add_absent(&mut manifest, &view, &state.summary.missing);
+            add_absent(&mut manifest, &root, &view, &state.summary.missing);
         }
         if let Some(look) = self.wanted.before_hashing {
             look(&mut manifest)?;

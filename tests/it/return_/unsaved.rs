@@ -466,6 +466,51 @@ fn a_file_made_in_the_past_that_nobody_can_read_is_named() {
     assert_eq!(returned["stayed"], json!(["d/closed"]), "{returned}");
 }
 
+/// What git is told to look away from, and the user's own exclude hides, is in no snapshot: not with git's bytes, either.
+#[test]
+fn a_local_edit_that_git_and_the_user_s_exclude_hide_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.write("data/t", "1\n");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "data"]);
+    let past = snapshot(&sandbox);
+    sandbox.git(["update-index", "--skip-worktree", "data/t"]);
+    sandbox.write("data/t", "local edit\n");
+    sandbox.json(["config", "exclude", "data/"]);
+    let taken = sandbox.json(["snapshot"]);
+    let commit = taken["snapshot"]["commit"].as_str().unwrap();
+    assert_eq!(
+        sandbox.git(["ls-tree", "-r", "--name-only", commit]),
+        "a.txt\n"
+    );
+    let (error, _) = sandbox.json_error(["travel", &past]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
+    assert_eq!(sandbox.text("data/t"), "local edit\n");
+    // What is not there stands for what the index says, there as anywhere.
+    sandbox.remove("data/t");
+    sandbox.write("a.txt", "edited\n");
+    let taken = sandbox.json(["snapshot"]);
+    assert_eq!(sandbox.paths(&taken["snapshot"]), ["a.txt", "data/t"]);
+}
+
+/// An exclude that was set in the past hides it from the look that comes first, too.
+#[test]
+fn a_local_edit_comes_back_whatever_hides_it_since() {
+    let sandbox = Sandbox::new();
+    sandbox.write("data/t", "1\n");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "data"]);
+    let past = snapshot(&sandbox);
+    sandbox.write("data/t", "local edit\n");
+    sandbox.git(["update-index", "--skip-worktree", "data/t"]);
+    let home = sandbox.state();
+    sandbox.json(["travel", &past]);
+    sandbox.json(["config", "exclude", "data/"]);
+    sandbox.json(["return"]);
+    sandbox.json(["config", "--unset", "exclude"]);
+    home.assert_same(&sandbox.state());
+}
+
 /// One scan tells what the next has to look for: nobody writes meanwhile.
 #[test]
 fn what_is_found_step_by_step_is_no_reason_to_refuse() {
