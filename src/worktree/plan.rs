@@ -108,7 +108,7 @@ impl Plan {
 /// What a tree cannot say of a side.
 #[derive(Debug, Clone, Default)]
 pub struct Extras {
-    /// Permission bits by path, of files and directories, where they differ from the defaults.
+    /// Permission bits by path, of files and directories, where they differ from the defaults, and of submodules' directories.
     pub modes: BTreeMap<Vec<u8>, u32>,
     /// Permission bits of the others: plain files, executables, directories.
     pub defaults: [u32; 3],

@@ -166,6 +166,11 @@ impl Derived {
         if file.kind.reason().is_some() {
             self.uncaptured.push(uncaptured(manifest, dir, file));
         }
+        // A submodule's are always recorded: a record without them is one that knows nothing of them.
+        if file.kind == Kind::Gitlink && file.stamp.is_dir() && self.modes.len() < most_others {
+            let perm = file.stamp.permissions();
+            self.modes.push((manifest.path_of(dir, file), perm));
+        }
         if file.kind == Kind::Absent {
             self.absent.push(manifest.path_of(dir, file));
         }

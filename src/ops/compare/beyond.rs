@@ -119,10 +119,11 @@ impl Whole {
         self.extras.leads_to_empty_dir(dir) || self.has_beneath(dir)
     }
 
-    /// The permission bits of a directory that is there.
+    /// The permission bits of a directory that is there; of a submodule's where they were recorded.
     fn dir_bits(&self, dir: &[u8]) -> Option<u32> {
-        self.has_dir(dir)
-            .then(|| self.extras.permissions(dir, tree::DIR_MODE))
+        let is_submodule = || self.nodes.get(dir).is_some_and(|node| node.is_gitlink());
+        let is_known = self.extras.modes.contains_key(dir) && is_submodule();
+        (is_known || self.has_dir(dir)).then(|| self.extras.permissions(dir, tree::DIR_MODE))
     }
 }
 

@@ -284,6 +284,16 @@ impl Proof<'_> {
                 other.push(path.to_vec());
             }
         }
+        for (path, perm) in &self.claim.aim.extras.modes {
+            let submodule = manifest
+                .file(path)
+                .filter(|file| file.kind == Kind::Gitlink);
+            let lost = self.applied.lost.get(path);
+            let perm = lost.map_or(*perm, |lost| lost.narrow(*perm));
+            if submodule.is_some_and(|file| file.stamp.permissions() != perm) {
+                other.push(path.clone());
+            }
+        }
         Ok(other)
     }
 

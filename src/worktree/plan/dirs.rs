@@ -124,8 +124,13 @@ impl Planning<'_> {
     fn is_recorded_after(&self, full: &[u8]) -> Result<bool> {
         Ok(self.after.leads_to_empty_dir(full)
             || self.is_filled_after(full)?
-            || self.after.modes.contains_key(full)
-                && (self.after_node)(full)?.is_some_and(Node::is_dir))
+            || self.after.modes.contains_key(full) && self.may_be_dir_after(full)?)
+    }
+
+    /// Whether the later tree has a directory here, or a submodule: it may be on disk.
+    fn may_be_dir_after(&self, full: &[u8]) -> Result<bool> {
+        let node = (self.after_node)(full)?;
+        Ok(node.is_some_and(|node| node.is_dir() || node.is_gitlink()))
     }
 
     fn is_gitlink_after(&self, full: &[u8]) -> Result<bool> {
@@ -162,7 +167,8 @@ impl Planning<'_> {
         // The root's bits are recorded nowhere: it is no path of the snapshot.
         candidates.remove(&b""[..]);
         for full in candidates {
-            let Some(before) = self.dir_on_disk(&full) else {
+            let on_disk = self.dir_on_disk(&full);
+            let Some(before) = on_disk.or_else(|| self.gitlink_on_disk(&full)) else {
                 continue;
             };
             let is_dir_after = self.is_recorded_after(&full)?;

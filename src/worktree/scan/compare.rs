@@ -169,7 +169,9 @@ impl Comparer<'_> {
             (Kind::Absent, _) => false,
             // Who looks, and who else holds it, decides that, and no stamp tells.
             (Kind::Unreadable, _) => false,
-            (Kind::Gitlink, Ok(Some(stamp))) => stamp.is_dir(),
+            (Kind::Gitlink, Ok(Some(stamp))) => {
+                stamp.is_dir() && stamp.permissions() == file.stamp.permissions()
+            }
             (Kind::Nested | Kind::StrayGit, Ok(Some(stamp))) => {
                 let Self { root, own, .. } = *self;
                 Nested { root, own }.is_as_before(self.known, within, file, &stamp)

@@ -41,7 +41,10 @@ impl Run<'_, '_, '_> {
                 if !stamp.is_dir() {
                     self.needs_full();
                 }
-                return Ok(Some(*file));
+                // Of what is in it nothing is captured: its times say nothing.
+                let is_same = stamp.permissions() == file.stamp.permissions();
+                let stamp = if is_same { file.stamp } else { stamp };
+                return Ok(Some(FileRec { stamp, ..*file }));
             }
             Kind::Absent => {
                 self.needs_full();

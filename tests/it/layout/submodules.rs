@@ -1,7 +1,9 @@
 //! Directories that hold nothing of their own: of submodules that were never initialised, and of sparse entries.
 
+use serde_json::json;
+
 use crate::sandbox::Sandbox;
-use crate::trip::{commit, snapshot};
+use crate::trip::{commit, mode, snapshot};
 
 /// A submodule at `dir/sub` that nobody initialised, in a commit on `main`; `old` is the commit before it.
 fn with_submodule() -> Sandbox {
@@ -95,6 +97,40 @@ fn the_directory_of_a_submodule_with_something_in_it_does_not_give_way() {
     let to = moved[0]["to"].as_str().unwrap();
     assert_eq!(sandbox.text(format!("{to}/new.txt")), "made in the past\n");
     assert_eq!(sandbox.text("dir/sub"), "a file\n");
+}
+
+/// What is in them is their own; that nobody else may look is not.
+#[test]
+fn the_bits_of_a_submodule_s_directory_come_back() {
+    let sandbox = with_submodule();
+    let with = snapshot(&sandbox);
+    sandbox.chmod("dir/sub", 0o750);
+    let others = &sandbox.json(["diff", &with])["others"];
+    assert_eq!(
+        (&others[0]["path"], &others[0]["new"]),
+        (&json!("dir/sub"), &json!("0750"))
+    );
+    let narrow = snapshot(&sandbox);
+    assert_ne!(with, narrow);
+    // The same submodule on both sides, and others' bits in the past.
+    sandbox.assert_round_trip(&with, |sandbox| {
+        assert_eq!(mode(sandbox, "dir/sub"), 0o755);
+        sandbox.chmod("dir/sub", 0o700);
+    });
+    assert_eq!(mode(&sandbox, "dir/sub"), 0o750);
+    // A directory with files in its place, whatever its bits, and nothing at all.
+    sandbox.git(["checkout", "-q", "old"]);
+    let without = snapshot(&sandbox);
+    sandbox.write("dir/sub/file", "a file\n");
+    sandbox.chmod("dir/sub", 0o700);
+    let files = snapshot(&sandbox);
+    sandbox.remove("dir");
+    sandbox.git(["checkout", "-q", "main"]);
+    sandbox.chmod("dir/sub", 0o2750);
+    for past in [&files, &without, &narrow] {
+        sandbox.assert_round_trip(past, |_| {});
+        assert_eq!(mode(&sandbox, "dir/sub"), 0o2750, "{past}");
+    }
 }
 
 #[test]
