@@ -14,8 +14,9 @@ pub fn ago(now: Moment, then: &str) -> String {
     let seconds = now.seconds().saturating_sub(moment.seconds());
     let span = span(seconds.abs());
     match seconds {
-        0 => "now".to_owned(),
         1.. => format!("{span} ago"),
+        // A command has the time at which it began: what it made since is no future, nor is what a clock made that is a little ahead.
+        _ if seconds > -MINUTE => "now".to_owned(),
         _ => format!("in {span}"),
     }
 }
@@ -69,6 +70,7 @@ mod tests {
         let now = Moment::parse_rfc3339("2026-02-28T15:30:12Z").expect("a fixed time");
         for (then, expected) in [
             ("2026-02-28T15:30:12Z", "now"),
+            ("2026-02-28T15:30:14Z", "now"),
             ("2026-02-28T15:30:11Z", "1 second ago"),
             ("2026-02-28T15:28:00Z", "2 minutes ago"),
             ("2026-02-28T13:00:00Z", "2 hours ago"),
