@@ -19,6 +19,31 @@
 //! - **settled**: of a swap: all that it wrote is on disk, also after a power cut.
 //! - **seed**: an id taken from git's index instead of hashing the file; *proven* once the bytes were compared.
 //!
+//! # Use
+//!
+//! Each command is a function in [`ops`] that takes a [`ops::Context`] (one repository, one thread) and a request, and answers with
+//! plain data. `cli::run` is the whole command line.
+//!
+//! ```no_run
+//! use timewarp::env::Env;
+//! use timewarp::ops::request::{Return, Take, Travel};
+//! use timewarp::ops::{Context, return_, snapshots, travel};
+//! use timewarp::progress::Silent;
+//! use timewarp::store::trigger::Trigger;
+//!
+//! # fn main() -> timewarp::error::Result<()> {
+//! let env = Env::from_process();
+//! let ctx = Context::open(".".as_ref(), &env, &Silent)?;
+//! let taken = snapshots::take(&ctx, &Take { trigger: Trigger::Manual, ..Take::default() })?;
+//! let address = taken.snapshot.id;
+//! travel::travel(&ctx, &Travel { address, ..Travel::default() })?;
+//! return_::return_(&ctx, &Return::default())?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Ctrl-C never ends a swap in its midst once [`interrupt::watch`] was called; what is made has the process's umask.
+//!
 //! # Layers
 //!
 //! Arrows point down only; a test holds it:
