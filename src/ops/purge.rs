@@ -208,6 +208,8 @@ impl Purging<'_> {
             self.store.read(id, *new)?;
             moved.insert(*old, *new);
         }
+        let pairs: Vec<(Oid, Oid)> = moved.iter().map(|(old, new)| (*old, *new)).collect();
+        self.store.note_successors(&pairs)?;
         for worktree in self.worktrees {
             // Ids of the cache hang on commits that go.
             cache::remove(&worktree.dir.file("cache"))?;

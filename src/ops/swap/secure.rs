@@ -230,6 +230,6 @@ fn amended(
     let message = String::from_utf8_lossy(&raw.message).into_owned();
     let bytes = encode_commit(tree, &raw.parents, raw.author_time, &message);
     let new = writer.put(ObjectKind::Commit, &bytes)?;
-    store.note_successor(commit, new)?;
+    store.note_successors(&[(commit, new)])?;
     Ok(new)
 }

@@ -74,6 +74,23 @@ fn drop_and_purge_show_first_and_drop_can_be_forced() {
     assert_eq!(sandbox.json(["list"])["total"], 0);
 }
 
+#[test]
+fn a_dry_run_of_purge_notes_no_commit_as_made_here() {
+    let sandbox = Sandbox::new();
+    sandbox.write("secret.txt", "hush\n");
+    // Only commits that have such bits to give are noted.
+    sandbox.chmod("secret.txt", 0o4755);
+    sandbox.ok(["snapshot"]);
+    let list = sandbox.git_dir().join("timewarp/made-here");
+    let noted = std::fs::read_to_string(&list).unwrap();
+    sandbox.ok(["purge", "secret.txt", "--dry-run"]);
+    assert_eq!(std::fs::read_to_string(&list).unwrap(), noted);
+    sandbox.ok(["purge", "secret.txt", "--yes-purge"]);
+    let after = std::fs::read_to_string(&list).unwrap();
+    let successor = after.strip_prefix(&noted).unwrap().trim_end();
+    assert_eq!(sandbox.git(["cat-file", "-t", successor]), "commit\n");
+}
+
 /// A home directory that is a repository.
 fn home() -> Sandbox {
     let sandbox = Sandbox::bare_room();
