@@ -391,7 +391,7 @@
         const item = make('li');
         const what = hit.path || (hit.issue_id ? 'issue ' + hit.issue_id : 'prompt' + (hit.checkpoint === null ? '' : ' ' + hit.checkpoint));
         item.append(button((hit.change ? { added: '+ ', removed: '\u2212 ' }[hit.change] || '' : '') + what + (hit.line ? ':' + hit.line : ''), () => lead(hit.last_snapshot), OF_NAMES), ' ', time(hit.at));
-        item.append(make('code', '', hit.text || (hit.binary ? 'a binary file matches' : '')));
+        item.append(make('code', '', hit.text || (hit.too_many ? 'too many lines match' : hit.binary ? 'a binary file matches' : '')));
         const span = hit.first_snapshot === hit.last_snapshot ? hit.last_snapshot : hit.first_snapshot + ' to ' + hit.last_snapshot;
         item.append(make('span', 'quiet', span + (hit.prompt ? ', asked: ' + hit.prompt : '')));
         all.append(item);

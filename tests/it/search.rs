@@ -669,12 +669,37 @@ fn a_file_in_which_nearly_every_line_matches_is_named_and_the_others_are_shown()
     sandbox.write("n.txt", "needle\n");
     take(&sandbox);
     let ran = sandbox.tw(["search", "needle"]);
-    assert_eq!(ran.code, 0);
-    assert_eq!(ran.out().lines().count(), 1, "{}", ran.err());
-    let note = "not searched: 'log': more than 100000 lines match";
-    assert!(ran.err().contains(note), "{}", ran.err());
-    let listed = sandbox.ok(["search", "--files-with-matches", "needle"]);
-    assert!(listed.contains("log"), "{listed}");
+    let whole = "exit 0\n--- stdout\ns_[1]:log: more than 100000 lines match\n";
+    let shown = format!("{whole}s_[1]:n.txt:1:needle\n");
+    assert_eq!(sandbox.show(&ran), shown);
+    let counted = sandbox.tw(["search", "--count", "needle"]);
+    let shown = format!("{whole}n.txt:1\n");
+    assert_eq!(sandbox.show(&counted), shown);
+    let listed = sandbox.ok(["search", "-l", "--added", "needle"]);
+    assert_eq!(listed, "log\nn.txt\n");
+    sandbox.ok(["search", "-q", "needle", "--", "log"]);
+}
+
+#[test]
+fn lines_went_from_no_version_in_which_too_many_match() {
+    let sandbox = Sandbox::new();
+    for text in ["needle 1\n", &"needle\n".repeat(100_001), "needle 2\n"] {
+        sandbox.write("log", text);
+        take(&sandbox);
+    }
+    let went = sandbox.tw(["search", "--removed", "needle"]);
+    let shown = "exit 0\n--- stdout\ns_[1]:log: more than 100000 lines match\n";
+    assert_eq!(sandbox.show(&went), shown);
+    let found = sandbox.json(["search", "needle"]);
+    let hits = found["hits"].as_array().unwrap();
+    let whole = hits.iter().find(|hit| hit["too_many"] == true).unwrap();
+    assert!(whole["text"].is_null(), "{whole}");
+    assert_eq!(found["unreadable"], serde_json::json!([]));
+    let first = hits.iter().find(|hit| hit["text"] == "needle 1").unwrap();
+    assert_eq!(first["first_snapshot"], first["last_snapshot"]);
+    // Of the one between nobody knows.
+    let newest = sandbox.json(["list", "-n", "1"])["snapshots"][0]["snapshot_id"].clone();
+    assert_eq!(first["removed"]["snapshot_id"], newest);
 }
 
 #[test]

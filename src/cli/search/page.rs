@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use crate::cli::human::RenderOptions;
 use crate::cli::human::text::{checkpoint_name, claimed, clean, quoted, short_session};
 use crate::error::Result;
-use crate::ops::search::{Change, Hit, Neighbour, Pattern, PatternOptions, Place, Shape};
+use crate::ops::search::{
+    Change, Hit, MOST_LINES, Neighbour, Pattern, PatternOptions, Place, Shape,
+};
 
 /// So much of a prompt stands in a heading.
 const PROMPT: usize = 60;
@@ -63,9 +65,12 @@ impl<'a> Printer<'a> {
         let name = self.options.style.bold(&named);
         let line = match hit.count {
             Some(count) => format!("{name}:{count}"),
-            None if hit.binary && hit.path.is_some() && self.shape != Shape::Files => {
-                format!("{}:{name}: binary file matches", snapshot(hit))
+            None if self.shape == Shape::Files => name,
+            None if hit.too_many => {
+                let snapshot = snapshot(hit);
+                format!("{snapshot}:{name}: more than {MOST_LINES} lines match")
             }
+            None if hit.binary => format!("{}:{name}: binary file matches", snapshot(hit)),
             None => name,
         };
         out.extend_from_slice(line.as_bytes());
@@ -288,6 +293,7 @@ mod tests {
             removed: None,
             staged: false,
             binary: false,
+            too_many: false,
             count: None,
             issue_id: None,
             claimed_by: None,

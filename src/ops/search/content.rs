@@ -1,7 +1,7 @@
 //! The lines of one content that match.
 //!
 //! A large one passes in pieces and is never in memory whole. Whether it is binary git's rule says; of a binary one only that it
-//! matches is told, as ripgrep and `git grep` do.
+//! matches is told, as ripgrep and `git grep` do; and no more of one in which too many lines match.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 use sha1::{Digest, Sha1};
 
 use super::pattern::Pattern;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
 use crate::git::{textdiff, threads};
@@ -24,7 +24,7 @@ const AHEAD: usize = 4;
 const SHOWN: usize = 4096;
 const BEFORE: usize = 512;
 /// No more lines of one content are told: each is a hit of its own, which takes a kilobyte and more until it is printed.
-const MOST: usize = 100_000;
+pub const MOST: usize = 100_000;
 /// What a line takes beside its text, about.
 const LINE: usize = 160;
 
@@ -92,11 +92,19 @@ impl Line {
 pub enum Matches {
     /// These lines; in their order.
     Lines(Vec<Line>),
-    /// A match, and no more is asked or can be told: it is binary, or any match will do.
-    Any {
-        /// By git's rule.
-        binary: bool,
-    },
+    /// A match, and no more is asked or can be told.
+    Whole(Whole),
+}
+
+/// What is known of a content that is one hit as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Whole {
+    /// It is text, and any match will do.
+    Text,
+    /// It is binary, by git's rule.
+    Binary,
+    /// More than [`MOST`] lines match.
+    TooMany,
 }
 
 impl Matches {
@@ -109,7 +117,7 @@ impl Matches {
             |line: &Line| LINE + line.text.shown.len() + around(&line.before) + around(&line.after);
         match self {
             Self::Lines(lines) => lines.iter().map(line).sum(),
-            Self::Any { .. } => 0,
+            Self::Whole(_) => 0,
         }
     }
 }
@@ -166,7 +174,7 @@ impl<'a> Looker<'a> {
             .searcher
             .search_slice(self.pattern.matcher(), bytes, &mut sink);
         searched?;
-        sink.done()
+        Ok(sink.done())
     }
 
     fn large(&mut self, oid: Oid) -> Result<Matches> {
@@ -184,10 +192,10 @@ impl<'a> Looker<'a> {
             let read = threads::joined(reader);
             searched?;
             // One that was not read to its end has what was asked for.
-            if !sink.is_enough && !sink.is_too_much {
+            if sink.whole.is_none() {
                 read?;
             }
-            sink.done()
+            Ok(sink.done())
         })
     }
 }
@@ -257,10 +265,8 @@ struct Lines<'a> {
     found: Vec<Line>,
     /// The last lines that passed: what stands before the next match.
     passed: VecDeque<Neighbour>,
-    /// Nothing more is asked.
-    is_enough: bool,
-    /// More than [`MOST`] match.
-    is_too_much: bool,
+    /// Nothing more is asked, or can be told.
+    whole: Option<Whole>,
 }
 
 impl<'a> Lines<'a> {
@@ -271,8 +277,7 @@ impl<'a> Lines<'a> {
             binary,
             found: Vec::new(),
             passed: VecDeque::new(),
-            is_enough: false,
-            is_too_much: false,
+            whole: None,
         }
     }
 
@@ -283,17 +288,21 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn done(self) -> Result<Matches> {
-        if self.is_too_much {
-            return Err(Error::usage(format!("more than {MOST} lines match")));
+    fn done(self) -> Matches {
+        match self.whole {
+            Some(whole) => Matches::Whole(whole),
+            None => Matches::Lines(self.found),
         }
-        Ok(if self.is_enough {
-            Matches::Any {
-                binary: self.binary,
-            }
-        } else {
-            Matches::Lines(self.found)
-        })
+    }
+
+    /// What is known when a line matches and no more of it is wanted.
+    fn whole(&self) -> Option<Whole> {
+        match self.depth {
+            _ if self.binary => Some(Whole::Binary),
+            Depth::Any => Some(Whole::Text),
+            Depth::Lines { .. } if self.found.len() >= MOST => Some(Whole::TooMany),
+            Depth::Lines { .. } => None,
+        }
     }
 
     /// A line that stands near others: after some, and perhaps before one to come.
@@ -323,12 +332,8 @@ impl Sink for Lines<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        if self.binary || self.depth == Depth::Any {
-            self.is_enough = true;
-            return Ok(false);
-        }
-        if self.found.len() >= MOST {
-            self.is_too_much = true;
+        self.whole = self.whole();
+        if self.whole.is_some() {
             return Ok(false);
         }
         let first = found.line_number().unwrap_or(1);

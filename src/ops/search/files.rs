@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::content::Matches;
-use super::found::{FileHit, Said};
+use super::found::{FileHit, Gone, Said};
 use super::plan::{File, Step};
 use super::runs::{Run, Runs, What};
 use super::{Change, Place};
@@ -128,7 +128,7 @@ struct Span {
     last: (usize, ChainPlace),
     /// The one at whose end it was there last.
     run: Run,
-    /// Some chain ends with it.
+    /// Some chain ends with it, or may do so.
     goes_on: bool,
     is_chosen: bool,
 }
@@ -138,7 +138,7 @@ impl Asked<'_> {
         let (from, to) = (run.first(), run.last());
         let first = (self.states.position(from), from);
         let last = (self.states.position(to), to);
-        let goes_on = self.states.after(to).is_none();
+        let goes_on = self.states.after(run.last_possible()).is_none();
         let is_chosen = self.chosen.any(run.chain, run.from, run.to);
         let key = (run.what.clone(), run.nth);
         let Some(span) = spans.get_mut(&key) else {
@@ -163,8 +163,12 @@ impl Asked<'_> {
 
     fn found(&self, path: &File, span: Span, staged: bool) -> FileHit {
         let is_present = |place: ChainPlace| self.states.chains[place.chain].is_present;
-        let gone = self.states.after(span.last.1);
+        let gone = self.states.after(span.run.last_possible());
         let gone = gone.filter(|place| !span.goes_on && !staged && is_present(*place));
+        let gone = gone.map(|place| Gone {
+            place,
+            is_exact: span.run.reach == span.run.to,
+        });
         FileHit {
             position: span.last.0,
             place: Place::Content,
@@ -187,7 +191,8 @@ impl Asked<'_> {
         }
         let (from, to) = (run.first(), run.last());
         let came = Some((Change::Added, from, &run.begin));
-        let went = self.states.after(to);
+        // Not where nobody knows whether it went there or before.
+        let went = self.states.after(to).filter(|_| run.reach == run.to);
         let went = went.map(|went| (Change::Removed, went, &run.end));
         for (change, place, spot) in came.into_iter().chain(went) {
             let wanted = self.change.is_none_or(|wanted| wanted == change);

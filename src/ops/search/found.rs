@@ -4,6 +4,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use super::Shape;
+use super::content::Whole;
 use super::hit::{Change, Hit, Neighbour, Place, Removal};
 use super::runs::{Spot, What};
 use crate::git::path::RepoPath;
@@ -19,16 +20,23 @@ pub struct Said {
     pub spot: Spot,
     /// A binary file.
     pub binary: bool,
+    /// A file in which too many lines match.
+    pub too_many: bool,
 }
 
 impl Said {
     /// Of a line, or of a file.
     pub fn new(what: What, spot: Spot) -> Self {
-        let (text, binary) = match what {
-            What::Line(text) => (Some(text.shown), false),
-            What::File(binary) => (None, binary),
+        let (text, whole) = match what {
+            What::Line(text) => (Some(text.shown), None),
+            What::File(whole) => (None, Some(whole)),
         };
-        Self { text, spot, binary }
+        Self {
+            text,
+            spot,
+            binary: whole == Some(Whole::Binary),
+            too_many: whole == Some(Whole::TooMany),
+        }
     }
 }
 
@@ -50,13 +58,22 @@ pub struct FileHit {
     /// The place of the change that a turn may have made.
     pub came: Option<ChainPlace>,
     /// Where it is no more.
-    pub gone: Option<ChainPlace>,
+    pub gone: Option<Gone>,
     /// In the index alone.
     pub staged: bool,
     /// Of a diff.
     pub change: Option<Change>,
     /// How many it stands for, when counts were asked for.
     pub count: Option<u64>,
+}
+
+/// The first state that is known not to have a line any more.
+#[derive(Debug, Clone, Copy)]
+pub struct Gone {
+    /// Its place.
+    pub place: ChainPlace,
+    /// The state before it has the line: it went in between.
+    pub is_exact: bool,
 }
 
 /// The hits of a path in the shape that was asked for.
@@ -70,6 +87,7 @@ pub fn shaped(found: Vec<FileHit>, shape: Shape) -> Vec<FileHit> {
         place: one.place.min(other.place),
         said: Said {
             binary: one.said.binary || other.said.binary,
+            too_many: one.said.too_many || other.said.too_many,
             ..Said::default()
         },
         first: one.first.min(other.first),
@@ -80,12 +98,13 @@ pub fn shaped(found: Vec<FileHit>, shape: Shape) -> Vec<FileHit> {
     let whole = all.map(|found| FileHit {
         said: Said {
             binary: found.said.binary,
+            too_many: found.said.too_many,
             ..Said::default()
         },
         came: None,
         gone: None,
         change: None,
-        count: (shape == Shape::Counts).then_some(count),
+        count: (shape == Shape::Counts && !found.said.too_many).then_some(count),
         ..found
     });
     whole.into_iter().collect()
@@ -102,9 +121,9 @@ impl FileHit {
         let came = self.came.map(|place| turns.before(place));
         let turn = came.and_then(Owners::turn);
         let last = &states.all[self.last];
-        let removed = self.gone.map(|place| {
+        let removed = self.gone.map(|Gone { place, is_exact }| {
             let owners = turns.before(place);
-            let turn = owners.turn();
+            let turn = owners.turn().filter(|_| is_exact);
             Removal {
                 snapshot_id: states.all[states.position(place)].id.to_string(),
                 session_id: turn.map(|turn| turn.prompt.session_id.clone()),
@@ -136,6 +155,7 @@ impl FileHit {
             removed,
             staged: self.staged,
             binary: self.said.binary,
+            too_many: self.said.too_many,
             count: self.count,
             issue_id: None,
             claimed_by: None,

@@ -9,8 +9,8 @@ use crate::json::{self, TextOrNull};
 json::fields! {
     /// The file; null for a prompt and an issue.
     PathField = "path",
-    /// The line without what ends it, of a very long one the part around its first match; null where a binary file matches, and
-    /// where only files or counts were asked for.
+    /// The line without what ends it, of a very long one the part around its first match; null where a binary file matches or too many
+    /// lines do, and where only files or counts were asked for.
     TextField = "text",
 }
 
@@ -113,7 +113,10 @@ pub struct Hit {
     pub staged: bool,
     /// True: a binary file matches.
     pub binary: bool,
-    /// How many matches there are in the file, prompt or issue, when counts were asked for.
+    /// True: more than 100,000 lines of one version of the file match, which are not told one by one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub too_many: bool,
+    /// How many matches there are in the file, prompt or issue, when counts were asked for and there are not too many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// The issue.

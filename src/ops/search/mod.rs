@@ -43,6 +43,7 @@ use newest::Seen;
 use plan::Plan;
 use texts::Limits;
 
+pub use content::MOST as MOST_LINES;
 pub use hit::{Change, Hit, Neighbour, Place, Removal};
 pub use pattern::{Case, Pattern, PatternOptions};
 

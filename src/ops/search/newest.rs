@@ -116,7 +116,7 @@ pub fn look(
 fn count(matches: &Matches) -> usize {
     match matches {
         Matches::Lines(lines) => lines.len(),
-        Matches::Any { .. } => 1,
+        Matches::Whole(_) => 1,
     }
 }
 

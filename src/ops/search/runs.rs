@@ -1,10 +1,11 @@
 //! From the matching lines of each version of a path to how long each line was there. Pure.
 //!
-//! Lines of one version with the same text are told apart by their count: the second is there as long as there are two.
+//! Lines of one version with the same text are told apart by their count: the second is there as long as there are two. Of a version that
+//! cannot be read, or in which too many lines match, nobody knows which lines it has: it ends none.
 
 use std::collections::HashMap;
 
-use super::content::{Line, Matches, Neighbour, Text};
+use super::content::{Line, Matches, Neighbour, Text, Whole};
 use crate::ops::versions::ChainPlace;
 
 /// What is the same in two versions.
@@ -12,8 +13,8 @@ use crate::ops::versions::ChainPlace;
 pub enum What {
     /// A line.
     Line(Text),
-    /// A file that matches somewhere; true: a binary one.
-    File(bool),
+    /// A file that matches somewhere.
+    File(Whole),
 }
 
 /// A line in all the states of a chain from one to another.
@@ -29,6 +30,8 @@ pub struct Run {
     pub from: usize,
     /// The last one.
     pub to: usize,
+    /// The last one that may have it: as `to`, or behind that what nobody knows of.
+    pub reach: usize,
     /// Where it is in the first one.
     pub begin: Spot,
     /// Where it is in the last one.
@@ -44,6 +47,11 @@ impl Run {
     /// The place of the last one.
     pub fn last(&self) -> ChainPlace {
         ChainPlace::new(self.chain, self.to)
+    }
+
+    /// The place of the last one that may have it.
+    pub fn last_possible(&self) -> ChainPlace {
+        ChainPlace::new(self.chain, self.reach)
     }
 }
 
@@ -62,16 +70,15 @@ pub struct Spot {
 #[derive(Debug, Default)]
 pub struct Runs {
     open: HashMap<What, Vec<Run>>,
-    /// The last state so far.
-    at: Option<ChainPlace>,
-    /// As `at`, with what could not be read behind it: whether lines went there nobody knows.
+    /// The last state so far, with what was passed over.
     reach: Option<ChainPlace>,
     done: Vec<Run>,
 }
 
 impl Runs {
     /// Takes the next version in.
-    pub fn take(&mut self, (chain, from, to): (usize, usize, usize), matches: &Matches) {
+    pub fn take(&mut self, version: (usize, usize, usize), matches: &Matches) {
+        let (chain, from, to) = version;
         if !self.is_followed_by(chain, from) {
             self.close();
         }
@@ -81,27 +88,27 @@ impl Runs {
                 for line in lines {
                     self.meet(
                         What::Line(line.text.clone()),
-                        chain,
-                        from,
+                        version,
                         Some(line),
                         &mut seen,
                     );
                 }
             }
-            Matches::Any { binary } => {
-                self.meet(What::File(*binary), chain, from, None, &mut seen);
-            }
+            Matches::Whole(whole) => self.meet(What::File(*whole), version, None, &mut seen),
         }
-        let end = self.at.map_or(0, |last| last.at);
+        let lines_are_unknown = matches!(matches, Matches::Whole(Whole::TooMany));
         for (what, runs) in &mut self.open {
+            if lines_are_unknown && matches!(what, What::Line(_)) {
+                continue;
+            }
             let left = seen.get(what).copied().unwrap_or(0);
             let gone = runs.split_off(left.min(runs.len()));
+            let reach = from.saturating_sub(1);
             self.done
-                .extend(gone.into_iter().map(|run| Run { to: end, ..run }));
+                .extend(gone.into_iter().map(|run| Run { reach, ..run }));
         }
         self.open.retain(|_, runs| !runs.is_empty());
-        self.at = Some(ChainPlace::new(chain, to));
-        self.reach = self.at;
+        self.reach = Some(ChainPlace::new(chain, to));
     }
 
     /// Passes a version over that cannot be read: what is there again behind it is taken to have stayed.
@@ -119,8 +126,7 @@ impl Runs {
     fn meet(
         &mut self,
         what: What,
-        chain: usize,
-        from: usize,
+        (chain, from, to): (usize, usize, usize),
         line: Option<&Line>,
         seen: &mut HashMap<What, usize>,
     ) {
@@ -133,24 +139,27 @@ impl Runs {
             after: line.after.clone(),
         });
         let runs = self.open.entry(what.clone()).or_default();
-        match runs.get_mut(nth) {
-            Some(run) => run.end = spot,
-            None => runs.push(Run {
-                what,
-                nth,
-                chain,
-                from,
-                to: from,
-                begin: spot.clone(),
-                end: spot,
-            }),
+        if let Some(run) = runs.get_mut(nth) {
+            run.to = to;
+            run.end = spot;
+            return;
         }
+        runs.push(Run {
+            what,
+            nth,
+            chain,
+            from,
+            to,
+            reach: to,
+            begin: spot.clone(),
+            end: spot,
+        });
     }
 
     fn close(&mut self) {
-        let end = self.at.map_or(0, |last| last.at);
+        let reach = self.reach.map_or(0, |last| last.at);
         let open = self.open.drain().flat_map(|(_, runs)| runs);
-        self.done.extend(open.map(|run| Run { to: end, ..run }));
+        self.done.extend(open.map(|run| Run { reach, ..run }));
     }
 
     /// All of them.
@@ -220,6 +229,26 @@ mod tests {
         let mut found: Vec<String> = runs.done().iter().map(say).collect();
         found.sort();
         assert_eq!(found, ["a0 0:0-3 line 1-1", "b0 0:0-1 line 2-2"]);
+    }
+
+    #[test]
+    fn a_line_may_be_in_what_nobody_knows_of() {
+        let mut runs = Runs::default();
+        runs.take((0, 0, 1), &lines("a b c"));
+        runs.take((0, 2, 2), &lines("a b"));
+        runs.take((0, 3, 3), &Matches::Whole(Whole::TooMany));
+        runs.take((0, 4, 4), &lines("a"));
+        runs.pass_over((0, 5, 5));
+        let known = |run: &Run| (say(run), run.reach);
+        let mut found: Vec<_> = runs.done().iter().map(known).collect();
+        found.sort();
+        let wanted = [
+            ("a0 0:0-4 line 1-1", 5),
+            ("b0 0:0-2 line 2-2", 3),
+            ("c0 0:0-1 line 3-3", 1),
+            ("file0 0:3-3 line 0-0", 3),
+        ];
+        assert_eq!(found, wanted.map(|(run, reach)| (run.to_owned(), reach)));
     }
 
     #[test]

@@ -78,6 +78,7 @@ impl Source<'_> {
                 removed: None,
                 staged: false,
                 binary: false,
+                too_many: false,
                 count: None,
                 issue_id: self.issue.map(|issue| issue.id.to_string()),
                 claimed_by: self.issue.and_then(|issue| issue.claimed_by.clone()),
