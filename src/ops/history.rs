@@ -3,10 +3,12 @@
 //! Reads no more of them than are asked for. Leaves out addresses, which are `address`'s.
 
 use super::Context;
+use super::worktrees::Worktree;
 use crate::env::Moment;
 use crate::error::{Code, Result};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
+use crate::store::identity::worktree_id_in;
 use crate::store::session::SessionRecord;
 use crate::store::snapshot::SnapshotRecord;
 use crate::store::stored::Stored;
@@ -100,9 +102,28 @@ impl Here {
         })
     }
 
+    /// Another worktree of this repository.
+    ///
+    /// # Errors
+    /// Its id cannot be read.
+    pub fn of_other(&self, worktree: &Worktree) -> Result<Self> {
+        let id = (!worktree.is_main).then(|| worktree_id_in(&worktree.dir));
+        Ok(Self {
+            worktree: worktree.name.clone(),
+            is_main: worktree.is_main,
+            worktree_id: id.transpose()?.flatten(),
+            repository: self.repository.clone(),
+        })
+    }
+
     /// The worktree's name.
     pub fn name(&self) -> &str {
         &self.worktree
+    }
+
+    /// Its random id, where it has one.
+    pub fn worktree_id(&self) -> Option<&str> {
+        self.worktree_id.as_deref()
     }
 
     /// Whether it is this repository's id.

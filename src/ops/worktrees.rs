@@ -23,6 +23,8 @@ pub const OPENED: &str = "opened.json";
 pub struct Worktree {
     /// `main`, or the name under `worktrees/`.
     pub name: String,
+    /// The main one; a linked one may have its name.
+    pub is_main: bool,
     /// Its git directory.
     pub git_dir: PathBuf,
     /// Its `timewarp` directory.
@@ -30,9 +32,23 @@ pub struct Worktree {
 }
 
 impl Worktree {
-    fn new(name: String, git_dir: PathBuf) -> Self {
-        let dir = StateDir::new(&git_dir);
-        Self { name, git_dir, dir }
+    fn main(git_dir: &Path) -> Self {
+        Self {
+            name: "main".to_owned(),
+            is_main: true,
+            git_dir: git_dir.to_owned(),
+            dir: StateDir::new(git_dir),
+        }
+    }
+
+    fn linked(git_dir: PathBuf) -> Self {
+        let name = git_dir.file_name().unwrap_or_default();
+        Self {
+            name: name.to_string_lossy().into_owned(),
+            is_main: false,
+            dir: StateDir::new(&git_dir),
+            git_dir,
+        }
     }
 }
 
@@ -85,11 +101,10 @@ fn path_of(stored: &str) -> PathBuf {
 /// When the list of worktrees cannot be read.
 pub fn all(repo: &Repo) -> Result<Vec<Worktree>> {
     let common = repo.common_dir();
-    let mut found = vec![Worktree::new("main".to_owned(), common.to_owned())];
+    let mut found = vec![Worktree::main(common)];
     for path in fs::entries(&common.join("worktrees"))? {
         if fs::is_dir(&path)? {
-            let name = path.file_name().unwrap_or_default();
-            found.push(Worktree::new(name.to_string_lossy().into_owned(), path));
+            found.push(Worktree::linked(path));
         }
     }
     Ok(found)

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::state::StateDir;
 use super::{Store, state};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
@@ -36,7 +37,7 @@ impl Store {
         if !self.repo.is_linked_worktree() {
             return Ok(None);
         }
-        read(&self.dir.file(WORKTREE_ID))
+        worktree_id_in(&self.dir)
     }
 
     /// The random id of this linked worktree, made when there is none yet; `None` for the main one.
@@ -52,6 +53,14 @@ impl Store {
             None => self.worktree_id(),
         }
     }
+}
+
+/// The random id of the linked worktree whose directory it is; `None` before anything was recorded in it.
+///
+/// # Errors
+/// It cannot be read.
+pub fn worktree_id_in(dir: &StateDir) -> Result<Option<String>> {
+    read(&dir.file(WORKTREE_ID))
 }
 
 fn read(file: &Path) -> Result<Option<String>> {

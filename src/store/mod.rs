@@ -8,7 +8,7 @@ pub mod chat;
 pub mod checkpoint;
 pub mod context;
 pub mod id;
-mod identity;
+pub mod identity;
 pub mod issue;
 pub mod lock;
 pub mod made;

@@ -366,3 +366,38 @@ fn the_scratch_of_a_run_is_no_swap() {
     let of_run = taken.iter().filter(|one| one["operation"] == "scratch");
     assert_eq!(of_run.count(), 1, "{taken:?}");
 }
+
+#[test]
+fn what_happened_in_other_worktrees_is_the_same_wherever_it_is_asked() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["worktree", "add", "-q", "../linked"]);
+    let linked = sandbox.root().join("linked");
+    // A return without a change leaves no record, and an undo's tells no target.
+    for dir in [sandbox.repo(), linked.clone()] {
+        for words in [&["snapshot"][..], &["travel", "latest"], &["return"]] {
+            assert_eq!(sandbox.tw_in(&dir, words).code, 0);
+        }
+        std::fs::write(dir.join("a.txt"), "two\n").unwrap();
+        for words in [&["restore", "latest"][..], &["undo"], &["redo"]] {
+            assert_eq!(sandbox.tw_in(&dir, words).code, 0);
+        }
+    }
+    let asked = |dir: &std::path::Path, words: &[&str]| {
+        let mut command = sandbox.tw_command();
+        command.current_dir(dir);
+        Sandbox::json_of(command, [&["log", "--kind", "swap"], words].concat())
+    };
+    let all = asked(&sandbox.repo(), &["--all-worktrees"]);
+    assert_eq!(asked(&linked, &["--all-worktrees"]), all);
+    let swaps = all["entries"].as_array().unwrap();
+    let counted = |swap: &Value| (swap["worktree"].clone(), swap["operation"].clone());
+    let found: Vec<_> = swaps.iter().map(counted).collect();
+    let of = |worktree: &str| {
+        let swaps = ["redo", "undo", "restore", "return", "travel"];
+        swaps.map(|operation| (json!(worktree), json!(operation)))
+    };
+    assert_eq!(found, [of("linked"), of("main")].concat());
+    assert!(swaps.iter().all(|swap| !swap["files"].is_null()), "{all}");
+    let own = asked(&linked, &[]);
+    assert_eq!(own["entries"].as_array().unwrap().len(), 5, "{own}");
+}

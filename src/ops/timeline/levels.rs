@@ -1,4 +1,4 @@
-//! Swaps as the undo and redo logs have them.
+//! Swaps as the undo and redo logs of a worktree have them.
 //!
 //! A swap leaves a backup or an experiment, and that is its entry. One that left neither, since the past was as it had been
 //! entered, stands in the logs alone. The logs also tell which paths a swap touched. Both are told, too, of the levels that an undo,
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::meta::Meta;
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::tree::{Change, Node};
+use crate::ops::history::Here;
 use crate::ops::swap::undo_log::{self, Log};
-use crate::store::Store;
-use crate::store::id::SnapshotId;
-use crate::store::state::{Journal, Side, path_from_stored, read_json};
+use crate::store::state::{Journal, Side, StateDir, path_from_stored, read_json};
 use crate::store::trigger::SwapKind;
 
 /// What is read of a level.
@@ -44,9 +44,9 @@ impl Head {
     }
 }
 
-/// Both logs and what was put aside, or nothing.
-#[derive(Default)]
+/// Both logs of a worktree and what was put aside.
 pub(super) struct Levels {
+    worktree: Here,
     logs: [Unread; 3],
     until: i64,
     /// Of both logs, newest last; before them what was put aside.
@@ -92,16 +92,27 @@ impl Unread {
     }
 }
 
+/// A swap that left no record.
+pub(super) struct Bare {
+    /// The worktree that it happened in.
+    pub(super) worktree: Here,
+    /// Its level.
+    pub(super) file: PathBuf,
+    /// What that says.
+    pub(super) head: Head,
+}
+
 impl Levels {
-    pub(super) fn new(store: &Store, until: Option<Moment>) -> Result<Self> {
-        let undo = undo_log::files(&store.dir, Log::Undo)?;
-        let redo = undo_log::files(&store.dir, Log::Redo)?;
-        let aside = undo_log::files_aside(&store.dir)?;
+    pub(super) fn new(worktree: Here, dir: &StateDir, until: Option<Moment>) -> Result<Self> {
+        let undo = undo_log::files(dir, Log::Undo)?;
+        let redo = undo_log::files(dir, Log::Redo)?;
+        let aside = undo_log::files_aside(dir)?;
         let mut in_logs = [undo.as_slice(), redo.as_slice()].concat();
         in_logs.sort_by_key(|file| undo_log::name_of(file));
         let all = [aside.as_slice(), in_logs.as_slice()].concat();
         let logs = [undo, redo, aside].map(Unread::new);
         Ok(Self {
+            worktree,
             logs,
             until: until.map_or(i64::MAX, Moment::seconds),
             files: all,
@@ -115,7 +126,7 @@ impl Levels {
     }
 
     /// The swaps of this second, or newer, that left no record, which are given with this.
-    pub(super) fn take(&mut self, second: i64) -> Vec<(PathBuf, Head)> {
+    pub(super) fn take(&mut self, second: i64) -> Vec<Bare> {
         let mut taken = Vec::new();
         for log in &mut self.logs {
             while log.second().is_some_and(|newest| newest >= second) {
@@ -123,13 +134,22 @@ impl Levels {
                 log.advance();
             }
         }
-        taken.retain(|(_, head)| !head.has_record() && head.second() <= self.until);
-        taken
+        let taken = taken.into_iter();
+        let taken = taken.filter(|(_, head)| !head.has_record() && head.second() <= self.until);
+        let bare = taken.map(|(file, head)| Bare {
+            worktree: self.worktree.clone(),
+            file,
+            head,
+        });
+        bare.collect()
     }
 
-    /// The level of the swap that left this backup or experiment.
-    pub(super) fn of_backup(&self, id: &SnapshotId) -> Option<PathBuf> {
-        let id = id.to_string();
+    /// The level of the swap that left this backup or experiment. No other worktree's are read for it.
+    pub(super) fn of_backup(&self, meta: &Meta) -> Option<PathBuf> {
+        if !self.worktree.is_named(meta) {
+            return None;
+        }
+        let id = meta.id.to_string();
         let mut read = self.read.borrow_mut();
         let is_it = |level: &Option<(PathBuf, Head)>| {
             let level = level.as_ref().filter(|(_, head)| head.backup_id == id);

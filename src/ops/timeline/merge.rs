@@ -4,11 +4,10 @@
 //! and ends of turns that were noted on it; last the issues.
 
 use std::cmp::Reverse;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::entry::{Entry, EntryKind, MadeBy, Source};
-use super::levels::Head;
+use super::levels::{Bare, Levels};
 use super::meta::Meta;
 use super::talks::Point;
 use super::{Timeline, changes};
@@ -45,8 +44,10 @@ impl Timeline<'_> {
                 found.extend(self.of_record(&meta));
             }
         }
-        for (file, head) in self.levels.take(second) {
-            found.extend(self.of_level(file, head)?);
+        let logs = self.levels.iter_mut();
+        let bare: Vec<Bare> = logs.flat_map(|levels| levels.take(second)).collect();
+        for swap in bare {
+            found.push(self.of_level(swap)?);
         }
         while self.issues.last().is_some_and(|id| seconds(id) >= second) {
             let id = self.issues.pop();
@@ -63,7 +64,7 @@ impl Timeline<'_> {
         loop {
             let newest = [
                 self.records.second(),
-                self.levels.second(),
+                self.levels.iter().filter_map(Levels::second).max(),
                 self.talks.second(),
                 self.issues.last().map(seconds),
             ];
@@ -179,7 +180,12 @@ impl Timeline<'_> {
         Ok(Some(((seq, after), entry)))
     }
 
-    fn of_level(&self, file: PathBuf, head: Head) -> Result<Option<(Place, Entry)>> {
+    fn of_level(&self, swap: Bare) -> Result<(Place, Entry)> {
+        let Bare {
+            worktree,
+            file,
+            head,
+        } = swap;
         let target = head.target_id.as_deref().and_then(SnapshotId::parse);
         let meta = target
             .map(|id| self.records.meta(&id))
@@ -193,11 +199,12 @@ impl Timeline<'_> {
             at: head.started_at,
             title,
             operation: Some(MadeBy::Trigger(head.operation.into())),
-            worktree: Some(self.here.name().to_owned()),
+            worktree: Some(worktree.name().to_owned()),
+            worktree_id: worktree.worktree_id().map(str::to_owned),
             taken_in: Some("past".to_owned()),
             ..Entry::new(EntryKind::Swap, head.backup_id, Source::Level(file))
         };
-        Ok(Some(((meta.map_or(0, |meta| meta.seq), LAST), entry)))
+        Ok(((meta.map_or(0, |meta| meta.seq), LAST), entry))
     }
 
     fn of_issue(&mut self, id: IssueId) -> Option<(Place, Entry)> {

@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use super::Context;
 use super::history::Here;
 use super::pathspec::Pathspec;
+use super::worktrees;
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
@@ -90,7 +91,8 @@ pub struct Timeline<'c> {
     /// How many more may be given.
     left: usize,
     records: Records<'c>,
-    levels: Levels,
+    /// Of each worktree that is asked for.
+    levels: Vec<Levels>,
     talks: Talks<'c>,
     /// Not given yet, newest last.
     issues: Vec<IssueId>,
@@ -119,11 +121,11 @@ impl<'c> Timeline<'c> {
     pub fn new(ctx: &'c Context<'_>, filter: &Filter) -> Result<Self> {
         let store = ctx.store()?;
         let mut timeline = Self::of_records(ctx, filter, &record_kinds(filter))?;
-        let (matcher, until) = (&timeline.matcher, filter.until);
         timeline.listed = false;
-        if matcher.wants(EntryKind::Swap) {
-            timeline.levels = Levels::new(store, until)?;
+        if timeline.matcher.wants(EntryKind::Swap) {
+            timeline.read_levels(ctx, filter.until)?;
         }
+        let (matcher, until) = (&timeline.matcher, filter.until);
         // They tell which snapshots were taken for a prompt, and which are the end of a turn.
         if [EntryKind::Snapshot, EntryKind::Prompt, EntryKind::TurnEnd]
             .into_iter()
@@ -148,7 +150,7 @@ impl<'c> Timeline<'c> {
         Ok(Self {
             records: Records::new(store, kinds, filter.until)?,
             listed: true,
-            levels: Levels::default(),
+            levels: Vec::new(),
             talks: Talks::none(store),
             issues: Vec::new(),
             labels: store.labels()?,
@@ -163,6 +165,26 @@ impl<'c> Timeline<'c> {
             ready: VecDeque::new(),
             invalid: Vec::new(),
         })
+    }
+
+    /// Another worktree whose logs cannot be read hides nothing of the others.
+    fn read_levels(&mut self, ctx: &Context<'_>, until: Option<Moment>) -> Result<()> {
+        if !self.matcher.all_worktrees() {
+            let own = Levels::new(self.here.clone(), &self.store.dir, until)?;
+            self.levels.push(own);
+            return Ok(());
+        }
+        for worktree in worktrees::all(&ctx.repo)? {
+            let here = self.here.of_other(&worktree);
+            match here.and_then(|here| Levels::new(here, &worktree.dir, until)) {
+                Ok(levels) => self.levels.push(levels),
+                Err(error) => self.invalid.push((
+                    format!("worktree '{}'", worktree.name),
+                    error.message().to_owned(),
+                )),
+            }
+        }
+        Ok(())
     }
 
     /// So many entries more, older than those given before; fewer only at the end. What they changed is not looked at yet.
@@ -320,7 +342,8 @@ impl<'c> Timeline<'c> {
     }
 
     fn sides_of_swap(&self, meta: &Meta) -> Result<Option<Sides>> {
-        if let Some(file) = self.levels.of_backup(&meta.id) {
+        let level = self.levels.iter().find_map(|levels| levels.of_backup(meta));
+        if let Some(file) = level {
             return Ok(levels::changes(&file)?.map(Sides::Paths));
         }
         let target = meta.said.target_id.as_deref().and_then(SnapshotId::parse);
