@@ -64,8 +64,8 @@ pub struct Args {
 
     /// Answer with the newest snapshot when nothing changed since
     ///
-    /// Nothing means files, index and HEAD of this worktree. A label that is given goes to that snapshot. Without this flag, every call
-    /// makes a new snapshot.
+    /// Nothing means files, index and HEAD of this worktree. In the past it is the newest that was taken since the travel there. A label
+    /// that is given goes to that snapshot. Without this flag, every call makes a new snapshot.
     #[arg(long)]
     pub if_changed: bool,
 

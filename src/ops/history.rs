@@ -230,6 +230,27 @@ pub fn newest(ctx: &Context<'_>, store: &Store, kind: IdKind) -> Result<Option<S
     nth_newest(ctx, store, (kind, SnapshotScope::Here), 0, None)
 }
 
+/// The newest snapshot that was taken here in the past since a backup: in the stay that began with it.
+///
+/// # Errors
+/// When refs cannot be read.
+pub fn newest_since(ctx: &Context<'_>, store: &Store, backup: &Stored) -> Result<Option<Stored>> {
+    let here = Here::of(ctx, store)?;
+    let fits = |stored: &Stored| {
+        let record = &stored.record;
+        record.taken_in == "past" && record.seq > backup.record.seq && here.is(record)
+    };
+    let mut ids = store.ids(IdKind::Snapshot)?;
+    ids.retain(|id| id.time() >= backup.id.time());
+    for second in ids.chunk_by(|one, other| one.time() == other.time()) {
+        let (found, _) = in_order(store, second, None, None);
+        if let Some(newest) = found.into_iter().find(fits) {
+            return Ok(Some(newest));
+        }
+    }
+    Ok(None)
+}
+
 /// The newest but so many of a kind within reach, and not after a moment.
 ///
 /// # Errors

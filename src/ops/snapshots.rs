@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use super::Context;
 use super::capture::{Capture, CaptureOptions, Trust};
-use super::history::newest;
+use super::history::{newest, newest_since};
 use super::outcome::{SnapshotView, Taken};
 use super::record::{About, Made, keep_known, make_unless};
 use super::redaction;
@@ -19,9 +19,10 @@ use super::request::Take;
 use super::swap::recover;
 use crate::error::Result;
 use crate::store::Store;
-use crate::store::id::IdKind;
+use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::WorktreeLock;
 use crate::store::snapshot::HeadRecord;
+use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 use crate::store::workspace::Covered;
 
@@ -146,8 +147,13 @@ fn about(ctx: &Context<'_>, request: &Take, covered: &[Covered]) -> About {
     }
 }
 
-/// The snapshots that may still be current: the preferred ones, then the newest of this worktree.
+/// The snapshots that may still be current: the preferred ones, then the newest of this worktree; in the past the newest of this stay
+/// alone, for one of the present would stand there as if nothing had been travelled to.
 fn candidates(ctx: &Context<'_>, store: &Store, request: &Take) -> Result<Vec<Stored>> {
+    let state = store.dir.state()?;
+    if state.mode == Mode::Past {
+        return Ok(newest_of_stay(ctx, store, &state)?.into_iter().collect());
+    }
     let mut candidates = Vec::new();
     for id in &request.preferred {
         // One that was forgotten meanwhile is no candidate.
@@ -159,6 +165,14 @@ fn candidates(ctx: &Context<'_>, store: &Store, request: &Take) -> Result<Vec<St
         candidates.push(newest);
     }
     Ok(candidates)
+}
+
+/// None as well where the backup with which the stay began cannot be read: then a new snapshot is taken.
+fn newest_of_stay(ctx: &Context<'_>, store: &Store, state: &State) -> Result<Option<Stored>> {
+    let backup = state.backup_id.as_deref().and_then(SnapshotId::parse);
+    let backup = backup.and_then(|id| store.read_noted(&id, state.backup_commit.as_deref()).ok());
+    let newest = backup.map(|backup| newest_since(ctx, store, &backup));
+    Ok(newest.transpose()?.flatten())
 }
 
 /// Whether a snapshot has everything as a capture saw it.

@@ -227,6 +227,42 @@ fn if_changed_writes_nothing_when_nothing_changed() {
 }
 
 #[test]
+fn if_changed_in_the_past_answers_with_the_newest_of_this_stay() {
+    let sandbox = Sandbox::new();
+    let old = sandbox.snap();
+    sandbox.write("a.txt", "two\n");
+    sandbox.snap();
+    let asked = || {
+        let taken = sandbox.json(["snapshot", "--if-changed"]);
+        (
+            id(&taken["snapshot"]).to_owned(),
+            taken["fresh"].as_bool().unwrap(),
+        )
+    };
+    let mut seen = Vec::new();
+    // Neither the snapshot that was travelled to nor one of an earlier stay, though both are equal.
+    for _ in 0..2 {
+        sandbox.ok(["travel", id(&old)]);
+        for text in [None, Some("three\n")] {
+            if let Some(text) = text {
+                sandbox.write("a.txt", text);
+            }
+            let (first, is_fresh) = asked();
+            assert!(is_fresh);
+            assert_eq!(asked(), (first.clone(), false));
+            seen.push(first);
+        }
+        sandbox.ok(["return"]);
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 4, "{seen:?}");
+    // The other way round no more: those of the past are none of the present's.
+    let (present, _) = asked();
+    assert!(!seen.contains(&present), "{seen:?}");
+}
+
+#[test]
 fn if_changed_gives_the_label_to_the_snapshot_that_it_answers_with() {
     let sandbox = Sandbox::new();
     sandbox.snap_with(["--label", "start"]);

@@ -25,6 +25,28 @@ fn changed(sandbox: &Sandbox, from: &Value, to: &Value) -> Vec<String> {
 }
 
 #[test]
+fn prompts_and_turns_in_the_past_that_change_nothing_share_a_snapshot() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["snapshot"]);
+    sandbox.write("a.txt", "two\n");
+    sandbox.ok(["travel", "latest"]);
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("one");
+    talk.hook("Stop", &json!({}));
+    talk.submits("two");
+    talk.hook("Stop", &json!({}));
+    let (ends, prompts) = (ends(&sandbox, &talk.id), talk.checkpoints());
+    let ids: Vec<&Value> = prompts
+        .iter()
+        .chain(&ends)
+        .map(|one| &one["snapshot_id"])
+        .collect();
+    assert_eq!(ids.len(), 4);
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+}
+
+#[test]
 fn what_a_person_edits_between_two_turns_is_not_the_agent_s() {
     let sandbox = Sandbox::new();
     let talk = Talk::new(&sandbox, Kind::Claude);
