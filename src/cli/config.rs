@@ -109,6 +109,7 @@ impl Human for Setting {
                 page.line(clean(&value));
             }
         }
+        page.notices(&self.warnings);
         if self.overridden {
             page.note(format!(
                 "what was set does not hold: {} has a value that wins",

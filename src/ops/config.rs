@@ -45,6 +45,8 @@ pub struct Setting {
     pub entry: ConfigEntry,
     /// What holds is not what was set: a stronger place has another value.
     pub overridden: bool,
+    /// What is set and can be no value of it: other commands stop there.
+    pub warnings: Vec<String>,
     /// Whether it was asked to be changed.
     #[serde(skip)]
     pub changed: bool,
@@ -57,16 +59,18 @@ pub struct Setting {
 pub fn list(ctx: &Context<'_>) -> Result<ConfigListing> {
     Ok(ConfigListing {
         entries: KEYS.iter().map(|key| entry(&ctx.settings, key)).collect(),
-        warnings: warnings(&ctx.settings),
+        warnings: faults(&ctx.settings, |_| true)
+            .chain(ctx.settings.warnings.iter().cloned())
+            .collect(),
     })
 }
 
-/// What does not count where it stands, and what can be no value, with the command that takes it away.
-fn warnings(settings: &Settings) -> Vec<String> {
+/// What is set of some keys and can be no value, with the command that takes it away.
+fn faults(settings: &Settings, is_wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
     let faults = settings.faults.iter().cloned();
     let faults = faults.chain(settings.bad_globs());
-    let faults = faults.map(|fault| format!("{}; to take it away: {}", fault.message, fault.fix));
-    faults.chain(settings.warnings.iter().cloned()).collect()
+    let wanted = faults.filter(move |fault| is_wanted(fault.key));
+    wanted.map(|fault| format!("{}; to take it away: {}", fault.message, fault.fix))
 }
 
 /// One setting.
@@ -74,9 +78,11 @@ fn warnings(settings: &Settings) -> Vec<String> {
 /// # Errors
 /// `USAGE` for a key that is none.
 pub fn get(ctx: &Context<'_>, key: &str) -> Result<Setting> {
+    let key = Key::named(key)?;
     Ok(Setting {
-        entry: entry(&ctx.settings, Key::named(key)?),
+        entry: entry(&ctx.settings, key),
         overridden: false,
+        warnings: faults(&ctx.settings, |name| name == key.name).collect(),
         changed: false,
     })
 }
@@ -106,6 +112,7 @@ pub fn change(ctx: &Context<'_>, key: &str, file: File, change: &Change) -> Resu
     let holds = settings.value(key.name);
     Ok(Setting {
         overridden: wanted.is_some_and(|wanted| !key.is_list() && wanted != holds),
+        warnings: faults(&settings, |name| name == key.name).collect(),
         entry: entry(&settings, key),
         changed: true,
     })

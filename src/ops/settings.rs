@@ -227,6 +227,8 @@ pub struct Settings {
 /// A value that a setting cannot have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
+    /// The setting.
+    pub key: &'static str,
     /// Key, value, and what it must be.
     pub message: String,
     /// The command that takes it away.
@@ -362,6 +364,7 @@ impl Settings {
             let mut removals = self.removals.iter();
             let removal = removals.find(|(name, text, _)| *name == key && text == glob);
             Some(Fault {
+                key,
                 message: format!("invalid glob '{glob}' in '{key}': {reason}"),
                 fix: removal.map_or_else(|| format!("tw config --unset {key}"), |it| it.2.clone()),
             })
@@ -376,6 +379,7 @@ impl Settings {
     pub fn take(&mut self, key: &Key, entry: &ConfigEntry) -> std::result::Result<(), Fault> {
         let text = entry.text();
         let invalid = || Fault {
+            key: key.name,
             message: format!("'{}' is set to '{text}', but must be {}", key.git, key.form),
             fix: removal(key, entry),
         };

@@ -165,6 +165,7 @@ fn a_glob_that_cannot_be_read_is_refused_and_told() {
         );
         let warnings = sandbox.json(["config"])["warnings"].clone();
         assert!(warnings[0].as_str().unwrap().contains(&fix), "{warnings}");
+        assert_eq!(sandbox.json(["config", "exclude"])["warnings"], warnings);
         mend(&sandbox, &fix);
         sandbox.snap();
         assert_eq!(check(&sandbox).0, "ok");
@@ -184,7 +185,14 @@ fn a_value_that_cannot_be_one_is_told_with_what_takes_it_away() {
         let (status, told) = check(&sandbox);
         assert_eq!((status.as_str(), &told["fix"]), ("error", &json!(fix)));
         let listed = sandbox.json(["config"]);
-        assert!(listed["warnings"][0].as_str().unwrap().contains(&fix));
+        let warnings = &listed["warnings"];
+        assert!(warnings[0].as_str().unwrap().contains(&fix));
+        assert_eq!(&sandbox.json(["config", "keep_days"])["warnings"], warnings);
+        let shown = sandbox.tw(["config", "keep_days"]);
+        assert_eq!(shown.out(), "14\n");
+        assert!(shown.err().contains(&fix), "{}", shown.err());
+        let other = sandbox.json(["config", "keep_last"]);
+        assert_eq!(other["warnings"], json!([]));
         mend(&sandbox, &fix);
         sandbox.json(["status"]);
         assert_eq!(check(&sandbox).0, "ok");
