@@ -52,7 +52,7 @@ pub struct Args {
     pub session: Option<String>,
 
     /// Only in these paths and what lies beneath them, or what matches; one that means nothing is an error
-    #[arg(value_name = "PATH", last = true, add = complete::snapshot_paths())]
+    #[arg(value_name = "PATH", last = true, add = complete::paths_of_all_times())]
     pub paths: Vec<OsString>,
 
     /// Take back the later prompts that touched the same lines, too

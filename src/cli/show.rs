@@ -42,7 +42,7 @@ pub struct Args {
     pub address: Option<String>,
 
     /// Tell what it changed in these paths only; implies --stat
-    #[arg(value_name = "PATH", last = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", last = true, add = complete::paths_of_all_times())]
     pub paths: Vec<OsString>,
 
     #[command(flatten)]

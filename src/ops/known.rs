@@ -3,7 +3,7 @@
 //! Quick, as somebody waits for a key, and read-only. What cannot be read is not offered, and no error is told: there is nobody
 //! to tell it to. Leaves out what is typed, and how a shell has it, which are the command line's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
@@ -38,6 +38,8 @@ impl Known {
 
 /// So many are read and shown. Who looks for an older one types the day.
 const MANY: usize = 100;
+/// So many names of files are enough to have looked at.
+const ENOUGH: usize = 100_000;
 
 /// The newest of each kind whose ids fit, kind by kind, each newest first.
 ///
@@ -172,8 +174,15 @@ pub fn snapshot(ctx: &Context<'_>, word: &str) -> Option<Stored> {
     address::resolve(ctx, ctx.store().ok()?, word).ok()
 }
 
-/// What is in a directory as it is typed (to its last slash, or nothing): on disk, where asked, and in these snapshots. By name, a
-/// directory with a slash behind it.
+/// The newest snapshots.
+pub fn newest(ctx: &Context<'_>) -> Option<Vec<Stored>> {
+    let store = ctx.store().ok()?;
+    let ids = store.ids(IdKind::Snapshot).ok()?;
+    Some(in_order(store, &ids, Some(MANY), None).0)
+}
+
+/// What is in a directory as it is typed (to its last slash, or nothing): on disk, where asked, and in these snapshots, of which no more
+/// are looked at when there is [`ENOUGH`]. By name, a directory with a slash behind it.
 pub fn paths(
     ctx: &Context<'_>,
     dir: &OsStr,
@@ -184,9 +193,19 @@ pub fn paths(
     let here = if dir.is_empty() { OsStr::new(".") } else { dir };
     let beneath = ctx.repo_path(here).ok()?;
     let mut found: BTreeMap<Vec<u8>, &str> = BTreeMap::new();
+    let mut trees: HashSet<Oid> = HashSet::new();
+    let mut looked_at = 0;
     for snapshot in snapshots {
-        let names = names_in_tree(ctx, snapshot.tree, &beneath).unwrap_or_default();
+        let tree = tree_at(ctx, snapshot.tree, &beneath);
+        let Some(tree) = tree.filter(|tree| trees.insert(*tree)) else {
+            continue;
+        };
+        let names = names_in_tree(ctx, tree).unwrap_or_default();
+        looked_at += names.len();
         found.extend(names.into_iter().map(|name| (name, "not here now")));
+        if looked_at > ENOUGH {
+            break;
+        }
     }
     let there = names_on_disk(&ctx.cwd.join(here)).unwrap_or_default();
     for name in there {
@@ -215,12 +234,16 @@ fn names_on_disk(dir: &Path) -> Option<Vec<Vec<u8>>> {
     Some(names.collect())
 }
 
-fn names_in_tree(ctx: &Context<'_>, root: Oid, dir: &[u8]) -> Option<Vec<Vec<u8>>> {
+/// The tree of a directory.
+fn tree_at(ctx: &Context<'_>, root: Oid, dir: &[u8]) -> Option<Oid> {
     let objects = &ctx.store().ok()?.objects;
-    let read = |oid: Oid| objects.read_tree(oid);
-    let node = tree::find(&read, root, dir).ok()??;
-    let bytes = node.is_dir().then(|| read(node.oid))?.ok()?;
-    let entries = tree::parse(&bytes, node.oid.format()).ok()?;
+    let node = tree::find(&|oid| objects.read_tree(oid), root, dir).ok()??;
+    node.is_dir().then_some(node.oid)
+}
+
+fn names_in_tree(ctx: &Context<'_>, tree: Oid) -> Option<Vec<Vec<u8>>> {
+    let bytes = ctx.store().ok()?.objects.read_tree(tree).ok()?;
+    let entries = tree::parse(&bytes, tree.format()).ok()?;
     let names = entries.iter().map(|entry| {
         let slash: &[u8] = if entry.node.is_dir() { b"/" } else { b"" };
         [entry.name, slash].concat()

@@ -134,12 +134,37 @@ fn pathspecs_are_paths_on_disk_and_of_the_snapshots_that_are_compared() {
     }
     assert_eq!(names(&sandbox, &["diff", "--", "g"]), [""; 0]);
     assert_eq!(names(&sandbox, &["diff", &first, "--", "g"]), ["gone.txt"]);
+    assert_eq!(names(&sandbox, &["diff", &first, "gone."]), ["gone.txt"]);
     assert_eq!(
         names(&sandbox, &["diff", &first, &second, "g"]),
         ["gone.txt"]
     );
     let range = format!("{first}..{second}");
     assert_eq!(names(&sandbox, &["diff", &range, "--", "g"]), ["gone.txt"]);
+}
+
+#[test]
+fn where_the_past_is_looked_at_paths_are_offered_that_are_only_there() {
+    let (sandbox, [first, _, _]) = travelled();
+    // No id has a dot.
+    for words in [
+        &["find", "gone."][..],
+        &["purge", "gone."],
+        &["blame", &first, "gone."],
+        &["show", &first, "--", "gone."],
+        &["show", "--", "gone."],
+        &["search", "x", "gone."],
+        &["search", "x", "--", "gone."],
+        &["search", "-e", "x", "--", "gone."],
+        &["log", "--", "gone."],
+        &["list", "--", "gone."],
+        &["revert", "0", "--", "gone."],
+    ] {
+        assert_eq!(names(&sandbox, words), ["gone.txt"], "{words:?}");
+    }
+    assert_eq!(names(&sandbox, &["find", "old/"]), ["old/deep.txt"]);
+    // Of the present it is no file.
+    assert_eq!(names(&sandbox, &["blame", "gone."]), [""; 0]);
 }
 
 #[test]

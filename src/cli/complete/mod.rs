@@ -6,6 +6,7 @@
 //! `COMPLETE`, as the scripts of all shells once did: who has an old one keeps an answer.
 
 mod line;
+mod paths;
 mod quoting;
 mod shells;
 mod values;
@@ -20,6 +21,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 use super::args;
 use crate::env::Env;
 
+pub use paths::*;
 use shells::Shell;
 pub use values::*;
 

@@ -8,8 +8,8 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use clap_complete::CompletionCandidate;
 
+use super::paths::PATH;
 use super::quoting::{self, Line, Quoting, unquoted};
-use super::values::PATH;
 use super::{line, tree};
 
 /// A shell with a script of ours.

@@ -4,18 +4,19 @@
 //! cannot be read, they have nothing to offer.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 
 use super::line;
+use super::paths::{PATH, unless_escaped};
 use crate::agents::{AGENTS, Agent};
 use crate::cli::human::text::clean;
 use crate::env::Env;
 use crate::ops::known::{self, Known, begins, kind_of};
 use crate::ops::settings::KEYS;
 use crate::ops::swap::undo_log::Log;
-use crate::ops::{Context, address, undo};
+use crate::ops::{Context, undo};
 use crate::progress::Silent;
 use crate::store::id::IdKind;
 use crate::store::issue::KINDS;
@@ -23,17 +24,14 @@ use crate::store::issue::KINDS;
 /// The word for all agents that are used.
 pub const ALL_AGENTS: &str = "all";
 
-/// Tells paths from other words.
-pub const PATH: &str = "path";
-
-const LATEST: (&str, &str) = ("latest", "the newest snapshot");
-const SESSION: (&str, &str) = ("session", "the snapshot of this session");
-const PRESENT: (&str, &str) = ("present", "the working tree as it is");
+pub(super) const LATEST: (&str, &str) = ("latest", "the newest snapshot");
+pub(super) const SESSION: (&str, &str) = ("session", "the snapshot of this session");
+pub(super) const PRESENT: (&str, &str) = ("present", "the working tree as it is");
 
 /// Any snapshot, backup or experiment, the backups last.
 pub fn snapshots() -> ArgValueCompleter {
     const KINDS: &[IdKind] = &[IdKind::Snapshot, IdKind::Experiment, IdKind::Backup];
-    ArgValueCompleter::new(|typed: &OsStr| addresses(typed, KINDS, &[LATEST, SESSION]))
+    unless_escaped(|typed| addresses(typed, KINDS, &[LATEST, SESSION]))
 }
 
 /// What one goes to or names: snapshots and experiments. A backup is there to be taken from; it is offered to who begins with
@@ -43,30 +41,8 @@ pub fn destinations() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| addresses(typed, KINDS, &[LATEST, SESSION]))
 }
 
-/// A side of a comparison, `A..B`, or behind `--` a path.
-pub fn sides() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| {
-        const KINDS: &[IdKind] = &[IdKind::Snapshot, IdKind::Experiment, IdKind::Backup];
-        if line::is_escaped() {
-            return compared_paths(typed);
-        }
-        let words = &[LATEST, SESSION, PRESENT];
-        let text = typed.to_str().unwrap_or_default();
-        let (from, to) = match address::range(text) {
-            Some(both) => both,
-            // It may yet become either.
-            None if text == ".." => ("", ""),
-            None if text.contains("..") => return compared_paths(typed),
-            None => return addresses(typed, KINDS, words),
-        };
-        let to = addresses(OsStr::new(to), KINDS, words).into_iter();
-        to.map(|side| side.add_prefix(format!("{from}..")))
-            .collect()
-    })
-}
-
 /// Words that are addresses, labels, and ids; what has a word and a colon before it is by that word.
-fn addresses(
+pub(super) fn addresses(
     typed: &OsStr,
     kinds: &[IdKind],
     words: &[(&'static str, &'static str)],
@@ -139,7 +115,7 @@ pub fn sessions() -> ArgValueCompleter {
 
 /// A checkpoint of the session that is named, or of the caller's.
 pub fn checkpoints() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| {
+    unless_escaped(|typed| {
         let Some(typed) = typed.to_str() else {
             return Vec::new();
         };
@@ -255,105 +231,8 @@ fn named(fits: impl Fn(&&&'static dyn Agent) -> bool) -> impl Iterator<Item = (S
     agents.map(|agent| (agent.name().to_owned(), agent.title().to_owned()))
 }
 
-/// A path of the snapshot that is named, whether it is on disk or not.
-pub fn snapshot_paths() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| {
-        let named = line::values("address");
-        paths(typed, false, &named)
-    })
-}
-
-/// A path of the working tree or of the snapshots that are compared.
-pub fn paths_to_compare() -> ArgValueCompleter {
-    ArgValueCompleter::new(compared_paths)
-}
-
-fn compared_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let mut named = line::values("from");
-    named.extend(line::values("to"));
-    let mut sides: Vec<OsString> = named
-        .iter()
-        .filter_map(|side| side.to_str())
-        .flat_map(|side| address::range(side).map_or(vec![side], |both| vec![both.0, both.1]))
-        .map(OsString::from)
-        .collect();
-    if sides.is_empty() {
-        sides.push(LATEST.0.into());
-    }
-    paths(typed, true, &sides)
-}
-
-/// A path of the working tree or of the latest snapshot.
-pub fn paths_of_all_times() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| paths(typed, true, &[LATEST.0.into()]))
-}
-
-/// A file, or what it is looked at in.
-pub fn files_in_states() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| {
-        let mut found = paths(typed, true, &[LATEST.0.into()]);
-        if !line::is_escaped() {
-            const KINDS: &[IdKind] = &[IdKind::Snapshot, IdKind::Experiment, IdKind::Backup];
-            found.extend(addresses(typed, KINDS, &[LATEST, SESSION, PRESENT]));
-        }
-        found
-    })
-}
-
-/// What is looked for, and behind `--` where.
-pub fn pattern() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| {
-        if line::is_escaped() {
-            return paths(typed, true, &[LATEST.0.into()]);
-        }
-        Vec::new()
-    })
-}
-
-/// A path of the working tree.
-pub fn paths_on_disk() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| paths(typed, true, &[]))
-}
-
-fn paths(typed: &OsStr, on_disk: bool, addresses: &[OsString]) -> Vec<CompletionCandidate> {
-    let bytes = typed.as_bytes();
-    let end = bytes
-        .iter()
-        .rposition(|byte| *byte == b'/')
-        .map_or(0, |at| at + 1);
-    let (dir, name) = bytes.split_at(end);
-    let found = with(|ctx| {
-        let addresses = addresses.iter().filter_map(|word| word.to_str());
-        let snapshots: Vec<_> = addresses
-            .filter_map(|word| known::snapshot(ctx, word))
-            .collect();
-        known::paths(ctx, OsStr::from_bytes(dir), on_disk, &snapshots)
-    });
-    let is_hidden = |one: &Known| one.name.as_bytes().get(end) == Some(&b'.');
-    let mut found: Vec<Known> = found.into_iter().filter(|one| starts(one, typed)).collect();
-    if !name.starts_with(b".") && !found.iter().all(is_hidden) {
-        found.retain(|one| !is_hidden(one));
-    }
-    let found = found.into_iter().map(|one| Known {
-        name: no_option(one.name),
-        about: one.about,
-    });
-    found
-        .map(|one| candidate(one).tag(Some(PATH.into())))
-        .collect()
-}
-
-/// What would be read as an option, as pathspec magic or as somebody's home directory is said to be a path.
-fn no_option(name: OsString) -> OsString {
-    match name.as_bytes().first() {
-        Some(b'-') if line::is_escaped() => name,
-        Some(b'-' | b':' | b'~') => OsString::from_vec([b"./", name.as_bytes()].concat()),
-        _ => name,
-    }
-}
-
 /// What the repository knows; nothing where there is none.
-fn with<T>(find: impl FnOnce(&Context<'_>) -> Option<Vec<T>>) -> Vec<T> {
+pub(super) fn with<T>(find: impl FnOnce(&Context<'_>) -> Option<Vec<T>>) -> Vec<T> {
     let env = Env::from_process();
     let found = Context::open(&line::start(), &env, &Silent).ok();
     found.and_then(|ctx| find(&ctx)).unwrap_or_default()
@@ -372,7 +251,7 @@ fn matching(all: Vec<Known>, typed: &str) -> Vec<CompletionCandidate> {
     all.into_iter().filter(fits).map(candidate).collect()
 }
 
-fn starts(one: &Known, typed: &OsStr) -> bool {
+pub(super) fn starts(one: &Known, typed: &OsStr) -> bool {
     one.name.as_bytes().starts_with(typed.as_bytes())
 }
 
@@ -390,7 +269,7 @@ fn words(all: fn() -> Vec<(String, String)>) -> ArgValueCompleter {
     })
 }
 
-fn candidate(one: Known) -> CompletionCandidate {
+pub(super) fn candidate(one: Known) -> CompletionCandidate {
     let mut lines = one.about.lines().map(str::trim);
     let about = lines
         .find(|line| !line.is_empty())
