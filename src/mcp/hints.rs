@@ -11,6 +11,10 @@ pub fn complete(document: &mut Value, error: &Error) {
     if document["error"]["argument"] == "dir" {
         return;
     }
+    // Of an issue without a conversation nothing goes back.
+    if document["error"]["issue_id"].is_string() && code == Code::TranscriptNotFound {
+        return;
+    }
     let of_command = document["error"]["verify_hash"].is_string();
     let hint = if of_command && code == Code::NotApproved {
         Some(

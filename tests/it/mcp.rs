@@ -322,6 +322,9 @@ fn resources_are_issues_and_their_conversations_as_quoted_data() {
         let error = client.error("resources/read", &json!({"uri": gone}));
         assert_eq!(error["code"], -32002, "{gone}: {error}");
     }
+    let error = client.error("resources/read", &json!({"uri": format!("{uri}/chat")}));
+    let hint = error["data"]["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("tw issue edit"), "nothing is rewound: {hint}");
     assert_eq!(
         client.error("resources/list", &json!({"cursor": "x"}))["code"],
         -32602
