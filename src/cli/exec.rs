@@ -25,12 +25,14 @@ pub fn replace_process(words: &[String], cwd: Option<&str>) -> Error {
 
 /// The command that goes on, with the directory that it belongs into.
 pub fn resume_line(words: &[String], cwd: Option<&str>) -> String {
-    let command = clean(&command_line(words));
+    clean(&resume_script(words, cwd))
+}
+
+/// The same for a script, which takes every character as it is.
+pub fn resume_script(words: &[String], cwd: Option<&str>) -> String {
+    let command = command_line(words);
     match cwd {
-        Some(cwd) => format!(
-            "cd {} && {command}",
-            clean(&command_line(&[cwd.to_owned()]))
-        ),
+        Some(cwd) => format!("cd {} && {command}", command_line(&[cwd.to_owned()])),
         None => command,
     }
 }

@@ -5,7 +5,7 @@ mod menu;
 use clap::ArgGroup;
 
 use crate::cli::checkpoint::headline;
-use crate::cli::exec::{self, resume_line};
+use crate::cli::exec::{self, resume_line, resume_script};
 use crate::cli::human::swap::members;
 use crate::cli::prelude::*;
 use crate::ops::checkpoint::{self, List};
@@ -320,7 +320,8 @@ impl Human for Rewound {
             let backup = self.code.as_ref()?.backup_id.clone();
             return Some(backup.into_iter().collect());
         };
-        Some(vec![command_line(conversation.resume_command.as_ref()?)])
+        let words = conversation.resume_command.as_ref()?;
+        Some(vec![resume_script(words, conversation.cwd.as_deref())])
     }
 }
 
@@ -341,5 +342,10 @@ impl Human for Undone {
             None => page.line(format!("  the session was {}", clean(&self.session_id))),
         }
         page.notices(&self.notices);
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        let backup = self.code.as_ref().and_then(|code| code.backup_id.clone());
+        Some(backup.into_iter().collect())
     }
 }

@@ -111,11 +111,6 @@ impl Human for Travelled {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        let saved = if self.experiment_id.is_some() {
-            &self.experiment_id
-        } else {
-            &self.backup_id
-        };
-        Some(saved.iter().cloned().collect())
+        Some(self.backup_id.iter().cloned().collect())
     }
 }

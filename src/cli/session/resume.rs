@@ -1,9 +1,8 @@
 //! `tw session resume`.
 
-use crate::cli::exec::{self, resume_line};
+use crate::cli::exec::{self, resume_line, resume_script};
 use crate::cli::prelude::*;
 use crate::ops::session::{self, Resume};
-use crate::text::command_line;
 
 /// Print the agent's command that resumes a session
 ///
@@ -51,6 +50,9 @@ impl Human for Resume {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(vec![command_line(&self.resume_command)])
+        Some(vec![resume_script(
+            &self.resume_command,
+            self.cwd.as_deref(),
+        )])
     }
 }

@@ -180,7 +180,11 @@ fn resume_prints_the_command_and_the_list_says_what_was_done() {
     assert_eq!(resumed["cwd"], json!(sandbox.repo()));
     assert_eq!(
         sandbox.ok(["-q", "session", "resume", &talk.id[..8]]),
-        format!("claude --resume {}\n", talk.id)
+        format!(
+            "cd {} && claude --resume {}\n",
+            sandbox.repo().display(),
+            talk.id
+        )
     );
     let shown = sandbox.json(["session", "show", &talk.id])["session"].clone();
     assert_eq!(

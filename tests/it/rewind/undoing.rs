@@ -38,6 +38,20 @@ fn undo_brings_the_files_back_and_names_the_session() {
 }
 
 #[test]
+fn quiet_it_prints_the_command_and_the_undo_the_backup() {
+    let sandbox = Sandbox::new();
+    three_turns(&sandbox, Kind::Claude);
+    let line = sandbox.ok(["-q", "rewind", "1", "--both"]);
+    let resumes = format!("cd {} && claude --resume ", sandbox.repo().display());
+    assert!(line.starts_with(&resumes), "{line}");
+    assert_eq!(line.lines().count(), 1);
+    let undone = sandbox.ok(["-q", "rewind", "--undo"]);
+    let backups = sandbox.json(["list", "--kind", "backup", "-n", "1"]);
+    let newest = backups["snapshots"][0]["snapshot_id"].as_str().unwrap();
+    assert_eq!(undone, format!("{newest}\n"));
+}
+
+#[test]
 fn undo_from_the_fork_and_not_over_later_changes() {
     let sandbox = Sandbox::new();
     let talk = three_turns(&sandbox, Kind::Claude);

@@ -49,6 +49,9 @@ fn a_hop_saves_the_past_it_leaves_and_keeps_the_way_home() {
         assert_eq!(before[same], after[same], "{same}");
     }
     assert_eq!(after["current_snapshot_id"], two.as_str());
+    let quiet = ["-q", "travel", "--hop", &one, "--dry-run"];
+    let backup = travelled["backup_id"].as_str().unwrap();
+    assert_eq!(sandbox.ok(quiet), format!("{backup}\n"));
     assert_eq!(sandbox.text("a.txt"), "two\n");
     assert!(sandbox.exists("only-two.txt") && !sandbox.exists("only-one.txt"));
     assert!(!sandbox.exists("tried.txt"));
