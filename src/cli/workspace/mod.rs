@@ -17,8 +17,8 @@ use crate::ops::workspace::MembersChanged;
 /// undo', 'tw redo' and the code of 'tw rewind', called in the head, are done in all of them or in none: a member that cannot take
 /// part is named, and nothing has moved anywhere. After a kill, the next command in any of them recovers all.
 ///
-/// In a member these commands are refused and name the head; snapshot, restore and everything else are its own. docs/workspaces.md
-/// says more.
+/// In a member these commands are refused and name the head, undo and redo where their step is the workspace's; snapshot, restore and
+/// everything else are its own. docs/workspaces.md says more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

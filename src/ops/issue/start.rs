@@ -6,6 +6,7 @@ use crate::ops::Context;
 use crate::ops::issues::{desk, find, load, snapshot_of, update};
 use crate::ops::request::Travel;
 use crate::ops::stay::enter::enter;
+use crate::ops::workspaces;
 use crate::store::issue::{Run, Status};
 
 /// Travels to an issue's snapshot and opens a run. Gives the run's number with it.
@@ -26,6 +27,7 @@ pub fn start(ctx: &Context<'_>, text: &str, request: &Travel) -> Result<Started>
     }
     // Said before anything is looked at: a trip knows snapshots, and not whose they are.
     snapshot_of(store, &loaded.issue)?;
+    workspaces::refuse_issue_of_member(ctx, id)?;
     let request = Travel {
         address: loaded.issue.snapshot_id.to_string(),
         issue_id: Some(id.to_string()),

@@ -31,6 +31,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::fs::resolved;
 use crate::ops::swap::undo_log::Log;
 use crate::store::Store;
+use crate::store::id::IssueId;
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
 use crate::store::trigger::SwapKind;
@@ -331,7 +332,24 @@ pub fn refuse_member(ctx: &Context<'_>, operation: &SwapKind) -> Result<()> {
     let Some(head) = head_of_member(ctx)? else {
         return Ok(());
     };
-    Err(in_member(ctx, &head, operation))
+    Err(in_member(
+        ctx,
+        &head,
+        operation.as_str(),
+        in_head(&head, operation),
+    ))
+}
+
+/// Refuses to go to the snapshot of a member's issue: the head, which would have to go, does not know it.
+///
+/// # Errors
+/// `WORKSPACE_MEMBER`.
+pub fn refuse_issue_of_member(ctx: &Context<'_>, id: IssueId) -> Result<()> {
+    let Some(head) = head_of_member(ctx)? else {
+        return Ok(());
+    };
+    let elsewhere = format!("'tw try {id} -- COMMAND' works on it beside the working tree");
+    Err(in_member(ctx, &head, "issue start", elsewhere))
 }
 
 /// As [`refuse_member`], unless the head is in the present: then the stay in the past is this one's alone.
@@ -344,16 +362,17 @@ pub fn refuse_member_of_stay(ctx: &Context<'_>, operation: &SwapKind) -> Result<
     };
     let dir = ctx.state_dir().head()?;
     match dir.map(|dir| dir.state()).transpose()? {
-        Some(state) if state.mode == Mode::Past => Err(in_member(ctx, &head, operation)),
+        Some(state) if state.mode == Mode::Past => {
+            let way = in_head(&head, operation);
+            Err(in_member(ctx, &head, operation.as_str(), way))
+        }
         _ => Ok(()),
     }
 }
 
-fn in_member(ctx: &Context<'_>, head: &Path, operation: &SwapKind) -> Error {
-    let (here, there) = (typed_path(ctx.repo.worktree_root()), typed_path(head));
-    let head = head.display().to_string();
-    let message =
-        format!("'tw {operation}' is for the whole workspace of '{head}', not for a member");
+/// How the head does it.
+fn in_head(head: &Path, operation: &SwapKind) -> String {
+    let there = typed_path(head);
     // Its next step may be another one than this one's.
     let operation = match operation {
         SwapKind::Travel => "travel SNAPSHOT",
@@ -361,8 +380,16 @@ fn in_member(ctx: &Context<'_>, head: &Path, operation: &SwapKind) -> Error {
         SwapKind::Redo => "redo --list",
         other => other.as_str(),
     };
+    format!("run it there: 'tw -C {there} {operation}'")
+}
+
+fn in_member(ctx: &Context<'_>, head: &Path, command: &str, way: String) -> Error {
+    let here = typed_path(ctx.repo.worktree_root());
+    let head = head.display().to_string();
+    let message =
+        format!("'tw {command}' is for the whole workspace of '{head}', not for a member");
     Error::new(Code::WorkspaceMember, message)
-        .hint(format!("run it there: 'tw -C {there} {operation}'"))
+        .hint(way)
         // In the head it would end the whole workspace.
         .hint(format!(
             "or take this repository out of the workspace: 'tw -C {here} workspace off'"

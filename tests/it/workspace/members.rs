@@ -55,6 +55,19 @@ fn members_are_added_listed_and_removed() {
         assert_eq!(error["code"], "WORKSPACE_MEMBER", "{error}");
         assert!(error["message"].as_str().unwrap().contains(says), "{error}");
     }
+    // The head knows no issue of a member's, and need not go to its snapshot.
+    let words = [
+        ["--task-context", "t"],
+        ["--symptom", "s"],
+        ["--success-criteria", "c"],
+    ];
+    let report = [&["issue", "report"][..], words.concat().as_slice()].concat();
+    let issue = trio.json_in("../lib", &report)["issue_id"].clone();
+    let issue = issue.as_str().unwrap();
+    let error = error_of(&trio, "../lib", &["issue", "start", issue]);
+    assert_eq!(error["code"], "WORKSPACE_MEMBER", "{error}");
+    let hint = format!("'tw try {issue} -- COMMAND' works on it beside the working tree");
+    assert_eq!(error["hint"], hint);
     let error = error_of(&trio, "", &["workspace", "remove", "dir"]);
     assert_eq!(error["code"], "PATH_NOT_FOUND", "{error}");
     // It leaves from its own side, and by the head's.
