@@ -166,7 +166,9 @@ fn command_in(words: &[OsString]) -> String {
 
 /// `tw travel` of `tw travel [OPTIONS] <SNAPSHOT>`.
 fn command_of(usage: &str) -> &str {
-    let end = usage.find(['[', '<', '-']).unwrap_or(usage.len());
+    // A name may have a dash within.
+    let ends = ["[", "<", " -"].map(|start| usage.find(start));
+    let end = ends.into_iter().flatten().min().unwrap_or(usage.len());
     usage[..end].trim_end()
 }
 
@@ -221,6 +223,16 @@ mod tests {
                 [format!("'{line} --help' says what each does")]
             );
         }
+    }
+
+    #[test]
+    fn a_command_with_a_dash_in_its_name_is_named_whole() {
+        let error = refused("tw agent-help --bogus");
+        let hints = error.hints();
+        assert_eq!(
+            hints.last().map(String::as_str),
+            Some("'tw agent-help --help' says more")
+        );
     }
 
     #[test]
