@@ -68,7 +68,7 @@ impl From<Force> for bool {
 /// What each run of a try or a replay starts: an agent, or a command.
 #[derive(Debug, Args)]
 pub struct Program {
-    /// Run this agent without a terminal
+    /// Run this agent without a terminal: claude, codex, gemini, qwen, kimi, kimi-code, pi, opencode
     #[arg(long, value_name = "NAME", conflicts_with = "command", add = complete::agents_without_terminal(), value_parser = named())]
     pub agent: Option<String>,
 

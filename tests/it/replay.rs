@@ -282,3 +282,34 @@ fn issues_are_chosen_by_how_they_stand() {
     ];
     assert_eq!(chosen, wanted);
 }
+
+#[test]
+fn an_agent_that_cannot_work_is_refused_with_those_that_can() {
+    let sandbox = Sandbox::new();
+    for name in ["nosuch", "cursor"] {
+        for words in [&["replay"][..], &["try"]] {
+            let issue = report(&sandbox, name, &["--verify", "true"]);
+            let issue = (words == ["try"]).then_some(issue.as_str());
+            let all: Vec<&str> = words
+                .iter()
+                .copied()
+                .chain(issue)
+                .chain(["--agent", name])
+                .collect();
+            let (error, code) = sandbox.json_error(&all);
+            assert_eq!(
+                (error["code"].as_str(), code),
+                (Some("USAGE"), 2),
+                "{all:?}"
+            );
+            let hints = error["hints"].to_string();
+            let said = "the agents that can are claude, codex, gemini, qwen, kimi, kimi-code, pi, opencode";
+            assert!(hints.contains(said), "{hints}");
+            // The help names the same.
+            let help = sandbox.ok([words, &["--help"]].concat());
+            let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            let named = said.trim_start_matches("the agents that can are ");
+            assert!(help.contains(named), "{help}");
+        }
+    }
+}

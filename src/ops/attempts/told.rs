@@ -2,19 +2,39 @@
 
 use std::ffi::OsString;
 
-use crate::agents::{Agent, by_name};
+use crate::agents::{AGENTS, by_name};
 use crate::error::{Error, Result};
 use crate::ops::approval;
 use crate::ops::tries::{Status, TryRun};
 use crate::store::Store;
 use crate::store::issue::{Issue, Run, Verify};
 
-/// The agent of this name.
+/// Whether an agent of this name can work on issues.
 ///
 /// # Errors
-/// `USAGE` for one that is not known.
-pub fn agent(name: &str) -> Result<&'static dyn Agent> {
-    by_name(name).ok_or_else(|| Error::usage(format!("unknown agent '{}'", name.escape_debug())))
+/// `USAGE` for one that is not known, or has no way to run without a terminal.
+pub fn check_agent(name: &str) -> Result<()> {
+    agent_command(name, "").map(|_| ())
+}
+
+fn agent_command(name: &str, task: &str) -> Result<Vec<String>> {
+    let agent = by_name(name).ok_or_else(|| {
+        Error::usage(format!("unknown agent '{}'", name.escape_debug())).hint(those_that_can())
+    })?;
+    agent.headless_command(task).ok_or_else(|| {
+        let title = agent.title();
+        Error::usage(format!("{title} has no way to run without a terminal"))
+            .hint("give a command instead: -- COMMAND")
+            .hint(those_that_can())
+    })
+}
+
+fn those_that_can() -> String {
+    let able = AGENTS
+        .iter()
+        .filter(|agent| agent.headless_command("").is_some());
+    let names: Vec<&str> = able.map(|agent| agent.name()).collect();
+    format!("the agents that can are {}", names.join(", "))
 }
 
 /// The command that has an agent work on an issue without a terminal. What it may do is up to its own settings and to `args`.
@@ -22,14 +42,7 @@ pub fn agent(name: &str) -> Result<&'static dyn Agent> {
 /// # Errors
 /// `USAGE` for an agent that is not known, or has no such way.
 pub fn agent_words(name: &str, args: &[String], issue: &Issue) -> Result<Vec<OsString>> {
-    let agent = agent(name)?;
-    let command = agent.headless_command(&task(issue)).ok_or_else(|| {
-        Error::usage(format!(
-            "{} has no way to run without a terminal",
-            agent.title()
-        ))
-        .hint("give a command instead: -- COMMAND")
-    })?;
+    let command = agent_command(name, &task(issue))?;
     let given = args.iter().map(OsString::from);
     Ok(command
         .into_iter()

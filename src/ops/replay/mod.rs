@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::attempts::{
-    PhaseObserver, Plan, RunSettings, Subject, agent, agent_words, approved_check, issue_run,
+    PhaseObserver, Plan, RunSettings, Subject, agent_words, approved_check, check_agent, issue_run,
 };
 use super::issues::{self, desk};
 use super::kept::{self, Versioned};
@@ -211,7 +211,7 @@ fn shown(ctx: &Context<'_>, request: &Start) -> Result<String> {
     };
     words.extend(request.agent_args.iter().cloned());
     if let Some(name) = &request.agent {
-        agent(name)?;
+        check_agent(name)?;
     }
     Ok(Redacting::new(ctx).text(&command_line(&words)))
 }
