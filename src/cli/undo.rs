@@ -1,6 +1,7 @@
 //! `tw undo`.
 
 use crate::cli::ask::Flag;
+use crate::cli::human::again::{Again, command, flag};
 use crate::cli::human::swap::{RETURN_HINT, changes, members, remark, saved};
 use crate::cli::prelude::*;
 use crate::ops::outcome::{DetachedBy, HeadStays};
@@ -75,7 +76,7 @@ impl StepArgs {
             into_past: self.into_past || call.ask.answered(Flag::Yes),
             dry_run: self.dry_run.into(),
         };
-        swapped(call, |context| match ops::undo::undo(context, &request) {
+        let asking = |context: &Context<'_>| match ops::undo::undo(context, &request) {
             Err(error) if error.code() == Code::NotApproved && call.ask.can_ask() => {
                 call.ask.confirm(&question(error.message()), Flag::Yes)?;
                 let asked_for = error.details().iter().find(|(name, _)| name == "swap_id");
@@ -89,6 +90,19 @@ impl StepArgs {
                 ops::undo::undo(context, &approved)
             }
             answer => answer,
+        };
+        swapped(call, |context| {
+            let undone = asking(context)?;
+            let again = command(&[
+                "tw",
+                log.as_str(),
+                flag(undone.level.leads_into_past(), "--into-past"),
+                self.swap.as_deref().unwrap_or_default(),
+            ]);
+            Ok(Again {
+                command: undone.dry_run.then_some(again),
+                answer: undone,
+            })
         })
     }
 }

@@ -103,7 +103,13 @@ fn the_past_is_entered_only_when_somebody_says_so() {
     assert_eq!((error["code"].as_str(), code), (Some("NOT_APPROVED"), 5));
     assert!(error["message"].as_str().unwrap().contains(&id), "{error}");
     before.assert_same(&sandbox.state());
+    let looked = sandbox.tw(["undo", "--dry-run"]);
+    let said = "hint: 'tw undo --into-past' does it\n";
+    assert!(looked.err().contains(said), "{}", looked.err());
     assert_eq!(sandbox.json(["undo", "--into-past"])["mode"], "past");
+    let looked = sandbox.tw(["undo", "--dry-run"]);
+    let said = "hint: 'tw undo' does it\n";
+    assert!(looked.err().contains(said), "{}", looked.err());
 
     // Out of the past nobody is asked, and back into it by redo they are.
     assert_eq!(sandbox.json(["undo"])["mode"], "present");
