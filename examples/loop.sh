@@ -9,7 +9,7 @@ tw=${TW:-$(command -v tw)}
 room=$(mktemp -d "${TMPDIR:-/tmp}/tw-loop-XXXXXX")
 trap 'rm -rf "$room"' EXIT
 tw() { "$tw" "$@"; }
-export HOME="$room/home" GIT_CONFIG_NOSYSTEM=1
+export HOME="$room/home" GIT_CONFIG_NOSYSTEM=1 TW_NO_BACKGROUND=1
 for role in AUTHOR COMMITTER; do
     export "GIT_${role}_NAME=Ada" "GIT_${role}_EMAIL=ada@example.com"
 done

@@ -33,7 +33,7 @@ class World:
         self.home = Path(room, "home")
         self.repo.mkdir()
         self.home.mkdir()
-        self.env = {"HOME": str(self.home), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        self.env = {"HOME": str(self.home), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "TW_NO_BACKGROUND": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
     def run(self, *words):
         return subprocess.run(words, cwd=self.repo, env=self.env, check=True, text=True, capture_output=True).stdout.strip()

@@ -35,7 +35,7 @@ pub struct Args {
 
     /// Set it to VALUE
     ///
-    /// Of a list (exclude, include) it becomes the only entry; --add adds one or several.
+    /// Of a list (exclude, include, scratch_include) it becomes the only entry; --add adds one or several.
     #[arg(value_name = "VALUE", requires = "key", allow_hyphen_values = true)]
     pub values: Vec<String>,
 

@@ -4,7 +4,7 @@ use super::share::{aside, changed};
 use crate::cli::prelude::*;
 use crate::ops::pull::{self, PulledRecords};
 
-/// Bring the issues that others sent to the remote
+/// Bring the issues, sessions and tries that others sent to the remote
 ///
 /// Merges field by field with yours. Where both sides set a field, one value stands and the other is kept beside it, in
 /// 'conflicts'. What comes is shown as 'claimed by' its sender, for nobody proves who that is; its commands do not run here

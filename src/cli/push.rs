@@ -4,11 +4,11 @@ use super::share::{aside, changed};
 use crate::cli::prelude::*;
 use crate::ops::push::{self, PushedRecords};
 
-/// Send issues to the remote that 'tw share init' named
+/// Send issues, sessions and tries to the remote that 'tw share init' named
 ///
 /// Fetches what others sent, merges it field by field, looks for secrets in all that would go, and pushes one commit to
 /// one ref, without force. When somebody else was first it tries again, up to five times. Your records stay as they are:
-/// 'tw pull' brings what others changed. The user's own git does the work, with its credentials and hooks.
+/// 'tw pull' brings what others changed. The user's own git does the work, with its credentials; no hook is run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -84,7 +84,7 @@ pub struct Args {
     #[arg(long, value_name = "ID", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
-    /// Then run the agent's command that resumes the fork
+    /// Then run the agent's command that resumes the fork; not with --code, which makes none
     #[arg(long, requires = "checkpoint", conflicts_with_all = ["dry_run", "code", "never_mind"])]
     pub exec: bool,
 

@@ -19,7 +19,7 @@ use crate::ops::versions::Scope;
 /// was added and removed, as far as one is known. Newest first; a line that many snapshots share is one hit.
 ///
 /// Printed are SNAPSHOT:PATH:LINE:TEXT, on a terminal under headings that tell the rest. The exit code is 0 when there is a hit,
-/// 1 when there is none, and 2 after an error. What cannot be read is named and hides nothing else.
+/// 1 when there is none, and 2 after an error; with -q nothing is printed. What cannot be read is named and hides nothing else.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -37,7 +37,7 @@ impl Human for Next {
                 }
             }
             Some(entry) if self.in_past => page.hint(format!(
-                "'tw return' first, then tw issue start {}",
+                "'tw return' first, then 'tw issue start {}'",
                 entry.issue.issue_id
             )),
             Some(entry) => page.hint(format!("'tw issue start {}'", entry.issue.issue_id)),

@@ -5,7 +5,7 @@ use crate::ops::issue;
 
 /// Open a closed issue again
 ///
-/// What was said when it was closed stays in the record's history.
+/// What was said when it was closed stays in the record: 'tw issue get' shows it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -82,7 +82,7 @@ impl Human for Reported {
         page.notices(&self.view.notices);
         if self.in_past {
             page.hint(format!(
-                "'tw return' first, then tw issue start {}",
+                "'tw return' first, then 'tw issue start {}'",
                 issue.id
             ));
         } else {

@@ -4,7 +4,7 @@ use crate::cli::prelude::*;
 use crate::ops::share::{self, Standing};
 use crate::ops::sharing::Prompts;
 
-/// Show with whom issues are shared, and what waits to be sent
+/// Show with whom records are shared, and what waits to be sent
 ///
 /// Does not ask the remote: what waits is told by what it had when 'tw push' or 'tw pull' ran last.
 #[derive(Debug, clap::Args)]

@@ -33,8 +33,8 @@ use crate::store::issue::DiffStat;
 /// TW_RUN_ID, TW_SLOT, TW_SCRATCH, TW_SOURCE and TW_PORT (the first of ten free ports) in its environment, nothing on its
 /// input, and ends with all that it started.
 ///
-/// The exit code is 0 when a run passed, and 1 when none did. Without a check no run is judged: it is 'unverified' whatever its command
-/// answered, and the exit code is 0.
+/// The exit code is 0 when a run passed, and 1 when none did. Without a check no run is judged: one that ended by itself is 'unverified'
+/// whatever its command answered, and the exit code is 1 only when there is none.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_field_names, reason = "the flag is called --agent-args")]
 #[command(
@@ -166,7 +166,7 @@ impl Human for Tried {
         if let Some(best) = record.best {
             page.hint(format!("'tw try diff {id} {best}' shows the best"));
             page.hint(if self.in_past {
-                format!("'tw return' first, then tw try apply {id} {best}")
+                format!("'tw return' first, then 'tw try apply {id} {best}'")
             } else {
                 format!("'tw try apply {id} {best}' puts it onto the present")
             });

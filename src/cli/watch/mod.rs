@@ -36,6 +36,7 @@ Examples:
   tw config watch true
 
   # As a service of systemd
+  mkdir -p ~/.config/systemd/user
   tw watch --print-service | tee ~/.config/systemd/user/tw-watch-site.service
   systemctl --user enable --now tw-watch-site"
 )]

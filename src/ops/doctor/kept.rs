@@ -13,7 +13,7 @@ use crate::ops::workspaces::{head_of_member, membership};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{self, RecordKind};
-use crate::text::{typed, typed_path};
+use crate::text::{count, typed, typed_path};
 
 /// Whether every record can be read, and whether everything it holds is there.
 pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
@@ -135,7 +135,7 @@ pub fn labels(store: &Store) -> Result<Finding> {
         .map(|(name, _)| names::label_of(name).to_owned())
         .collect();
     Ok(match lost.first() {
-        None => ok(format!("{total} labels")),
+        None => ok(count(total, "label")),
         Some(first) => warning(
             format!("labels of snapshots that are not listed: {}", listed(&lost)),
             format!("tw label --remove {}", typed(first)),
@@ -190,7 +190,10 @@ pub fn records(store: &Store) -> Result<Finding> {
         );
         warning(message, "tw issue list")
     } else {
-        ok(format!("{total} issues, chats and sessions"))
+        ok(format!(
+            "{} of issues, chats and sessions",
+            count(total, "record")
+        ))
     })
 }
 

@@ -114,7 +114,7 @@ impl Search<'_> {
             for gone in self.paths {
                 if root.stamp(gone)?.is_some() {
                     self.said.push(format!(
-                        "the working tree '{}' has {}: the next snapshot takes it in again unless it is excluded",
+                        "the working tree '{}' has {}: the next snapshot takes it in again unless git ignores it or it is excluded",
                         root.path().display(),
                         quoted(gone)
                     ));
