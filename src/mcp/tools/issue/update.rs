@@ -33,13 +33,17 @@ pub struct Update {
     /// What kind of friction it is, in a word; an empty text clears it.
     #[schemars(length(min = 0))]
     kind: Option<String>,
-    /// Experiment: how to see the problem.
+    /// Experiment: how to see the problem; an empty text clears it.
+    #[schemars(length(min = 0))]
     repro: Option<String>,
-    /// Experiment: what was changed.
+    /// Experiment: what was changed; an empty text clears it.
+    #[schemars(length(min = 0))]
     changes: Option<String>,
-    /// Experiment: how that was checked.
+    /// Experiment: how that was checked; an empty text clears it.
+    #[schemars(length(min = 0))]
     validation: Option<String>,
-    /// Experiment: what came of it.
+    /// Experiment: what came of it; an empty text clears it.
+    #[schemars(length(min = 0))]
     result: Option<String>,
 }
 
