@@ -32,7 +32,7 @@ use crate::work::{Work, count};
 pub use identity::Identity;
 use records::{Frame, Magic, SUM_AT, Sum, dir_size, header, is_whole, put_dir, read_dir, seal};
 
-const MAGIC: Magic = (*b"twcache\n", 7);
+const MAGIC: Magic = (*b"twcache\n", 8);
 
 /// What the manifest was made under: all of it must hold again for its classification to be used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

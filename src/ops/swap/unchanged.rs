@@ -161,8 +161,13 @@ fn has_same_bits(
     } else {
         for path in now.modes.keys().chain(given.modes.keys()) {
             let found = tree::find(&read, saved.tree, path)?;
-            let mode = found.map_or(tree::DIR_MODE, |node| node.mode);
-            paths.insert(path.clone(), mode);
+            let is_submodule = found.is_some_and(Node::is_gitlink);
+            // A record of an earlier version knows nothing of a submodule's directory.
+            if is_submodule && !(now.modes.contains_key(path) && given.modes.contains_key(path)) {
+                continue;
+            }
+            let mode = found.filter(|_| !is_submodule).map(|node| node.mode);
+            paths.insert(path.clone(), mode.unwrap_or(tree::DIR_MODE));
         }
     }
     // All else is in the snapshot: looking each up there would take as long as there are files.

@@ -11,7 +11,7 @@ use crate::git::mapped::Bytes;
 use crate::worktree::manifest::cached::{self, are_right};
 use crate::worktree::manifest::{DirRec, FileRec, Manifest, Name, preorder};
 
-pub(super) const MAGIC: Magic = (*b"twpatch\n", 4);
+pub(super) const MAGIC: Magic = (*b"twpatch\n", 5);
 
 /// One of so many files may be in a patch.
 const PART: usize = 4;

@@ -134,6 +134,26 @@ fn the_bits_of_a_submodule_s_directory_come_back() {
 }
 
 #[test]
+fn a_record_without_the_bits_of_submodules_says_nothing_of_them() {
+    let sandbox = with_submodule();
+    let id = snapshot(&sandbox);
+    let name = format!("refs/timewarp/snapshots/{id}");
+    let record = sandbox.git(["cat-file", "commit", &name]);
+    let bits = "\"dir/sub\": \"0755\"";
+    assert!(record.contains(bits), "{record}");
+    sandbox.write(".git/commit", record.replace(bits, ""));
+    let oid = sandbox.git(["hash-object", "-t", "commit", "-w", ".git/commit"]);
+    sandbox.git(["update-ref", &name, oid.trim()]);
+    sandbox.write("a.txt", "edited\n");
+    sandbox.chmod("dir/sub", 0o700);
+    sandbox.json(["travel", &id]);
+    assert_eq!(mode(&sandbox, "dir/sub"), 0o700);
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["experiment_id"], json!(null), "{returned}");
+    assert_eq!(mode(&sandbox, "dir/sub"), 0o700);
+}
+
+#[test]
 fn a_directory_with_nothing_but_sparse_entries_comes_back() {
     let sandbox = Sandbox::new();
     sandbox.write("kept/f", "kept\n");
