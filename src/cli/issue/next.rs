@@ -36,8 +36,9 @@ impl Human for Next {
                     page.hint(hint.clone());
                 }
             }
+            // In quotes stands what works now.
             Some(entry) if self.in_past => page.hint(format!(
-                "'tw return' first, then 'tw issue start {}'",
+                "'tw return' first, then tw issue start {}",
                 entry.issue.issue_id
             )),
             Some(entry) => page.hint(format!("'tw issue start {}'", entry.issue.issue_id)),

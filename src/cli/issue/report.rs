@@ -80,9 +80,10 @@ impl Human for Reported {
         }
         page.line(format!("  at {}", issue.snapshot_id));
         page.notices(&self.view.notices);
+        // In quotes stands what works now.
         if self.in_past {
             page.hint(format!(
-                "'tw return' first, then 'tw issue start {}'",
+                "'tw return' first, then tw issue start {}",
                 issue.id
             ));
         } else {

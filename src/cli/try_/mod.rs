@@ -165,8 +165,9 @@ impl Human for Tried {
         let began = |run: &&TryRun| run.exit.is_some() || run.error.is_none();
         if let Some(best) = record.best {
             page.hint(format!("'tw try diff {id} {best}' shows the best"));
+            // In quotes stands what works now.
             page.hint(if self.in_past {
-                format!("'tw return' first, then 'tw try apply {id} {best}'")
+                format!("'tw return' first, then tw try apply {id} {best}")
             } else {
                 format!("'tw try apply {id} {best}' puts it onto the present")
             });

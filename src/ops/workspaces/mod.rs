@@ -383,11 +383,11 @@ fn in_head(head: &Path, operation: &SwapKind) -> String {
     format!("run it there: 'tw -C {there} {operation}'")
 }
 
-fn in_member(ctx: &Context<'_>, head: &Path, command: &str, way: String) -> Error {
+fn in_member(ctx: &Context<'_>, head: &Path, operation: &str, way: String) -> Error {
     let here = typed_path(ctx.repo.worktree_root());
     let head = head.display().to_string();
     let message =
-        format!("'tw {command}' is for the whole workspace of '{head}', not for a member");
+        format!("'tw {operation}' is for the whole workspace of '{head}', not for a member");
     Error::new(Code::WorkspaceMember, message)
         .hint(way)
         // In the head it would end the whole workspace.
