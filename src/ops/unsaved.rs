@@ -8,7 +8,7 @@
 //!
 //! A return that renames what is in its way notes that here first: whoever dies in between leaves what goes back to its place.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,9 @@ struct Noted {
     /// Directories beneath them that were there when a swap wrote into them.
     #[serde(default)]
     dirs: Vec<String>,
+    /// The permission bits that directories of it had before a swap gave them others.
+    #[serde(default)]
+    bits: Vec<(String, u32)>,
     /// What was renamed to be out of the way of the return, or was about to be: old and new names.
     #[serde(default)]
     moved_aside: Vec<(String, String)>,
@@ -52,6 +55,8 @@ pub struct Unsaved {
     pub left_alone: LeftAlone,
     /// Directories beneath them that were there when a swap wrote into them: they stay when what was written goes.
     pub dirs: BTreeSet<Vec<u8>>,
+    /// The permission bits that directories of it had before a swap gave them others: no record has them.
+    pub bits: BTreeMap<Vec<u8>, u32>,
     /// When it was looked for, nanoseconds since the epoch: what changed later changed in the past.
     pub looked_at: Option<i64>,
     /// What was renamed to be out of the way of the return, or was about to be: old and new names. Some of it may be in there.
@@ -130,6 +135,11 @@ impl Unsaved {
                 written: paths(&noted.written),
             },
             dirs: paths(&noted.dirs),
+            bits: {
+                let bits = noted.bits.iter();
+                bits.filter_map(|(path, bits)| Some((path_from_stored(path)?, *bits)))
+                    .collect()
+            },
             looked_at: noted.looked_at,
             moved_aside: pairs(&noted.moved_aside),
         })
@@ -222,6 +232,15 @@ impl Unsaved {
         is_beneath
     }
 
+    /// Takes note of a directory that gets other permission bits. Whether it is one of them, or beneath one, and had none noted.
+    pub fn change_bits(&mut self, dir: &[u8], before: u32) -> bool {
+        let is_new = self.has(dir) && !self.bits.contains_key(dir);
+        if is_new {
+            self.bits.insert(dir.to_vec(), before);
+        }
+        is_new
+    }
+
     /// Notes it for the stay that has this backup; before the stay begins, or a swap of it.
     ///
     /// # Errors
@@ -239,6 +258,11 @@ impl Unsaved {
             roots: stored(&self.left_alone.roots),
             written: stored(&self.left_alone.written),
             dirs: stored(&self.dirs),
+            bits: {
+                let bits = self.bits.iter();
+                bits.map(|(path, bits)| (stored_path(path), *bits))
+                    .collect()
+            },
             moved_aside: {
                 let pairs = self.moved_aside.iter();
                 pairs

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Index entries with skip-worktree that are not on disk (sparse checkout) stand in the tree for what the index says, unless
 /// a file stands where one of their directories would be: a tree has each name once. Those whose objects are not there
-/// (`unheld`, in order) do not, nor those that are there in a directory that was left out although git tracks what is in it.
+/// (`unheld`, in order) do not, nor those that are on disk in a directory that no look entered: their bytes are not those of the index.
 pub(super) fn add_absent(
     manifest: &mut Manifest,
     root: &Root,
@@ -22,16 +22,10 @@ pub(super) fn add_absent(
     let Some(index) = view.index() else { return };
     let mut missing: Vec<(Vec<u8>, u32, Oid)> = Vec::new();
     let covered = |path: &[u8]| {
-        let dirs = path::with_parents(path::split(path).0).filter(|dir| !dir.is_empty());
-        let mut kinds = dirs
-            .filter_map(|at| manifest.file(at))
-            .map(|file| file.kind);
-        kinds.any(|kind| match kind {
-            // Nobody looked into it. What may be there is left out, too, and its bytes are not those of the index.
-            Kind::UserExclude | Kind::Unreadable => !matches!(root.stamp(path), Ok(None)),
-            kind => kind.in_tree(),
-        })
+        let mut dirs = path::with_parents(path::split(path).0).filter(|dir| !dir.is_empty());
+        dirs.any(|at| manifest.file(at).is_some_and(|file| file.kind.in_tree()))
     };
+    let mut unseen = Unseen::new(manifest, root);
     for (path, entry) in index.iter() {
         let absent = entry.flags.contains(Flags::SKIP_WORKTREE) && entry.stage == 0;
         let is_unheld = || {
@@ -50,12 +44,51 @@ pub(super) fn add_absent(
             && manifest.file(path).is_none()
             && manifest.find_dir(path).is_none()
             && !covered(path)
+            && !unseen.may_have(path)
         {
             missing.push((path.to_vec(), entry.mode, entry.oid));
         }
     }
     if !missing.is_empty() {
         *manifest = with_absent(manifest, &missing);
+    }
+}
+
+/// Directories that no look entered, because of rules or of their bits: what is in them nobody knows.
+struct Unseen<'a> {
+    manifest: &'a Manifest,
+    root: &'a Root,
+    /// The last one asked for, and whether it is on disk: entries come in order, and most are in directories that are not there.
+    last: Option<(Vec<u8>, bool)>,
+}
+
+impl<'a> Unseen<'a> {
+    fn new(manifest: &'a Manifest, root: &'a Root) -> Self {
+        Self {
+            manifest,
+            root,
+            last: None,
+        }
+    }
+
+    /// Whether something may be at a path that no look came to.
+    fn may_have(&mut self, path: &[u8]) -> bool {
+        let mut dirs = path::with_parents(path::split(path).0).filter(|dir| !dir.is_empty());
+        let Some(dir) = dirs.find(|dir| self.manifest.find_dir(dir).is_none()) else {
+            return false;
+        };
+        self.is_on_disk(dir) && !matches!(self.root.stamp(path), Ok(None))
+    }
+
+    fn is_on_disk(&mut self, dir: &[u8]) -> bool {
+        if let Some((last, is_there)) = &self.last
+            && last == dir
+        {
+            return *is_there;
+        }
+        let is_there = !matches!(self.root.stamp(dir), Ok(None));
+        self.last = Some((dir.to_vec(), is_there));
+        is_there
     }
 }
 

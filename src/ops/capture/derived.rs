@@ -241,7 +241,7 @@ impl Derived {
 }
 
 /// Directories that only lead to what the rules leave out are not ours to describe.
-fn is_recorded_dir(dir: &DirRec) -> bool {
+pub fn is_recorded_dir(dir: &DirRec) -> bool {
     !dir.flags.has(DirFlags::INSIDE_IGNORED) || dir.tree != no_oid()
 }
 

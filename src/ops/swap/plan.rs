@@ -123,8 +123,33 @@ impl SnapshotPlanner<'_> {
             plan.dirs.sort_by(|a, b| a.path.cmp(&b.path));
             plan.dirs.dedup_by(|a, b| a.path == b.path);
         }
+        if ends_stay {
+            self.give_bits_back(&mut plan)?;
+        }
         plan.dirs.retain(|dir| !self.is_kept(&dir.path));
         Ok(plan)
+    }
+
+    /// What the present left out has no record: its directories get the bits that they had when the stay gave them others.
+    fn give_bits_back(&self, plan: &mut Plan) -> Result<()> {
+        let Some(bits) = self.others.own.map(PresentOwn::bits) else {
+            return Ok(());
+        };
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        for (path, bits) in bits {
+            let found = root.stamp(path).ok().flatten();
+            let Some(stamp) = found.filter(|stamp| stamp.is_dir()) else {
+                continue;
+            };
+            plan.dirs.retain(|dir| dir.path != *path);
+            plan.dirs.push(DirChange {
+                path: path.clone(),
+                before: Some(stamp.permissions()),
+                after: Some(*bits),
+            });
+        }
+        plan.dirs.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(())
     }
 
     fn is_kept(&self, path: &[u8]) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::Context;
-use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
+use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture, is_recorded_dir};
 use super::blobs::Blobs;
 use super::goal::{Aim, GitGoal, Goal};
 use super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
@@ -154,7 +154,7 @@ impl<'s> Preparation<'_, '_, 's> {
         if !self.is_way_clear(&root, &capture, &plan)? {
             return Ok(None);
         }
-        know_dirs_on_disk(&root, &mut plan);
+        self.know_dirs_on_disk(&root, &capture.manifest, &mut plan);
         let blobs = prove_objects(ctx, store, goal, &capture, &plan)?;
         // After the proof, which tells the sizes.
         check_room(ctx, &plan, &blobs)?;
@@ -345,21 +345,34 @@ impl<'s> Preparation<'_, '_, 's> {
         Ok(any)
     }
 
+    /// A directory that the rules hide from a look is there all the same: it is not made, and does not go with what is. While it is the
+    /// present's it is opened to nobody: no record has its bits.
+    fn know_dirs_on_disk(&self, root: &Root, manifest: &Manifest, plan: &mut Plan) {
+        for dir in &mut plan.dirs {
+            let is_recorded = manifest.dir_on_disk(&dir.path).is_some_and(is_recorded_dir);
+            let is_the_present_s = match &self.present {
+                Some(present) => present.has_dir(&dir.path),
+                None => !is_recorded,
+            };
+            if manifest.is_submodule(&dir.path) || is_recorded && !is_the_present_s {
+                continue;
+            }
+            let found = root.stamp(&dir.path).ok().flatten();
+            let Some(stamp) = found.filter(|stamp| stamp.is_dir()) else {
+                continue;
+            };
+            let bits = stamp.permissions();
+            dir.before = Some(bits);
+            if is_the_present_s && !self.goal.ends_stay() {
+                dir.after = dir.after.map(|after| after & bits);
+            }
+        }
+    }
+
     /// Whether what is at a path are these bytes.
     fn holds(&self, root: &Root, path: &[u8], wanted: Oid) -> Result<bool> {
         let found = node_of(root, path, self.store.objects.format())?;
         Ok(found.is_some_and(|(node, _)| node.oid == wanted))
-    }
-}
-
-/// A directory that the rules hide from a look is there all the same: it is not made, and does not go with what is.
-fn know_dirs_on_disk(root: &Root, plan: &mut Plan) {
-    for dir in plan.dirs.iter_mut().filter(|dir| dir.before.is_none()) {
-        if let Ok(Some(stamp)) = root.stamp(&dir.path)
-            && stamp.is_dir()
-        {
-            dir.before = Some(stamp.permissions());
-        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! itself made is no file of the present. One that somebody made there by hand, and that the present's rules ignore, is no different to a
 //! swap inside the past, and stays as well; the return takes it along.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::goal::Goal;
 use super::left_out::LeftOutThoughTracked;
@@ -64,6 +64,11 @@ impl<'a> PresentOwn<'a> {
     /// Whether a directory that is at this path was there when the present left it out, also where a swap wrote into it.
     pub fn is_dir(&self, path: &[u8]) -> bool {
         self.unsaved.is_dir(path)
+    }
+
+    /// Directories of the present that the stay gave other permission bits, with those that they had.
+    pub fn bits(&self) -> &BTreeMap<Vec<u8>, u32> {
+        &self.unsaved.bits
     }
 
     /// The directories in a directory that holds nothing but directories and what the present left out; None for any other.

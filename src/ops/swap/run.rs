@@ -248,8 +248,13 @@ impl<'s> SwapRun<'_, '_, 's> {
         };
         let makes = plan.dirs.iter().filter(|dir| dir.before.is_none());
         let makes = makes.map(|dir| dir.path.as_slice()).collect();
-        let has_written = unsaved.write(written(plan), &makes);
-        if begins || has_written {
+        let mut has_changed = unsaved.write(written(plan), &makes);
+        for dir in plan.dirs.iter().filter(|dir| dir.before != dir.after) {
+            if let (Some(before), Some(_)) = (dir.before, dir.after) {
+                has_changed |= unsaved.change_bits(&dir.path, before);
+            }
+        }
+        if begins || has_changed {
             unsaved.note(&self.store.dir, backup)?;
         }
         Ok(())

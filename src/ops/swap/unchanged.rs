@@ -166,8 +166,8 @@ fn has_same_bits(
             if is_submodule && !(now.modes.contains_key(path) && given.modes.contains_key(path)) {
                 continue;
             }
-            let mode = found.filter(|_| !is_submodule).map(|node| node.mode);
-            paths.insert(path.clone(), mode.unwrap_or(tree::DIR_MODE));
+            let mode = found.map_or(tree::DIR_MODE, |node| node.mode);
+            paths.insert(path.clone(), mode);
         }
     }
     // All else is in the snapshot: looking each up there would take as long as there are files.
@@ -177,7 +177,10 @@ fn has_same_bits(
             extra.extend(path::with_parents(&change.path).map(<[u8]>::to_vec));
         }
     }
-    for (path, mode) in &paths {
+    // What the present left out was opened to nobody, whatever the snapshot says of it.
+    let own = Unsaved::of_backup(&store.dir, &start.backup.id.to_string())?;
+    let is_own = |path: &[u8], mode: u32| mode == tree::DIR_MODE && own.has(path);
+    for (path, mode) in paths.iter().filter(|(path, mode)| !is_own(path, **mode)) {
         let has_stayed = stayed.iter().any(|dir| path::is_within(dir, path));
         let stays = (has_stayed || extra.contains(path))
             && tree::find(&read, start.files.tree, path)?.is_none()

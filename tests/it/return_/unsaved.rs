@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::provided::skipped;
 use crate::sandbox::{Sandbox, is_root};
-use crate::trip::{snapshot, stored};
+use crate::trip::{mode, snapshot, stored};
 
 /// A present that leaves something out, and the past that it is left for.
 struct Case {
@@ -491,6 +491,67 @@ fn a_local_edit_that_git_and_the_user_s_exclude_hide_stays() {
     sandbox.write("a.txt", "edited\n");
     let taken = sandbox.json(["snapshot"]);
     assert_eq!(sandbox.paths(&taken["snapshot"]), ["a.txt", "data/t"]);
+}
+
+#[test]
+fn a_local_edit_stays_where_git_s_rules_hide_its_directory_as_well() {
+    let sandbox = Sandbox::new();
+    sandbox.write("out/x", "1\n");
+    sandbox.write("out/y", "1\n");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "out"]);
+    let past = snapshot(&sandbox);
+    sandbox.git(["update-index", "--skip-worktree", "out/x", "out/y"]);
+    sandbox.json(["config", "exclude", "out/"]);
+    sandbox.write(".gitignore", "out/\n");
+    sandbox.write("out/y", "local edit\n");
+    let taken = sandbox.json(["snapshot"]);
+    assert_eq!(sandbox.paths(&taken["snapshot"]), [".gitignore", "a.txt"]);
+    let (error, _) = sandbox.json_error(["travel", &past]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
+    assert_eq!(sandbox.text("out/y"), "local edit\n");
+}
+
+/// No record has the bits of what was left out: they are opened to nobody in the past, and come back.
+#[test]
+fn the_bits_of_a_directory_that_the_present_left_out_come_back() {
+    for (dir, rule) in [
+        ("data", "printf 'data/\n' > .gitignore"),
+        ("data", "git config timewarp.exclude data/"),
+        ("build", "true"),
+    ] {
+        let file = format!("{dir}/s");
+        let sandbox = Sandbox::new();
+        sandbox.write(&file, "1\n");
+        sandbox.git(["add", "."]);
+        sandbox.git(["commit", "-q", "-m", "dir"]);
+        let open = snapshot(&sandbox);
+        sandbox.chmod(dir, 0o700);
+        let closed = snapshot(&sandbox);
+        sandbox.git(["rm", "-q", "--cached", &file]);
+        sandbox.git(["commit", "-q", "-m", "out"]);
+        sandbox.remove(&file);
+        assert_eq!(sandbox.paste(rule).code, 0);
+        sandbox.write(format!("{dir}/key"), "secret\n");
+        for bits in [0o700, 0o500, 0o755] {
+            sandbox.chmod(dir, bits);
+            for (past, recorded) in [(&open, 0o755), (&closed, 0o700)] {
+                sandbox.json(["travel", past]);
+                assert_eq!(mode(&sandbox, dir), bits & recorded, "{dir}, {rule}");
+                sandbox.json(["travel", "--hop", &open]);
+                assert_eq!(mode(&sandbox, dir) & !bits, 0, "{dir}, {rule}");
+                let returned = sandbox.json(["return"]);
+                assert_eq!(returned["experiment_id"], json!(null), "{returned}");
+                assert_eq!(mode(&sandbox, dir), bits, "{dir}, {rule}");
+                sandbox.json(["restore", past, &file]);
+                assert_eq!(mode(&sandbox, dir) & !bits, 0, "{dir}, {rule}");
+                // Who may not write into it may not remove it.
+                sandbox.chmod(dir, 0o700);
+                sandbox.remove(&file);
+                sandbox.chmod(dir, bits);
+            }
+        }
+    }
 }
 
 /// An exclude that was set in the past hides it from the look that comes first, too.
