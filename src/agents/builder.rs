@@ -104,6 +104,28 @@ impl Builder {
         self.user(typed.position, typed.id, typed.at, typed.text, typed.images);
     }
 
+    /// What comes like a prompt and begins no turn of a person's. Where a call is open, the place to cut is the last one before it.
+    pub fn aside(&mut self, typed: &Typed) {
+        let here = typed.cut.map(|place| self.cut(place, typed.companion));
+        let cut = if self.open.is_empty() {
+            here
+        } else {
+            here.and(self.transcript.boundaries.last().copied())
+        };
+        let transcript = &mut self.transcript;
+        transcript.asides.push(Prompt {
+            index: transcript.prompts.len().saturating_sub(1),
+            position: typed.position,
+            prompt_id: typed.prompt_id.clone(),
+            at: typed.at.clone(),
+            text: typed.text.clone(),
+            images: typed.images,
+            message: transcript.messages.len(),
+            tokens: cut.map_or(transcript.tokens, |cut| cut.tokens),
+            cut,
+        });
+    }
+
     /// Something a person said that begins no turn: sent while the agent was at work.
     pub fn user(
         &mut self,
@@ -242,6 +264,8 @@ impl Builder {
         let gone = transcript.prompts.split_off(first);
         let start = gone.first()?;
         transcript.messages.truncate(start.message);
+        let asides = &mut transcript.asides;
+        asides.retain(|aside| aside.message < start.message);
         transcript.tokens.context = start.tokens.context;
         let place = start.cut.map_or(start.position, |cut| cut.position);
         transcript

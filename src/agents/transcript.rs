@@ -174,6 +174,9 @@ pub struct Transcript {
     pub messages: Vec<Message>,
     /// The prompts in it.
     pub prompts: Vec<Prompt>,
+    /// What came like a prompt and began no turn of a person's, in the order of the file: sent while the agent was at work, or a
+    /// notice of its own. Each stands in the turn that `index` names.
+    pub asides: Vec<Prompt>,
     /// Prompts of timelines that were rewound or rolled back, in the order of the file.
     pub abandoned: Vec<Prompt>,
     /// Where the context was summarised or cleared.
@@ -257,12 +260,19 @@ impl Transcript {
         }
     }
 
-    /// The prompt with this id of the agent's, also on an abandoned timeline.
-    pub fn prompt_by_id(&self, id: &str) -> Option<&Prompt> {
-        self.prompts
-            .iter()
-            .chain(&self.abandoned)
-            .find(|prompt| prompt.prompt_id.as_deref() == Some(id))
+    /// The prompts with this id of the agent's, also on an abandoned timeline; and what was sent like a prompt.
+    pub fn with_id(&self, id: &str) -> impl Iterator<Item = &Prompt> {
+        let all = self.prompts.iter().chain(&self.abandoned);
+        all.chain(&self.asides)
+            .filter(move |prompt| prompt.prompt_id.as_deref() == Some(id))
+    }
+
+    /// The message at which a turn ends that begins with this one: the next prompt, whoever sent it and whenever.
+    pub fn end_of_turn(&self, from: usize) -> usize {
+        let all = self.prompts.iter().chain(&self.asides);
+        let later = all.map(|prompt| prompt.message);
+        let next = later.filter(|message| *message > from).min();
+        next.unwrap_or(self.messages.len())
     }
 
     /// The prompts that the session file holds, with their cuts.
@@ -403,10 +413,8 @@ mod tests {
     #[test]
     fn prompts_are_found_by_id_and_place() {
         let sample = sample();
-        assert_eq!(
-            sample.prompt_by_id("p1").map(|prompt| prompt.index),
-            Some(1)
-        );
+        let by_id = sample.with_id("p1").map(|prompt| prompt.index);
+        assert_eq!(by_id.collect::<Vec<_>>(), [1]);
         assert_eq!(sample.prompt_from(11).map(|prompt| prompt.index), Some(1));
         assert_eq!(sample.prompt_from(51), None);
         assert_eq!(sample.title(), Some("prompt 0"));

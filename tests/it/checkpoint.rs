@@ -160,6 +160,20 @@ fn two_hooks_for_one_prompt_make_one_checkpoint() {
 }
 
 #[test]
+fn the_same_words_sent_again_in_a_turn_have_one_of_their_own() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.submits("go on");
+    talk.writes_prompt("go on");
+    talk.calls("one");
+    // Both have the id of the turn.
+    talk.submits("go on");
+    talk.results("one");
+    talk.hears("go on");
+    assert_eq!(ids(&talk.checkpoints()), [0, 1]);
+}
+
+#[test]
 fn a_prompt_without_text_has_one_too() {
     // It may be an image alone.
     let sandbox = Sandbox::new();

@@ -194,6 +194,13 @@ impl<'s> Talk<'s> {
         }
     }
 
+    /// Claude Code hands over what was sent while it was at work.
+    pub fn hears(&self, text: &str) {
+        assert_eq!(self.kind, Kind::Claude);
+        let sent = json!({"type": "queued_command", "prompt": text, "commandMode": "prompt"});
+        self.row("attachment", json!({ "attachment": sent }));
+    }
+
     /// An answer of the model that leaves its context at `context` tokens.
     pub fn answers(&self, text: &str, context: u64) {
         match self.kind {

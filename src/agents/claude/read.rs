@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::NAME;
 use super::place::slug;
-use super::rows::{self, Block, Kind, Row, Scan, Usage};
+use super::rows::{self, Block, Kind, Row, Said, Scan, Sent, Usage};
 use super::timeline::Tree;
 use crate::agents::builder::{Builder, Call, Typed};
 use crate::agents::transcript::{Cut, Detail, Position, Prompt, Shrink, Tokens, Transcript};
@@ -134,22 +134,7 @@ fn fold(builder: &mut Builder, row: &Row, meter: &mut Meter) {
         builder.shrink(row.position, Shrink::Compaction);
     }
     if let Some(said) = &row.said {
-        let id = owned(row.uuid.as_deref());
-        let at = owned(row.at.as_deref());
-        if said.turn {
-            builder.prompt(Typed {
-                position: row.position,
-                cut: own(row),
-                companion: None,
-                prompt_id: owned(row.prompt_id.as_deref()).or_else(|| id.clone()),
-                id,
-                at,
-                text: said.text.clone(),
-                images: said.images,
-            });
-        } else {
-            builder.user(row.position, id, at, said.text.clone(), said.images);
-        }
+        fold_said(builder, row, said);
     } else {
         fold_blocks(builder, row);
     }
@@ -164,6 +149,31 @@ fn fold(builder: &mut Builder, row: &Row, meter: &mut Meter) {
             offset: position.offset + row.len + 1,
         };
         builder.boundary(end, None);
+    }
+}
+
+fn fold_said(builder: &mut Builder, row: &Row, said: &Said) {
+    let id = owned(row.uuid.as_deref());
+    let typed = Typed {
+        position: row.position,
+        cut: own(row),
+        companion: None,
+        prompt_id: owned(row.prompt_id.as_deref()),
+        id: id.clone(),
+        at: owned(row.at.as_deref()),
+        text: said.text.clone(),
+        images: said.images,
+    };
+    match said.sent {
+        Sent::First => builder.prompt(Typed {
+            prompt_id: typed.prompt_id.or(id),
+            ..typed
+        }),
+        Sent::Meanwhile => {
+            builder.aside(&typed);
+            builder.user(row.position, id, typed.at, typed.text, typed.images);
+        }
+        Sent::Notice => builder.aside(&typed),
     }
 }
 

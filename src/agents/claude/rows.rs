@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::typed::as_typed;
+use super::typed::{as_typed, is_notice};
 use crate::agents::fork::calls::ToolUse;
 use crate::agents::lines::{self, Counts, Line};
 use crate::agents::transcript::{Detail, Position};
@@ -67,15 +67,33 @@ pub struct Usage {
     pub sum: u64,
 }
 
-/// What a person typed in a row.
+/// How a prompt came to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// A person began a turn with it.
+    First,
+    /// A person sent it while the agent was at work.
+    Meanwhile,
+    /// No person did: work in the background had ended.
+    Notice,
+}
+
+/// What was said in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     /// As typed.
     pub text: String,
     /// Images and documents.
     pub images: u32,
-    /// Whether it begins a turn.
-    pub turn: bool,
+    /// By whom, and when.
+    pub sent: Sent,
+}
+
+impl Said {
+    /// Whether a person said it.
+    pub fn is_typed(&self) -> bool {
+        self.sent != Sent::Notice
+    }
 }
 
 /// One record.
@@ -115,7 +133,7 @@ pub struct Row {
     pub at: Option<Box<str>>,
     /// The prompt's id.
     pub prompt_id: Option<Box<str>>,
-    /// What a person said in it.
+    /// What was said in it.
     pub said: Option<Said>,
     /// Its content, for messages.
     pub blocks: Vec<Block>,
@@ -141,13 +159,18 @@ impl Row {
     /// Whether it is a message of the model's, of a person's, or what is left of either: not what the agent tells the model for
     /// itself.
     pub fn speaks(&self) -> bool {
-        let by_whom = self.kind == Kind::Assistant || self.said.is_some() || &*self.what == SUMMARY;
+        let is_typed = self.said.as_ref().is_some_and(Said::is_typed);
+        let by_whom = self.kind == Kind::Assistant || is_typed || &*self.what == SUMMARY;
         self.is_message() && by_whom
     }
 
     /// Whether it is a prompt that begins a turn.
     pub fn is_prompt(&self) -> bool {
-        self.is_message() && self.said.as_ref().is_some_and(|said| said.turn)
+        self.is_message()
+            && self
+                .said
+                .as_ref()
+                .is_some_and(|said| said.sent == Sent::First)
     }
 }
 
@@ -370,7 +393,7 @@ fn result_text(value: Option<&Value>) -> String {
     text
 }
 
-/// What a person said, if the record is a person's.
+/// What was said, if the record is a person's or stands where a prompt does.
 fn said(record: &Value, kind: Kind) -> Option<Said> {
     if flag(record, "isSidechain") || flag(record, "isMeta") || flag(record, "isCompactSummary") {
         return None;
@@ -385,12 +408,13 @@ fn said(record: &Value, kind: Kind) -> Option<Said> {
                 return None;
             }
             let (text, images) = content(content_value);
+            if is_notice(&text) {
+                let sent = Sent::Notice;
+                return Some(Said { text, images, sent });
+            }
             let text = as_typed(&text, images > 0)?;
-            Some(Said {
-                text,
-                images,
-                turn: true,
-            })
+            let sent = Sent::First;
+            Some(Said { text, images, sent })
         }
         // A prompt that was queued while the agent was at work, and delivered in mid-turn.
         Kind::Link => {
@@ -402,11 +426,8 @@ fn said(record: &Value, kind: Kind) -> Option<Said> {
             }
             let (text, images) = content(attachment.get("prompt"));
             let text = as_typed(&text, images > 0)?;
-            Some(Said {
-                text,
-                images,
-                turn: false,
-            })
+            let sent = Sent::Meanwhile;
+            Some(Said { text, images, sent })
         }
         Kind::Assistant | Kind::Beside => None,
     }

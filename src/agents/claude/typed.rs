@@ -1,11 +1,14 @@
 //! What a person typed, out of the text that Claude Code stored for it.
 
+/// How what is submitted like a prompt begins when work in the background has ended.
+const NOTICE: &str = "<task-notification>";
+
 /// Texts of role user that no person typed: output of local commands, notices, interrupts.
 const SYNTHETIC: [&str; 6] = [
     "<local-command-stdout>",
     "<local-command-caveat>",
     "<bash-stdout>",
-    "<task-notification>",
+    NOTICE,
     "Caveat: The messages below",
     "[Request interrupted by user",
 ];
@@ -33,6 +36,11 @@ pub fn as_typed(text: &str, has_images: bool) -> Option<String> {
         return None;
     }
     Some(typed.to_owned())
+}
+
+/// Whether a text was submitted like a prompt by no person: work in the background had ended.
+pub fn is_notice(text: &str) -> bool {
+    text.trim_start().starts_with(NOTICE)
 }
 
 /// `<command-name>/x</command-name>…<command-args>…`: a slash command as it was typed.

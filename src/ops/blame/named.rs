@@ -152,10 +152,9 @@ impl<'a> Named<'a> {
         let redactor = self.ctx.redactor();
         let found = spot(transcript, &turn.prompt, redactor, false).ok()?;
         let start = found.prompt()?.message;
-        let mut prompts = transcript.prompts.iter().map(|prompt| prompt.message);
-        let end = prompts.find(|message| *message > start);
-        let end = end.unwrap_or(transcript.messages.len());
-        transcript.messages.get(start..end)
+        transcript
+            .messages
+            .get(start..transcript.end_of_turn(start))
     }
 }
 

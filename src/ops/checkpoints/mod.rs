@@ -388,16 +388,19 @@ impl NewCheckpoint<'_> {
         }
         let same = last.kind == made.kind && last.prompt == made.prompt;
         let ids = (&last.transcript.prompt_id, &made.transcript.prompt_id);
+        let recent = self.ctx.env.now().minus_seconds(REPEATED_SECONDS).rfc3339();
+        let is_recent = last.created_at >= recent;
+        let is_in_place = last.transcript.offset == made.transcript.offset;
         if let (Some(last), Some(made)) = ids {
-            return same && last == made;
+            // The same words may be sent again in a turn that goes on.
+            return same && last == made && (is_recent || is_in_place);
         }
         // Its turn has ended: whoever says the same again says it anew.
         let ended = notes.turn_ends.last().and_then(|end| end.checkpoint_id);
         if ended == Some(last.checkpoint_id) {
             return false;
         }
-        let recent = self.ctx.env.now().minus_seconds(REPEATED_SECONDS).rfc3339();
-        same && last.transcript.offset == made.transcript.offset && last.created_at >= recent
+        same && is_in_place && is_recent
     }
 
     /// The register remembers the file, and the number that comes next, in case that somebody takes the notes away.

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::agents::lines::sha256_of_prefix;
-use crate::agents::transcript::{Cut, Prompt, Role, Transcript};
+use crate::agents::transcript::{Cut, Message, Prompt, Role, Transcript};
 use crate::error::Result;
 use crate::store::checkpoint::Place;
 
@@ -62,20 +62,50 @@ impl<'a> Noted<'a> {
         prompts.find(|prompt| !self.precedes(prompt))
     }
 
+    /// The first of these that stands at or after the place.
+    pub fn first_from<'p>(
+        &self,
+        mut prompts: impl Iterator<Item = &'p Prompt>,
+    ) -> Option<&'p Prompt> {
+        prompts.find(|prompt| !self.precedes(prompt))
+    }
+
+    /// Whether a prompt stands before the place, and was answered before it.
+    pub fn is_past(&self, prompt: &Prompt) -> bool {
+        self.precedes(prompt) && self.is_answered(prompt)
+    }
+
+    /// Whether something was answered or done between the place and a prompt behind it.
+    pub fn is_answered_before(&self, prompt: &Prompt) -> bool {
+        let before = self.transcript.messages.get(..prompt.message);
+        let mut answers = before.unwrap_or_default().iter().rev();
+        answers.any(|message| message.role != Role::User && self.is_from(message))
+    }
+
     /// The last prompt whose record stands before the place, if nothing was said or done between the two.
     pub fn unanswered_prompt(&self) -> Option<&'a Prompt> {
         let mut prompts = self.transcript.prompts.iter().rev();
         let last = prompts.find(|prompt| self.precedes(prompt))?;
-        let since = self.transcript.messages.get(last.message + 1..)?;
-        let mut answers = since.iter().filter(|message| message.role != Role::User);
-        let answered = answers.any(|message| {
-            message.file == self.file() && message.position.offset < self.place.offset
-        });
+        (!self.is_answered(last)).then_some(last)
+    }
+
+    /// Whether something was answered or done between a prompt and the place behind it.
+    fn is_answered(&self, prompt: &Prompt) -> bool {
+        let messages = &self.transcript.messages;
+        let own = messages.get(prompt.message);
+        // What no person sent is no message.
+        let is_said = own.is_some_and(|message| message.role == Role::User);
+        let from = prompt.message + usize::from(is_said);
+        let since = messages.get(from..).unwrap_or_default().iter();
+        let mut answers = since.filter(|message| message.role != Role::User);
         // What was said may stand in the other file: a cut counts it.
-        let counted = self
-            .cut()
-            .is_some_and(|cut| cut.messages > last.message + 1);
-        (!answered && !counted).then_some(last)
+        answers.any(|message| message.file == self.file() && !self.is_from(message))
+            || self.cut().is_some_and(|cut| cut.messages > from)
+    }
+
+    /// Whether a message stands at or after the place.
+    fn is_from(&self, message: &Message) -> bool {
+        message.file == self.file() && message.position.offset >= self.place.offset
     }
 
     /// The last place at or before it where a fork may be cut; None before the first prompt.

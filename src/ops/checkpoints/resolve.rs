@@ -1,9 +1,11 @@
 //! From a checkpoint to its place in the conversation as the agent's file has it now.
 //!
 //! A checkpoint of a prompt is made before the agent writes the prompt, or just after: what was noted is where the file ended.
-//! The prompt is found by its id, else as the first one after that place. A file whose beginning is no longer what it was
+//! The prompt is found by its id, else as the first one after that place. What is sent while an agent is at work has the id of the turn
+//! that goes on: its text and its place tell it from the turn's own prompt. A file whose beginning is no longer what it was
 //! (cleared, compacted into a new one, rotated) does not hold the place any more.
 
+use std::cell::LazyCell;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -176,12 +178,13 @@ pub fn spot(
     verify: bool,
 ) -> Result<Spot> {
     let noted = Noted::new(transcript, &checkpoint.transcript);
-    let by_id = checkpoint
-        .transcript
-        .prompt_id
-        .as_deref()
-        .filter(|_| checkpoint.kind == Kind::Prompt);
-    if let Some(prompt) = by_id.and_then(|id| transcript.prompt_by_id(id)) {
+    let expected = ExpectedPrompt {
+        checkpoint,
+        redactor,
+    };
+    if checkpoint.kind == Kind::Prompt
+        && let Some(prompt) = find_by_id(transcript, &noted, &expected)
+    {
         return held(prompt, checkpoint);
     }
     if verify && noted.is_intact()? == Some(false) {
@@ -197,14 +200,19 @@ pub fn spot(
         };
         return Ok(within(transcript, cut));
     }
-    let expected = ExpectedPrompt {
-        checkpoint,
-        redactor,
-    };
     if agents::is_rewritten(&transcript.path) {
         return find_by_text(transcript, &expected);
     }
     let next = noted.next_prompt();
+    let sent = transcript.asides.iter().filter(|one| expected.is(one));
+    let sent = noted.first_from(sent);
+    let next = match (sent, next) {
+        (Some(sent), Some(next)) if sent.position > next.position => Some(next),
+        (Some(sent), _) => Some(sent),
+        // Something else was asked first, of which the file has no prompt.
+        (None, Some(next)) if expected.is_not(next) && noted.is_answered_before(next) => None,
+        (None, next) => next,
+    };
     // It may have been written before the hook looked.
     let last = noted
         .unanswered_prompt()
@@ -226,6 +234,32 @@ pub fn spot(
     }
 }
 
+/// The prompt of a checkpoint by its id. Others may have the same: what was sent in that turn, and what a fork of the agent's copied.
+fn find_by_id<'t>(
+    transcript: &'t Transcript,
+    noted: &Noted<'t>,
+    expected: &ExpectedPrompt<'_>,
+) -> Option<&'t Prompt> {
+    let id = expected.checkpoint.transcript.prompt_id.as_deref()?;
+    let own = || transcript.with_id(id);
+    own().next()?;
+    // In a file that was written anew nothing stands where it did.
+    let is_anew = LazyCell::new(|| {
+        let intact = || noted.is_intact().ok().flatten();
+        agents::is_rewritten(&transcript.path) || intact() == Some(false)
+    });
+    let may_be = |prompt: &&Prompt| !noted.is_past(prompt) || *is_anew;
+    let nameless = transcript.asides.iter();
+    let nameless = nameless.filter(|aside| aside.prompt_id.is_none());
+    let alike = || {
+        let of_turn = own().chain(nameless.clone());
+        of_turn.filter(|prompt| expected.is(prompt))
+    };
+    let found = expected.first(alike().filter(may_be));
+    let found = found.or_else(|| alike().last());
+    found.or_else(|| expected.first(own().filter(may_be)))
+}
+
 /// A prompt's place in a file that is written anew each time: its text and its time tell.
 fn find_by_text(transcript: &Transcript, expected: &ExpectedPrompt<'_>) -> Result<Spot> {
     let checkpoint = expected.checkpoint;
@@ -233,7 +267,7 @@ fn find_by_text(transcript: &Transcript, expected: &ExpectedPrompt<'_>) -> Resul
         .prompts
         .iter()
         .filter(|prompt| expected.is(prompt));
-    if let Some(prompt) = found.min_by_key(|prompt| expected.seconds_from(prompt)) {
+    if let Some(prompt) = expected.nearest(found) {
         return held(prompt, checkpoint);
     }
     let at = &checkpoint.created_at;
@@ -336,6 +370,24 @@ impl ExpectedPrompt<'_> {
             return plain(&prompt.text) == noted;
         }
         plain(&self.redactor.beginning(&prompt.text, PROMPT_CHARS)) == noted
+    }
+
+    /// Whether it was noted what was asked, and this is something else.
+    fn is_not(&self, prompt: &Prompt) -> bool {
+        self.checkpoint.prompt.is_some() && !self.is(prompt)
+    }
+
+    /// Of several behind the place the first; where there was no file yet, the one nearest to it in time: a fork has copied the others.
+    fn first<'p>(&self, mut prompts: impl Iterator<Item = &'p Prompt>) -> Option<&'p Prompt> {
+        match self.checkpoint.transcript.offset {
+            0 => self.nearest(prompts),
+            _ => prompts.next(),
+        }
+    }
+
+    /// Of several the one that was sent nearest to it in time.
+    fn nearest<'p>(&self, prompts: impl Iterator<Item = &'p Prompt>) -> Option<&'p Prompt> {
+        prompts.min_by_key(|prompt| self.seconds_from(prompt))
     }
 
     /// How far apart the two were made.

@@ -56,9 +56,7 @@ fn messages(transcript: &Transcript, spot: &Spot) -> std::ops::Range<usize> {
         Spot::Before(prompt) => prompt.message,
         Spot::Within(cut, _) => cut.map_or(0, |cut| cut.messages),
     };
-    let later = transcript.prompts.iter().map(|prompt| prompt.message);
-    let to = later.filter(|message| *message > from).min();
-    from..to.unwrap_or(transcript.messages.len())
+    from..transcript.end_of_turn(from)
 }
 
 /// The path from the root of the working tree, or from that of another one in which the session runs; None outside of it.

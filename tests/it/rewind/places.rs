@@ -74,6 +74,107 @@ fn a_prompt_like_the_one_before_that_was_never_written_takes_nothing_along() {
 }
 
 #[test]
+fn what_is_sent_while_the_agent_is_at_work_is_gone_back_to() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.turn("before", 1000);
+    talk.submits("first");
+    talk.writes_prompt("first");
+    talk.calls("one");
+    // It has the id of the turn that goes on.
+    for text in ["second", "go on"] {
+        talk.hook(
+            "UserPromptSubmit",
+            &json!({"prompt": text, "prompt_id": "p-first"}),
+        );
+    }
+    talk.results("one");
+    talk.hears("second");
+    talk.hears("go on");
+    talk.calls("two");
+    talk.hook(
+        "UserPromptSubmit",
+        &json!({"prompt": "go on", "prompt_id": "p-first"}),
+    );
+    talk.results("two");
+    talk.hears("go on");
+    talk.answers("did it all", 2000);
+    talk.turn("after", 3000);
+    for (checkpoint, asked, discarded) in [
+        (1, "first", 9),
+        (2, "second", 7),
+        (3, "go on", 6),
+        (4, "go on", 4),
+        (5, "after", 2),
+    ] {
+        let checkpoint = checkpoint.to_string();
+        let words = ["rewind", &checkpoint, "--conversation", "--dry-run"];
+        let part = sandbox.json(words)["conversation"].clone();
+        assert_eq!(part["original_user_message"], asked, "{checkpoint}");
+        assert_eq!(part["messages_discarded"], discarded, "{checkpoint}");
+    }
+    let rewound = sandbox.json(["rewind", "3", "--conversation"]);
+    let fork = read(&fork_path(&rewound));
+    assert_eq!(prompts(&fork), ["before", "first"]);
+    let last = &fork.messages[fork.messages.len() - 2..];
+    let output = last[0].tool.as_ref().and_then(|tool| tool.output.clone());
+    assert_eq!(output.as_deref(), Some("done"), "no call is open");
+    assert_eq!(last[1].text, "second");
+}
+
+#[test]
+fn a_notice_that_work_has_ended_is_gone_back_to() {
+    let notice = "<task-notification>\n<task-id>a1</task-id>\n</task-notification>";
+    for is_noted in [true, false] {
+        let sandbox = Sandbox::new();
+        let talk = Talk::new(&sandbox, Kind::Claude);
+        talk.turn("one", 1000);
+        let mut told = talk.prompt_payload(notice);
+        if !is_noted {
+            told["prompt_id"] = json!("another");
+        }
+        talk.hook("UserPromptSubmit", &told);
+        talk.writes_prompt(notice);
+        talk.answers("so it ended", 2000);
+        talk.turn("two", 3000);
+        let rewound = sandbox.json(["rewind", "1", "--conversation"]);
+        let part = &rewound["conversation"];
+        assert_eq!(part["messages_discarded"], 3);
+        assert_eq!(part["original_user_message"], notice);
+        let fork = read(&fork_path(&rewound));
+        assert_eq!(prompts(&fork), ["one"]);
+        assert_eq!(fork.messages.len(), 2);
+    }
+}
+
+#[test]
+fn of_prompts_with_one_id_that_with_the_same_words_is_meant() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    // Claude Code's own fork: the file is not there yet, and gives all that it copies the id of its first prompt.
+    let sent = json!({"prompt": "go on", "prompt_id": "p-copied"});
+    talk.hook("UserPromptSubmit", &sent);
+    for text in ["go on", "other"] {
+        talk.writes_prompt(text);
+        talk.answers(&format!("did {text}"), 1000);
+    }
+    talk.writes_prompt("go on");
+    talk.answers("did it again", 2000);
+    let text = std::fs::read_to_string(&talk.path).unwrap();
+    let text = text
+        .replace("p-go on", "p-copied")
+        .replace("p-other", "p-copied");
+    let made = talk.checkpoints()[0]["created_at"].as_str().unwrap()[..16].to_owned();
+    let last = text.rfind("2026-02-28T15:").unwrap();
+    let prompt = text[..last].rfind("2026-02-28T15:").unwrap();
+    let text = format!("{}{made}{}", &text[..prompt], &text[prompt + 16..]);
+    std::fs::write(&talk.path, text).unwrap();
+    let rewound = sandbox.json(["rewind", "0", "--conversation"]);
+    assert_eq!(rewound["conversation"]["messages_discarded"], 2);
+    assert_eq!(prompts(&read(&fork_path(&rewound))), ["go on", "other"]);
+}
+
+#[test]
 fn past_a_clear_the_session_before_can_be_gone_back_to() {
     for kind in KINDS {
         let sandbox = Sandbox::new();
