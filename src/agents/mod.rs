@@ -92,6 +92,12 @@ pub trait Agent: Sync {
         &[]
     }
 
+    /// The environment variable in which its hooks find the project that the session was started in, where the payload names the
+    /// directory of its shell.
+    fn project_variable(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The command that works on a task without a terminal and without asking, and ends. It asks for no permission: what the agent
     /// may do is up to its settings and to words of the user's, which come behind.
     fn headless_command(&self, _task: &str) -> Option<Vec<String>> {

@@ -5,6 +5,8 @@
 //! event's budget; a dead swap is left to a command of the user's, and what is there is snapshotted as interrupted. A setting with a
 //! value that it cannot have is logged, and its default holds: an event does not come again.
 
+mod place;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,6 +26,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::repo::Repo;
 use crate::progress::Progress;
 use crate::store::state::StateDir;
+use place::Place;
 
 /// How long an event may take before its agent's user feels it.
 const BUDGET: Duration = Duration::from_secs(10);
@@ -167,11 +170,11 @@ struct LogLine<'a> {
 pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hooked {
     let mut hooked = Hooked::nothing(request);
     let parsed = parse(request.agent, request.event, request.payload);
-    let cwd = parsed.as_ref().ok().and_then(|event| event.cwd.clone());
-    let dir = cwd.map_or_else(|| request.start.to_owned(), |cwd| request.start.join(cwd));
-    let mut ctx = match Context::open_despite_faults(&dir, env, progress) {
+    let event = parsed.as_ref().ok();
+    let place = Place::new(request.start, event, env, progress);
+    let mut ctx = match place.open(event) {
         Ok(ctx) => ctx,
-        Err(error) => return hooked.unopened(&dir, env, error),
+        Err(error) => return hooked.unopened(&place.dir, env, error),
     };
     if let Ok(event) = &parsed {
         ctx.settings.wait_at_most(budget(&event.event) / 4);

@@ -1,5 +1,7 @@
 //! `tw hook`: events of agents, taken in without ever failing one.
 
+mod place;
+
 use std::io::Write;
 use std::process::Stdio;
 

@@ -51,6 +51,10 @@ impl Agent for Claude {
         &["CLAUDE_CODE_SESSION_ID"]
     }
 
+    fn project_variable(&self) -> Option<&'static str> {
+        Some("CLAUDE_PROJECT_DIR")
+    }
+
     fn headless_command(&self, task: &str) -> Option<Vec<String>> {
         Some(words(&["claude", "-p", task]))
     }
