@@ -83,6 +83,19 @@ pub struct HookEvent {
     pub payload: Value,
 }
 
+impl HookEvent {
+    /// Whether, at the end of a turn, work goes on in the background: sub-agents, shells.
+    pub fn leaves_work(&self) -> bool {
+        let goes_on = |task: &Value| match text(task, "status") {
+            Some(status) => matches!(status, "running" | "pending"),
+            None => true,
+        };
+        items(self.payload.get("background_tasks"))
+            .iter()
+            .any(goes_on)
+    }
+}
+
 /// A tool call in an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolUse {
@@ -390,6 +403,20 @@ mod tests {
             (tool.name.as_str(), tool.input, tool.id.as_deref()),
             ("Edit", json!({"f": 1}), Some("t"))
         );
+    }
+
+    #[test]
+    fn work_that_goes_on_behind_the_end_of_a_turn_is_told() {
+        let leaves = |tasks: Value| {
+            let payload = json!({"session_id": "s", "background_tasks": tasks});
+            parsed("claude", Some("Stop"), &payload).leaves_work()
+        };
+        assert!(leaves(
+            json!([{"type": "shell", "status": "completed"}, {"type": "subagent", "status": "running"}])
+        ));
+        assert!(leaves(json!([{"type": "shell"}])));
+        assert!(!leaves(json!([{"type": "shell", "status": "completed"}])));
+        assert!(!leaves(json!([])) && !leaves(json!(null)));
     }
 
     #[test]

@@ -129,6 +129,9 @@ pub struct TurnEnd {
     pub snapshot_id: String,
     /// Always `end`.
     pub kind: EndKind,
+    /// Work that the agent left in the background goes on: what changes until the next prompt may be its. Not there where none does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
 }
 
 /// What tells the end of a turn from a checkpoint.

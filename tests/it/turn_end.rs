@@ -278,3 +278,94 @@ fn without_an_end_what_came_before_the_next_prompt_may_be_a_person_s() {
     let said = sandbox.tw(judge).err();
     assert!(!said.contains("tw revert"), "{said}");
 }
+
+/// The origin of a file's first line.
+fn origin(sandbox: &Sandbox, path: &str) -> Value {
+    sandbox.json(["blame", path])["lines"][0]["origin"].clone()
+}
+
+#[test]
+fn what_comes_while_work_goes_on_in_the_background_is_nobody_s_for_certain() {
+    for steps in [false, true] {
+        let sandbox = Sandbox::new();
+        if steps {
+            sandbox.git(["config", "timewarp.checkpoints", "steps"]);
+        }
+        let talk = Talk::new(&sandbox, Kind::Claude);
+        talk.hook("SessionStart", &json!({}));
+        talk.submits("one");
+        sandbox.write("own.txt", "by the agent\n");
+        let running = json!([{"id": "a1", "type": "subagent", "status": "running"}]);
+        talk.hook("Stop", &json!({ "background_tasks": running }));
+        sandbox.write("sub.txt", "by its sub-agent\n");
+        talk.hook(
+            "PostToolUse",
+            &json!({"agent_id": "a1", "tool_name": "Write", "tool_input": {}}),
+        );
+        sandbox.write("after.txt", "by somebody\n");
+        talk.submits("<task-notification>\n</task-notification>");
+        talk.hook("Stop", &json!({"background_tasks": []}));
+        sandbox.write("person.txt", "by a person\n");
+        talk.submits("thanks");
+        let ends = ends(&sandbox, &talk.id);
+        assert_eq!(
+            (&ends[0]["goes_on"], &ends[1]["goes_on"]),
+            (&json!(true), &Value::Null)
+        );
+        assert_eq!(origin(&sandbox, "own.txt")["checkpoint_id"], 0);
+        let sub = origin(&sandbox, "sub.txt");
+        let kind = if steps { "prompt" } else { "ambiguous" };
+        assert_eq!(sub["kind"], kind, "{sub}");
+        assert_eq!(origin(&sandbox, "after.txt")["kind"], "ambiguous");
+        assert_eq!(origin(&sandbox, "person.txt")["kind"], "between");
+        let reverted = sandbox.json(["revert", &format!("{}:0", talk.id), "--dry-run"]);
+        let removed = &reverted["changes"]["removed"];
+        assert_eq!(
+            *removed,
+            json!(["after.txt", "own.txt", "sub.txt"]),
+            "{reverted}"
+        );
+        assert_eq!(reverted["reverted"][0]["end_noted"], false, "{reverted}");
+    }
+}
+
+#[test]
+fn a_tool_that_wrote_after_the_end_leaves_in_doubt_who_else_did() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "timewarp.checkpoints", "steps"]);
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("one");
+    sandbox.write("own.txt", "by the agent\n");
+    talk.hook("Stop", &json!({}));
+    sandbox.write("late.txt", "by its sub-agent, or by a person\n");
+    talk.hook(
+        "PostToolUse",
+        &json!({"agent_id": "a1", "tool_name": "Write", "tool_input": {}}),
+    );
+    sandbox.write("person.txt", "by a person\n");
+    talk.submits("two");
+    assert_eq!(origin(&sandbox, "own.txt")["kind"], "prompt");
+    assert_eq!(origin(&sandbox, "late.txt")["kind"], "ambiguous");
+    assert_eq!(origin(&sandbox, "person.txt")["kind"], "between");
+}
+
+#[test]
+fn a_prompt_sent_meanwhile_shows_that_the_turn_went_on() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("one");
+    sandbox.write("one.txt", "by the agent\n");
+    talk.hook(
+        "UserPromptSubmit",
+        &json!({"prompt": "and two", "prompt_id": "p-one"}),
+    );
+    sandbox.write("two.txt", "by the agent\n");
+    talk.hook("Stop", &json!({}));
+    for (path, checkpoint) in [("one.txt", 0), ("two.txt", 1)] {
+        let origin = origin(&sandbox, path);
+        assert_eq!(origin["kind"], "prompt", "{origin}");
+        assert_eq!(origin["checkpoint_id"], checkpoint);
+    }
+}

@@ -2,7 +2,8 @@
 //!
 //! Without it the next prompt's snapshot holds the agent's work and what a person edited since, in one. It is no checkpoint and
 //! takes no number: the conversation is gone back to at prompts. Where nothing has changed, there is no new snapshot, but the
-//! end is noted on the one that is there: else what is changed afterwards would look like the work of that turn.
+//! end is noted on the one that is there: else what is changed afterwards would look like the work of that turn. An agent that stops
+//! while work of its goes on in the background says so, and so does the end.
 
 use std::time::Duration;
 
@@ -55,6 +56,7 @@ pub fn on_turn_end(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Resu
         created_at: now.rfc3339(),
         snapshot_id: taken.snapshot.id.clone(),
         kind: EndKind::End,
+        goes_on: event.leaves_work(),
     };
     let commit = taken.snapshot.commit;
     checkpoint::add_turn_end(store, session_id, commit, now, |notes| {
@@ -72,7 +74,8 @@ fn of_last_prompt(end: &TurnEnd, notes: &SessionNotes) -> Option<TurnEnd> {
         ..end.clone()
     };
     let is_told = notes.turn_ends.last().is_some_and(|last| {
-        (last.checkpoint_id, &last.snapshot_id) == (end.checkpoint_id, &end.snapshot_id)
+        let what = |end: &TurnEnd| (end.checkpoint_id, end.goes_on);
+        what(last) == what(&end) && last.snapshot_id == end.snapshot_id
     });
     (!is_told).then_some(end)
 }

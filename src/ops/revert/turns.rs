@@ -294,6 +294,10 @@ impl<'a> Reader<'a> {
         from: ChainPlace,
     ) -> Option<(&'n TurnEnd, Where)> {
         let turn = notes.turn_of(checkpoint.checkpoint_id)?;
+        let last = notes.ends_of(turn).next_back()?;
+        if last.goes_on {
+            return None;
+        }
         let ends = notes.ends_of(turn);
         let ends = ends.filter_map(|end| Some((end, self.find(from, &end.snapshot_id)?)));
         // Of several the last one counts, also where nobody knows any more what it was.

@@ -2,9 +2,10 @@
 //!
 //! A turn begins with the snapshot of its prompt. Where its end was noted, all up to there is the turn's, and what comes after is
 //! somebody's between turns. Where it was not, the turn goes on for certain only as long as a tool's checkpoint shows it to, and
-//! what came after, up to the next prompt, may be either's. Changes in turns that overlap may be of each of them; a mark that somebody
-//! made by hand gives way to an agent's turn. Where a snapshot of a turn was forgotten, the times in the notes tell between which
-//! states it lay: there it may be that turn's.
+//! what came after, up to the next prompt, may be either's; as may what came after an end behind which work went on in the background, or
+//! a tool wrote all the same. A prompt that was sent while the turn went on shows that it did. Changes in turns that overlap may be of
+//! each of them; a mark that somebody made by hand gives way to an agent's turn. Where a snapshot of a turn was forgotten, the times in
+//! the notes tell between which states it lay: there it may be that turn's.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -457,8 +458,6 @@ impl<'a> Beside<'a> {
             NotedPlace::Forgotten | NotedPlace::Elsewhere => start,
         };
         let next_at = next.map(|next| (next, self.find_prompt(chain, next)));
-        let ended = self.end(prompt);
-        let end_at = ended.map(|end| (end, self.find(chain, &end.snapshot_id, &end.created_at)));
         let next_place = match &next_at {
             Some((_, NotedPlace::At(at))) => Some(*at),
             Some((next, NotedPlace::Forgotten)) => {
@@ -466,20 +465,7 @@ impl<'a> Beside<'a> {
             }
             _ => None,
         };
-        let (noted, end) = match end_at {
-            Some((_, NotedPlace::At(at))) => (Some(at), Some(at)),
-            Some((end, NotedPlace::Forgotten)) => {
-                // Between the last state that was taken before and the first one after.
-                let before = self
-                    .states
-                    .first_since(chain, &end.created_at)
-                    .saturating_sub(1);
-                let after = self.states.first_after(chain, &end.created_at);
-                let after = next_place.map_or(after, |next| next.min(after));
-                (Some(before.min(after).max(start)), Some(after.max(start)))
-            }
-            _ => (None, None),
-        };
+        let (noted, end) = self.ended(prompt, ChainPlace { chain, at: start }, next_place);
         // Times are kept in seconds: the prompt's own was taken before the end, whatever they say.
         let stopped = || {
             let ended_at = self.record()?.ended_at.as_deref()?;
@@ -490,6 +476,20 @@ impl<'a> Beside<'a> {
             NotedPlace::At(at) => Some(at),
             NotedPlace::Forgotten | NotedPlace::Elsewhere => None,
         });
+        let goes_on = self.end(prompt).is_some_and(|end| end.goes_on);
+        let id = prompt.transcript.prompt_id.as_ref();
+        let of_turn = |next: &Arc<Checkpoint>| next.transcript.prompt_id.as_ref() == id;
+        let is_asked_in_it = id.is_some() && next.is_some_and(of_turn);
+        let shown = match noted {
+            None if is_asked_in_it => next_place.or(last_step),
+            None => last_step,
+            Some(_) => last_step.filter(|_| goes_on),
+        };
+        // A tool of the agent's that wrote behind the end shows that it was none.
+        let end = end
+            .filter(|_| !goes_on)
+            .map(|end| end.max(last_step.unwrap_or(end)));
+        let ended_at = self.end(prompt).filter(|_| !goes_on);
         Span {
             turn: Some(Arc::new(Turn {
                 prompt: Arc::clone(prompt),
@@ -497,19 +497,43 @@ impl<'a> Beside<'a> {
                 is_of_head: self.is_of_head,
             })),
             start,
-            certain: noted.or(last_step).unwrap_or(start),
+            certain: noted.max(shown).unwrap_or(start),
             end: end.or(next_place).or_else(stopped),
             times: (
                 seconds(&prompt.created_at),
-                ended.map(|end| seconds(&end.created_at)),
+                ended_at.map(|end| seconds(&end.created_at)),
             ),
-            is_abandoned: next.is_none() && noted.is_none() && !self.is_live(),
+            is_abandoned: next.is_none() && end.is_none() && !self.is_live(),
+        }
+    }
+
+    /// Up to which place a turn whose end was noted is certain, and up to which something may be its. Behind its prompt at `start`.
+    fn ended(
+        &self,
+        prompt: &Checkpoint,
+        ChainPlace { chain, at: start }: ChainPlace,
+        next_place: Option<usize>,
+    ) -> (Option<usize>, Option<usize>) {
+        let Some(end) = self.end(prompt) else {
+            return (None, None);
+        };
+        match self.find(chain, &end.snapshot_id, &end.created_at) {
+            NotedPlace::At(at) => (Some(at), Some(at)),
+            NotedPlace::Forgotten => {
+                // Between the last state that was taken before and the first one after.
+                let before = self.states.first_since(chain, &end.created_at);
+                let before = before.saturating_sub(1);
+                let after = self.states.first_after(chain, &end.created_at);
+                let after = next_place.map_or(after, |next| next.min(after));
+                (Some(before.min(after).max(start)), Some(after.max(start)))
+            }
+            NotedPlace::Elsewhere => (None, None),
         }
     }
 
     fn may_lie(&self, nth: usize, chain: usize) -> Forgotten {
         let prompt = &self.prompts[nth];
-        let ended = self.end(prompt);
+        let ended = self.end(prompt).filter(|end| !end.goes_on);
         let states = self.states;
         let start = states
             .first_since(chain, &prompt.created_at)
