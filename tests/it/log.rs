@@ -401,3 +401,31 @@ fn what_happened_in_other_worktrees_is_the_same_wherever_it_is_asked() {
     let own = asked(&linked, &[]);
     assert_eq!(own["entries"].as_array().unwrap().len(), 5, "{own}");
 }
+
+#[test]
+fn a_step_of_an_agent_s_stands_on_its_own_line() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "timewarp.checkpoints", "steps"]);
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("one");
+    sandbox.write("a.txt", "a\n");
+    talk.hook(
+        "PostToolUse",
+        &json!({"tool_name": "Write", "tool_input": {}}),
+    );
+    let said = sandbox.ok(["log"]);
+    let line = said.lines().find(|line| line.contains("step 1"));
+    let line = line.unwrap_or_else(|| panic!("{said}"));
+    assert!(line.starts_with("| o"), "{said}");
+    let entries = sandbox.json(["log"])["entries"].clone();
+    let is_step = |entry: &&Value| entry["checkpoint_id"] == 1;
+    let step = entries
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(is_step)
+        .unwrap()
+        .clone();
+    assert_eq!(step["operation"], "step", "{entries}");
+}

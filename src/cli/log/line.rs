@@ -80,6 +80,11 @@ fn what(entry: &Entry) -> String {
         }
         (EntryKind::Prompt, Some(n)) => format!("prompt {n}: {title}"),
         (EntryKind::TurnEnd, Some(n)) => format!("end of turn {n}"),
+        (EntryKind::Snapshot, Some(n))
+            if entry.operation == Some(MadeBy::Checkpoint(Kind::Step)) =>
+        {
+            format!("step {n}")
+        }
         // Its title is the prompt's.
         (EntryKind::Snapshot, Some(n)) => format!("changed before prompt {n}"),
         (EntryKind::Snapshot, None)

@@ -15,6 +15,7 @@ use crate::error::{Code, Result};
 use crate::git::threads;
 use crate::ops::history::is_in_plain_list;
 use crate::ops::issues;
+use crate::store::checkpoint::Kind;
 use crate::store::id::{IdKind, IssueId, SnapshotId};
 use crate::store::trigger::Trigger;
 use crate::text::first_line;
@@ -96,6 +97,10 @@ impl Timeline<'_> {
         let id = meta.id.to_string();
         let on = self.talks.checkpoint_on(&id);
         let on = on.filter(|_| said.trigger == Trigger::Checkpoint);
+        let operation = match on {
+            Some((_, kind @ Kind::Step)) => MadeBy::Checkpoint(kind),
+            _ => MadeBy::Trigger(said.trigger.clone()),
+        };
         let entry = Entry {
             kind: if is_swap {
                 EntryKind::Swap
@@ -105,9 +110,9 @@ impl Timeline<'_> {
             at: meta.created_at.clone(),
             title: title_of(meta, is_swap),
             session_id: said.session_id.clone(),
-            checkpoint_id: on.map(|(_, n)| *n),
+            checkpoint_id: on.map(|(n, _)| n),
             agent: said.agent.clone(),
-            operation: Some(MadeBy::Trigger(said.trigger.clone())),
+            operation: Some(operation),
             text: said.initial_task_hint.clone().unwrap_or_default(),
             worktree: Some(meta.worktree.clone()),
             worktree_id: self.worktree_id(meta),

@@ -47,7 +47,7 @@ pub(super) struct Talks<'c> {
     /// Not given yet, newest last.
     open: Vec<Point>,
     /// The first checkpoint on each snapshot.
-    on: HashMap<String, (String, u64)>,
+    on: HashMap<String, (u64, Kind)>,
     /// What was asked in the sessions whose notes were read.
     asked: HashMap<String, Arc<[AskedAt]>>,
     invalid: Vec<(String, String)>,
@@ -118,9 +118,9 @@ impl<'c> Talks<'c> {
         self.invalid.extend(notes.invalid.iter().cloned().map(of));
         let points = points(&notes, &|id| self.seq(id));
         for checkpoint in &notes.checkpoints {
-            let id = (checkpoint.session_id.clone(), checkpoint.checkpoint_id);
+            let first = (checkpoint.checkpoint_id, checkpoint.kind);
             let snapshot_id = checkpoint.snapshot_id.clone();
-            self.on.entry(snapshot_id).or_insert(id);
+            self.on.entry(snapshot_id).or_insert(first);
         }
         self.remember(notes);
         let until = self.until;
@@ -159,9 +159,9 @@ impl<'c> Talks<'c> {
         self.open.split_off(from)
     }
 
-    /// The session and number of the first checkpoint that was noted on a snapshot, among the notes that were read.
-    pub(super) fn checkpoint_on(&self, snapshot_id: &str) -> Option<&(String, u64)> {
-        self.on.get(snapshot_id)
+    /// Number and kind of the first checkpoint that was noted on a snapshot, among the notes that were read.
+    pub(super) fn checkpoint_on(&self, snapshot_id: &str) -> Option<(u64, Kind)> {
+        self.on.get(snapshot_id).copied()
     }
 
     /// What could not be read so far: whose it is and why.
