@@ -422,3 +422,25 @@ fn an_id_is_quoted_for_the_shell_and_is_never_an_option() {
     let words = ["session", "resume", "--", "--dangerously-skip-permissions"];
     assert_eq!(sandbox.json_error(words).0["code"], "USAGE");
 }
+
+#[test]
+fn files_of_a_session_that_moved_to_a_worktree_are_those_that_changed_in_either() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["commit", "-q", "--allow-empty", "-m", "one"]);
+    sandbox.write("of-main.txt", "untouched\n");
+    let talk = crate::transcripts::Talk::new(&sandbox, crate::transcripts::Kind::Claude);
+    talk.hook("SessionStart", &json!({"source": "startup"}));
+    talk.submits("enter a worktree");
+    let worktree = sandbox.root().join("feature");
+    sandbox.git(["worktree", "add", "-q", worktree.to_str().unwrap()]);
+    talk.hook("Stop", &json!({"cwd": worktree}));
+    talk.hook(
+        "UserPromptSubmit",
+        &json!({"cwd": worktree, "prompt": "two"}),
+    );
+    std::fs::write(worktree.join("w.txt"), "w\n").unwrap();
+    talk.hook("Stop", &json!({"cwd": worktree}));
+    talk.hook("SessionEnd", &json!({}));
+    let shown = sandbox.json(["session", "show", &talk.id]);
+    assert_eq!(shown["files"], json!([{"path": "w.txt"}]));
+}

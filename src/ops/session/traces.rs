@@ -9,6 +9,7 @@ use crate::git::path::RepoPath;
 use crate::git::tree;
 use crate::ops::Context;
 use crate::ops::compare::paths_since;
+use crate::ops::history::Here;
 use crate::ops::issues;
 use crate::store::Store;
 use crate::store::checkpoint::SessionNotes;
@@ -32,8 +33,8 @@ pub fn issues(ctx: &Context<'_>) -> Result<BTreeMap<String, Vec<String>>> {
     Ok(by_session)
 }
 
-/// The paths that differ between one of the session's snapshots and the next; with `present`, also between the last and the
-/// working tree as it is.
+/// The paths that differ between one of the session's snapshots and the next of the same worktree; with `present`, also between the last
+/// of this one and the working tree as it is.
 ///
 /// # Errors
 /// When a snapshot that is there is damaged, or the working tree cannot be read.
@@ -48,25 +49,34 @@ pub fn files(
     let started = record.snapshot_ids.iter().map(String::as_str);
     let ended = notes.turn_ends.iter().map(|one| one.snapshot_id.as_str());
     let names: BTreeSet<&str> = made.chain(started).chain(ended).collect();
-    let mut taken = Vec::new();
+    let here = Here::of(ctx, store)?;
+    let mut last_here = None;
+    let mut taken: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for id in names.into_iter().filter_map(SnapshotId::parse) {
         // Some are gone, as retention has it.
         let Ok(stored) = store.read_id(&id) else {
             continue;
         };
-        taken.push((stored.record.seq, stored.tree, id));
+        let this = (stored.record.seq, stored.tree);
+        if here.is_named(&stored.record) {
+            last_here = last_here.max(Some(this));
+        }
+        let worktree = (stored.record.worktree, stored.record.worktree_id);
+        taken.entry(worktree).or_default().push(this);
     }
-    taken.sort_unstable();
     let mut paths = BTreeSet::new();
     let read = |oid| store.objects.read_tree(oid);
-    for pair in taken.windows(2) {
-        if let [(_, old, _), (_, new, _)] = pair {
-            let changes = tree::diff(&read, Some(*old), Some(*new))?;
-            paths.extend(changes.into_iter().map(|change| change.path));
+    for mut of_worktree in taken.into_values() {
+        of_worktree.sort_unstable();
+        for pair in of_worktree.windows(2) {
+            if let [(_, old), (_, new)] = pair {
+                let changes = tree::diff(&read, Some(*old), Some(*new))?;
+                paths.extend(changes.into_iter().map(|change| change.path));
+            }
         }
     }
-    if let Some((_, last, _)) = taken.last().filter(|_| present) {
-        paths.extend(paths_since(ctx, store, *last)?);
+    if let Some((_, last)) = last_here.filter(|_| present) {
+        paths.extend(paths_since(ctx, store, last)?);
     }
     Ok(paths.into_iter().map(RepoPath::new).collect())
 }
