@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde_json::Value;
+
 /// A moment: nanoseconds since the Unix epoch, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub i128);
@@ -71,10 +73,11 @@ impl Moment {
     }
 }
 
-/// What the process was given: clock, directory, variables.
+/// What the process was given: clock, directory, variables, and what is said of the call that it does.
 #[derive(Debug, Clone, Default)]
 pub struct Env {
     vars: std::collections::HashMap<OsString, OsString>,
+    call: Value,
 }
 
 impl Env {
@@ -86,7 +89,22 @@ impl Env {
     pub fn from_process() -> Self {
         Self {
             vars: std::env::vars_os().collect(),
+            call: Value::Null,
         }
+    }
+
+    /// The same for a call over MCP, of which the client says this (`_meta`).
+    #[must_use]
+    pub fn for_call(&self, meta: &Value) -> Self {
+        Self {
+            call: meta.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// What the client of a call over MCP says of it; null where there is none.
+    pub fn call(&self) -> &Value {
+        &self.call
     }
 
     /// A variable, when set and not empty.
@@ -143,6 +161,7 @@ impl<'a> FromIterator<(&'a str, &'a str)> for Env {
             vars: vars
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
+            call: Value::Null,
         }
     }
 }

@@ -98,6 +98,11 @@ pub trait Agent: Sync {
         None
     }
 
+    /// The sessions that may have made a call over MCP by what this agent says of it (`_meta`), best first.
+    fn sessions_of_call(&self, _meta: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The command that works on a task without a terminal and without asking, and ends. It asks for no permission: what the agent
     /// may do is up to its settings and to words of the user's, which come behind.
     fn headless_command(&self, _task: &str) -> Option<Vec<String>> {

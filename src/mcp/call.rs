@@ -40,6 +40,9 @@ pub struct Job {
     pub work: Work,
     /// The roots that the client announced; None when it has no roots.
     pub roots: Option<Vec<String>>,
+    /// What the client says of the call (`_meta`).
+    #[serde(default)]
+    pub meta: Value,
 }
 
 /// The end of a dead process's last words that is worth showing.
@@ -160,7 +163,7 @@ pub fn answer(env: &Env) -> String {
         end_with_server();
     }
     match job.and_then(|job| Ok((start_of(&job)?, job))) {
-        Ok((start, job)) => work(&job, &start, env),
+        Ok((start, job)) => work(&job, &start, &env.for_call(&job.meta)),
         Err(error) => failed(error),
     }
     .to_string()

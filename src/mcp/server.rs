@@ -170,7 +170,13 @@ impl Server {
         context: &RequestContext<RoleServer>,
         waiting: &mut Waiting,
     ) -> std::result::Result<Value, ErrorData> {
-        let job = Job { work, roots };
+        let meta = serde_json::to_value(&context.meta);
+        let job = Job {
+            work,
+            roots,
+            // What cannot be passed on names no session.
+            meta: meta.unwrap_or_default(),
+        };
         let stop = Arc::new(Stop::default());
         let way_out = Arc::clone(&stop);
         let start = self.start.clone();

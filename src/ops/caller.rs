@@ -1,7 +1,8 @@
 //! The session that calls: which one it is, and how that is known.
 //!
-//! Several agents may work in one tree. Who names a session is believed first, then the hook's payload, then the agent's own
-//! environment variable; only then it is the last one that was started here.
+//! Several agents may work in one tree. Who names a session is believed first, then the hook's payload, then what a client says of its
+//! call over MCP, then the agent's own environment variable; only then it is the last one that was started here. A server that an agent
+//! starts once keeps that variable when the agent goes on in another session: where the one it names has ended, its successor calls.
 
 use super::Context;
 use crate::agents::AGENTS;
@@ -9,6 +10,7 @@ use crate::agents::hook::HookEvent;
 use crate::env::Env;
 use crate::error::Result;
 use crate::store::Store;
+use crate::store::session::SessionRecord;
 use crate::store::state::State;
 use crate::text::typed;
 
@@ -19,8 +21,12 @@ pub enum Via {
     Flag,
     /// The hook's payload.
     Hook,
+    /// What the client of the call over MCP says of it.
+    Call,
     /// The agent's own environment variable.
     Environment,
+    /// The one that this variable names has ended, and its agent went on in this one.
+    Successor,
     /// It is the last one started in this worktree.
     State,
 }
@@ -46,8 +52,8 @@ impl Caller {
     }
 }
 
-/// The session that calls: `named`, else the hook's payload, else an agent's environment variable, else the last one started
-/// in this worktree.
+/// The session that calls: `named`, else the hook's payload, else what the client says of its call, else an agent's environment
+/// variable, else the last one started in this worktree.
 ///
 /// # Errors
 /// When `state.json` cannot be read.
@@ -57,7 +63,7 @@ pub fn caller(
     named: Option<&str>,
     event: Option<&HookEvent>,
 ) -> Result<Option<Caller>> {
-    match by_itself(ctx.env, named, event) {
+    match by_itself(ctx, named, event) {
         Some(caller) => Ok(Some(caller)),
         None => Ok(last_started(&store.dir.state()?)),
     }
@@ -69,7 +75,7 @@ pub fn caller(
 /// # Errors
 /// When `state.json` cannot be read.
 pub fn caller_or_ended(ctx: &Context<'_>, store: &Store) -> Result<Option<String>> {
-    match by_itself(ctx.env, None, None) {
+    match told(ctx) {
         Some(caller) => Ok(Some(caller.session_id)),
         None => Ok(store.dir.state()?.session_id),
     }
@@ -85,16 +91,62 @@ pub fn session_flag(ctx: &Context<'_>, store: &Store, session_id: &str) -> Strin
     }
 }
 
+/// The session that calls by what this process was given, where that says it.
+pub fn told(ctx: &Context<'_>) -> Option<Caller> {
+    by_itself(ctx, None, None)
+}
+
 /// The session that says so itself.
-fn by_itself(env: &Env, named: Option<&str>, event: Option<&HookEvent>) -> Option<Caller> {
+fn by_itself(ctx: &Context<'_>, named: Option<&str>, event: Option<&HookEvent>) -> Option<Caller> {
     if let Some(id) = named {
         return Some(Caller::new(id, None, Via::Flag));
     }
     if let Some((event, id)) = event.and_then(|event| Some((event, event.session_id.as_deref()?))) {
         return Some(Caller::new(id, Some(event.agent), Via::Hook));
     }
-    let (agent, id) = by_environment(env, None)?;
-    Some(Caller::new(id, Some(agent), Via::Environment))
+    if let Some(caller) = by_call(ctx) {
+        return Some(caller);
+    }
+    let (agent, id) = by_environment(ctx.env, None)?;
+    Some(match successor(ctx, id) {
+        Some(next) => Caller::new(&next.session_id, Some(agent), Via::Successor),
+        None => Caller::new(id, Some(agent), Via::Environment),
+    })
+}
+
+/// The session that a client names for its call. Another client may mean something else by the same words: only one that the register
+/// knows as that agent's counts.
+fn by_call(ctx: &Context<'_>) -> Option<Caller> {
+    let sessions = ctx.sessions();
+    let is_known = |id: &str, agent: &str| {
+        let record = sessions.get(id).ok().flatten();
+        record.is_some_and(|record| record.agent.is_none_or(|known| known == agent))
+    };
+    AGENTS.iter().find_map(|agent| {
+        let mut named = agent.sessions_of_call(ctx.env.call()).into_iter();
+        let id = named.find(|id| is_known(id, agent.name()))?;
+        Some(Caller::new(&id, Some(agent.name()), Via::Call))
+    })
+}
+
+/// The session in which its agent went on when the one with this id had ended; None while that one goes on, and where no other
+/// followed.
+fn successor(ctx: &Context<'_>, id: &str) -> Option<SessionRecord> {
+    let sessions = ctx.sessions();
+    // A register that cannot be read tells of no end.
+    let mut last = sessions.get(id).ok()??;
+    last.ended_at.as_ref()?;
+    let (mut records, _) = sessions.list().ok()?;
+    loop {
+        // None comes twice, so that there is no circle within one second.
+        records.retain(|record| record.session_id != last.session_id);
+        let later = records.iter().filter(|record| record.follows(&last));
+        match later.min_by_key(|record| &record.last_started_at) {
+            Some(next) => last = next.clone(),
+            None => break,
+        }
+    }
+    (last.session_id != id).then_some(last)
 }
 
 fn last_started(state: &State) -> Option<Caller> {
@@ -126,7 +178,7 @@ pub fn recorded(
     agent: Option<&str>,
 ) -> (Option<String>, Option<String>) {
     let agent = agent.map(str::to_owned);
-    let Some(caller) = by_itself(ctx.env, named, None).or_else(|| last_started(state)) else {
+    let Some(caller) = by_itself(ctx, named, None).or_else(|| last_started(state)) else {
         return (None, agent);
     };
     // A register that cannot be read keeps nothing from being recorded.

@@ -43,6 +43,9 @@ pub struct SessionRecord {
     pub worktree_id: Option<String>,
     /// When it was first started, RFC 3339.
     pub started_at: String,
+    /// When it last started or was resumed; None for a fork that nobody has resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_started_at: Option<String>,
     /// Its last sign of life.
     pub last_active_at: String,
     /// When it ended; None while it goes on, and again once it was resumed.
@@ -109,6 +112,17 @@ impl SessionRecord {
     /// Whether it goes on: not ended, and active within 24 hours.
     pub fn is_live(&self, now: Moment) -> bool {
         self.ended_at.is_none() && !self.is_silent_for(now, LIVE_SECONDS)
+    }
+
+    /// Whether its agent went on in it when another session of that agent had ended.
+    pub fn follows(&self, ended: &Self) -> bool {
+        let at = ended.ended_at.as_ref();
+        let begun = self.last_started_at.as_ref();
+        self.agent.is_some()
+            && self.agent == ended.agent
+            && self.parent.is_none()
+            && (&self.worktree, &self.worktree_id) == (&ended.worktree, &ended.worktree_id)
+            && begun.zip(at).is_some_and(|(begun, ended)| begun >= ended)
     }
 
     /// Whether so many seconds have passed since its last sign of life. A time that cannot be read is now.

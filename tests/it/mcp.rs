@@ -1,5 +1,6 @@
 //! `tw mcp`: the protocol, driven by a small client of our own over the real binary's standard input and output.
 
+mod callers;
 mod client;
 mod lines;
 mod loops;

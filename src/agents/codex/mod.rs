@@ -17,7 +17,7 @@ use super::install::{InstallPaths, SetupOf};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::used::{Traces, UserDirectory};
-use super::value::text;
+use super::value::{owned, text};
 use super::version::Tried;
 use super::{Agent, words};
 use crate::env::Moment;
@@ -48,6 +48,18 @@ impl Agent for Codex {
 
     fn session_variables(&self) -> &'static [&'static str] {
         &["CODEX_THREAD_ID"]
+    }
+
+    fn sessions_of_call(&self, meta: &Value) -> Vec<String> {
+        let turn = &meta["x-codex-turn-metadata"];
+        // A sub-agent calls in a thread of its own, in its root's session.
+        let named = [
+            owned(meta, "threadId"),
+            owned(turn, "thread_id"),
+            owned(meta, "sessionId"),
+            owned(turn, "session_id"),
+        ];
+        named.into_iter().flatten().collect()
     }
 
     fn headless_command(&self, task: &str) -> Option<Vec<String>> {

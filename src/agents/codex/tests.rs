@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::Codex;
 use crate::agents::fork::plan_fork;
-use crate::agents::read;
 use crate::agents::testing::{cut, prompts, write_fork};
 use crate::agents::transcript::{Cut, Detail, Position, Transcript};
+use crate::agents::{Agent as _, read};
 use crate::error::Code;
 
 const OLD: &str = "019e1625-789d-76c0-80ab-3724b5ddb799";
@@ -414,4 +415,14 @@ fn turns_taken_back_behind_a_fork_s_beginning_are_left_to_codex() {
     };
     let error = plan_fork(&transcript, &end).expect_err("refused");
     assert_eq!(error.code(), Code::CheckpointUnavailable);
+}
+
+#[test]
+fn a_call_names_its_thread_before_its_session() {
+    let named = |meta: &Value| Codex.sessions_of_call(meta);
+    let turn = json!({"thread_id": "b", "session_id": "d"});
+    let whole = json!({"threadId": "a", "sessionId": "c", "x-codex-turn-metadata": turn});
+    assert_eq!(named(&whole), ["a", "b", "c", "d"]);
+    assert_eq!(named(&json!({"progressToken": 1})), [""; 0]);
+    assert_eq!(named(&Value::Null), [""; 0]);
 }

@@ -63,7 +63,8 @@ fn read(
         return Ok((transcript, "session"));
     }
     // Who names a session means that one: another's conversation would be worse than none.
-    if let Some(caller) = source.caller.filter(|caller| caller.via == Via::Flag) {
+    let is_named = |caller: &&Caller| matches!(caller.via, Via::Flag | Via::Call | Via::Successor);
+    if let Some(caller) = source.caller.filter(is_named) {
         let message = format!("no session file of '{}' was found", caller.session_id);
         return Err(Error::new(Code::TranscriptNotFound, message));
     }

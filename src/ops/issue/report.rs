@@ -70,7 +70,7 @@ fn record(
     let texts = Texts {
         fields,
         agent,
-        session: caller.filter(|caller| matches!(caller.via, Via::Flag | Via::Environment)),
+        session: caller.filter(|caller| caller.via != Via::State),
     };
     let mut redacting = Redacting::new(ctx);
     let issue = issue(

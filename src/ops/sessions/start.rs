@@ -235,6 +235,10 @@ impl Starting<'_> {
                 record.worktree_id.clone_from(&worktree_id);
                 record.last_active_at = now.rfc3339();
                 record.ended_at = None;
+                // After a compaction it only goes on.
+                if request.source.as_deref() != Some("compact") {
+                    record.last_started_at = Some(now.rfc3339());
+                }
                 record.agent = or(agent, record.agent.take());
                 record.parent = or(parent, record.parent.take());
                 record.transcript = or(request.transcript.as_deref(), record.transcript.take());

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::error::{Code, Result};
 use crate::git::operation;
 use crate::ops::Context;
-use crate::ops::caller::by_environment;
+use crate::ops::caller;
 use crate::ops::compare::changed_since;
 use crate::ops::gitview::read_index;
 use crate::ops::issues;
@@ -94,10 +94,10 @@ fn issue(store: &Store, state: &State) -> Result<Option<WorkedOn>> {
 
 /// The session that calls, else the last one started here while it goes on.
 fn session(ctx: &Context<'_>, state: &State) -> Result<Option<SessionHere>> {
-    if let Some((agent, id)) = by_environment(ctx.env, None) {
+    if let Some(caller) = caller::told(ctx) {
         return Ok(Some(SessionHere {
-            session_id: id.to_owned(),
-            agent: Some(agent.to_owned()),
+            session_id: caller.session_id,
+            agent: caller.agent,
         }));
     }
     let Some(id) = state.session_id.as_deref().filter(|_| !state.session_ended) else {
