@@ -70,6 +70,17 @@ pub fn resolve_session(ctx: &Context<'_>, store: &Store, word: Option<&str>) -> 
     }
 }
 
+/// As [`resolve_session`]; a word that names none is the id of a session that was never heard of.
+///
+/// # Errors
+/// As [`resolve_session`], but for `SESSION_NOT_FOUND`.
+pub fn known_or_new(ctx: &Context<'_>, store: &Store, word: &str) -> Result<String> {
+    match resolve_session(ctx, store, Some(word)) {
+        Err(error) if error.code() == Code::SessionNotFound => Ok(word.to_owned()),
+        other => other,
+    }
+}
+
 /// As [`resolve_session`], also for a session that was never started: snapshots may name any.
 ///
 /// # Errors

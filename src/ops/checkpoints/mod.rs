@@ -36,7 +36,8 @@ use crate::store::session::SessionRecord;
 use crate::store::trigger::Trigger;
 
 pub use find::{
-    Named, find, no_number, resolve_named_session, resolve_session, snapshot_of, stored,
+    Named, find, known_or_new, no_number, resolve_named_session, resolve_session, snapshot_of,
+    stored,
 };
 pub use noted::Noted;
 pub use resolve::{Conversation, Spot, conversation, spot};
@@ -89,7 +90,11 @@ pub struct Taken {
 pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
-    let named = caller(ctx, store, request.session.as_deref(), None)?;
+    let named = request.session.as_deref();
+    let named = named
+        .map(|word| known_or_new(ctx, store, word))
+        .transpose()?;
+    let named = caller(ctx, store, named.as_deref(), None)?;
     let known = match &named {
         Some(caller) => touch(ctx, &caller.session_id)?,
         None => false,

@@ -1,6 +1,7 @@
 //! Change an issue's texts, its snapshot or its conversation, and read or write its experiment.
 
 use super::conversation::{self, Conversation, Source};
+use super::report::named_session;
 use super::verify::changed_by_redaction;
 use super::{Edit, Experiment, ExperimentShown, IssueView, ReportFields, document, get};
 use crate::agents::transcript::Selection;
@@ -28,8 +29,9 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
     let fields = given(request)?;
     let mut redacting = Redacting::new(ctx);
     let texts = redacted(&fields, &mut redacting)?;
-    let talk = talk(ctx, request)?;
-    let mut notices = desk::take_in(ctx, store, id)?;
+    let mut notices = Vec::new();
+    let talk = talk(ctx, store, request, &mut notices)?;
+    notices.extend(desk::take_in(ctx, store, id)?);
     let loaded = load(store, id)?;
     let named = snapshot_named(&loaded.issue, request);
     // Until the issue holds it nobody prunes it here.
@@ -163,7 +165,12 @@ struct Talk {
 }
 
 /// Reads it; None where none was asked for.
-fn talk(ctx: &Context<'_>, request: &Edit) -> Result<Option<Talk>> {
+fn talk(
+    ctx: &Context<'_>,
+    store: &Store,
+    request: &Edit,
+    notices: &mut Vec<String>,
+) -> Result<Option<Talk>> {
     if request.transcript.is_none() && request.session.is_none() {
         return match request.selection {
             Selection::Whole => Ok(None),
@@ -171,12 +178,13 @@ fn talk(ctx: &Context<'_>, request: &Edit) -> Result<Option<Talk>> {
                 .hint("name it with --transcript FILE or --session ID")),
         };
     }
-    let caller = request.session.as_ref().map(|session| Caller {
+    let session = named_session(ctx, store, request.session.as_deref(), notices)?;
+    let caller = session.as_ref().map(|session| Caller {
         session_id: session.clone(),
         agent: None,
         via: Via::Flag,
     });
-    let record = match &request.session {
+    let record = match &session {
         Some(session) => ctx.sessions().get(session)?,
         None => None,
     };
@@ -195,7 +203,7 @@ fn talk(ctx: &Context<'_>, request: &Edit) -> Result<Option<Talk>> {
         Conversation::Unavailable(reason) => (None, Some(Redacting::new(ctx).text(&reason))),
     };
     Ok(Some(Talk {
-        session: request.session.clone(),
+        session,
         agent,
         chat,
         unavailable,

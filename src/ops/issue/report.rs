@@ -10,6 +10,7 @@ use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::objects::NewObjects;
 use crate::ops::approval;
+use crate::ops::checkpoints;
 use crate::ops::issues::desk;
 use crate::ops::redaction::Redacting;
 use crate::ops::refspecs;
@@ -55,7 +56,8 @@ fn record(
     fields: &ReportFields,
 ) -> Result<Reported> {
     let mut notices = Vec::new();
-    let caller = sessions::caller(ctx, store, request.session.as_deref(), None)?;
+    let named = named_session(ctx, store, request.session.as_deref(), &mut notices)?;
+    let caller = sessions::caller(ctx, store, named.as_deref(), None)?;
     let record = registered(ctx, caller.as_ref())?;
     let registered = record.as_ref().and_then(|record| record.agent.clone());
     let agent = registered.or_else(|| caller.as_ref()?.agent.clone());
@@ -107,6 +109,23 @@ fn record(
         chat,
         in_past: store.dir.state()?.mode == Mode::Past,
     })
+}
+
+/// The session that a word names; of one that was never heard of it is the id.
+pub(super) fn named_session(
+    ctx: &Context<'_>,
+    store: &Store,
+    word: Option<&str>,
+    notices: &mut Vec<String>,
+) -> Result<Option<String>> {
+    let Some(word) = word else {
+        return Ok(None);
+    };
+    let session = checkpoints::known_or_new(ctx, store, word)?;
+    if session != word {
+        notices.push(format!("session '{word}' is {session}"));
+    }
+    Ok(Some(session))
 }
 
 /// What the register knows of the session that reports.

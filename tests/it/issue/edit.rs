@@ -163,3 +163,49 @@ fn secrets_that_were_replaced_are_counted_and_a_check_without_its_own_is_named()
         assert!(!notices.contains(&secret));
     }
 }
+
+#[test]
+fn a_part_of_a_session_s_id_names_it() {
+    let sandbox = ready();
+    let ids = [
+        "aaaa1111-2222-4333-8444-555555555555",
+        "aaaa2222-2222-4333-8444-555555555555",
+    ];
+    for id in ids {
+        let talk = Talk::with_id(&sandbox, Kind::Claude, id);
+        talk.hook("SessionStart", &json!({"source": "startup"}));
+        talk.turn(&format!("asked in {}", &id[..8]), 1000);
+    }
+    let whole = ids[0];
+    let reported = sandbox.json([
+        "issue",
+        "report",
+        "--session",
+        "aaaa1111",
+        "--task-context",
+        "a",
+        "--symptom",
+        "b",
+        "--success-criteria",
+        "c",
+    ]);
+    let told = json!([format!("session 'aaaa1111' is {whole}")]);
+    assert_eq!(
+        (&reported["issue"]["session_id"], &reported["notices"]),
+        (&json!(whole), &told)
+    );
+    let id = id(&reported);
+    let chat = sandbox.json(["issue", "chat", &id]);
+    assert_eq!(chat["chat"]["messages"][0]["text"], "asked in aaaa1111");
+    let edited = sandbox.json(["issue", "edit", &id, "--session", "aaaa2222"]);
+    assert_eq!(edited["issue"]["session_id"], ids[1]);
+    let made = sandbox.json(["checkpoint", "-m", "x", "--session", "aaaa1111"]);
+    assert_eq!(made["checkpoint"]["session_id"], whole);
+    for command in [
+        vec!["issue", "edit", &id, "--session", "aaaa"],
+        vec!["checkpoint", "--session", "aaaa"],
+    ] {
+        let (error, code) = sandbox.json_error(command);
+        assert_eq!((&error["code"], code), (&json!("AMBIGUOUS_ADDRESS"), 3));
+    }
+}
