@@ -52,7 +52,7 @@ use fork::{Draft, ForkPlan, Validation};
 use hook::EventKind;
 use install::{InstallPaths, SetupOf};
 use places::{Candidate, Places};
-use transcript::{Cut, Detail, Transcript};
+use transcript::{Cut, Detail, GoesOn, Transcript};
 use used::Traces;
 use version::Tried;
 
@@ -143,6 +143,16 @@ pub trait Agent: Sync {
 
     /// The file of a session, by its id. `cwd` helps agents that keep sessions by directory.
     fn locate(&self, _session_id: &str, _cwd: Option<&Path>, _places: &Places) -> Option<PathBuf> {
+        None
+    }
+
+    /// Where a session file is now that is not any more where it was.
+    fn moved(&self, _path: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// Where a conversation stands that goes on in another file than the one it was read from; None when it does not.
+    fn goes_on(&self, _transcript: &Transcript) -> Option<GoesOn> {
         None
     }
 

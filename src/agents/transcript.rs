@@ -191,6 +191,19 @@ pub struct Transcript {
     pub bytes: u64,
     /// Lines that could not be read: bad, or torn at the end.
     pub skipped: u64,
+    /// Why its beginning, which lies in other files, is not in it.
+    pub lacks: Option<String>,
+}
+
+/// Where a conversation stands that goes on in another file than the one it was read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GoesOn {
+    /// How many messages it has now.
+    pub messages: usize,
+    /// How many of those are in the first file, or precede it.
+    pub kept: usize,
+    /// Token counts at its end.
+    pub tokens: Tokens,
 }
 
 /// Which part of a conversation is meant.
@@ -213,9 +226,12 @@ pub enum Selection {
 }
 
 impl Selection {
-    /// The selection as the head of a chat names it.
-    pub fn describe(&self) -> String {
+    /// The selection of a conversation as the head of a chat names it.
+    pub fn describe(&self, transcript: &Transcript) -> String {
         match self {
+            Self::Whole if transcript.lacks.is_some() => {
+                "whole session without its beginning".to_owned()
+            }
             Self::Whole => "whole session".to_owned(),
             Self::LastTurns(turns) => format!("last {turns} turns"),
             Self::Window { before, after, .. } => format!("window {before},{after}"),
@@ -229,6 +245,12 @@ impl Transcript {
         self.lines = counts.lines;
         self.bytes = counts.bytes;
         self.skipped = counts.skipped;
+    }
+
+    /// What is to be said of a conversation that is not whole.
+    pub fn caveat(&self) -> Option<String> {
+        let why = self.lacks.as_ref()?;
+        Some(format!("the conversation lacks its beginning: {why}"))
     }
 
     /// The messages that a selection means, as a range of `messages`.

@@ -37,16 +37,21 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
 
 /// Counts the tokens that a hook had no time for.
 fn count_tokens(ctx: &Context<'_>, checkpoints: &mut [Checkpoint]) {
-    let open = |checkpoint: &&Checkpoint| checkpoint.tokens == Counts::default();
-    let Some(first) = checkpoints.iter().find(open) else {
-        return;
-    };
-    // Without the file they stay unknown.
-    let Ok(transcript) = conversation(ctx, first) else {
-        return;
-    };
-    for checkpoint in checkpoints {
-        fill(&transcript, checkpoint, ctx.redactor());
+    // A session may go on in another file.
+    let is_same =
+        |one: &Checkpoint, other: &Checkpoint| one.transcript.path == other.transcript.path;
+    for checkpoints in checkpoints.chunk_by_mut(is_same) {
+        let is_open = |checkpoint: &&Checkpoint| checkpoint.tokens == Counts::default();
+        let Some(first) = checkpoints.iter().find(is_open) else {
+            continue;
+        };
+        // Without the file they stay unknown.
+        let Ok(transcript) = conversation(ctx, first) else {
+            continue;
+        };
+        for checkpoint in checkpoints {
+            fill(&transcript, checkpoint, ctx.redactor());
+        }
     }
 }
 

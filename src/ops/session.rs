@@ -76,6 +76,8 @@ pub struct Shown {
     /// The agent's command that resumes it.
     #[serde(flatten, with = "ResumeCommandOrNull")]
     pub resume_command: Option<Vec<String>>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
 }
 
 json::fields! {
@@ -178,7 +180,9 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
     let goes_on = here && store.dir.state()?.mode == Mode::Present;
     let files = traces::files(ctx, store, &record, &notes, goes_on).ok();
     known.files_touched = files.as_ref().map(Vec::len);
-    if let Some(transcript) = transcript(ctx, &record) {
+    let mut notices = Vec::new();
+    if let Some(transcript) = transcript(ctx, &record, &mut notices) {
+        notices.extend(transcript.caveat());
         let title = transcript
             .title()
             .map(|title| ctx.redactor().text(title).text);
@@ -196,6 +200,7 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
         files: files.map(|files| files.into_iter().map(|path| Touched { path }).collect()),
         children,
         resume_command,
+        notices,
     })
 }
 
@@ -221,7 +226,7 @@ pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
             "go on with it in the agent itself; 'tw session list' shows the sessions there are",
         ));
     };
-    let recorded = transcript(ctx, &record).and_then(|transcript| transcript.cwd);
+    let recorded = transcript(ctx, &record, &mut Vec::new()).and_then(|transcript| transcript.cwd);
     let root = || ctx.repo.worktree_root().to_string_lossy().into_owned();
     Ok(Resume {
         agent,
@@ -317,14 +322,27 @@ fn title_of_origin(store: &Store, sessions: &Sessions, record: &SessionRecord) -
     None
 }
 
-/// The session's conversation, when its file is there and can be read.
-fn transcript(ctx: &Context<'_>, record: &SessionRecord) -> Option<Transcript> {
+/// The session's conversation, when its file is there and can be read. Why one that is there cannot is told.
+fn transcript(
+    ctx: &Context<'_>,
+    record: &SessionRecord,
+    notices: &mut Vec<String>,
+) -> Option<Transcript> {
+    let agent = || by_name(record.agent.as_deref()?);
     let path = if let Some(path) = &record.transcript {
-        ctx.cwd.join(path)
+        let path = ctx.cwd.join(path);
+        let moved = Some(&path).filter(|path| !path.exists());
+        moved.and_then(|path| agent()?.moved(path)).unwrap_or(path)
     } else {
-        let agent = by_name(record.agent.as_deref()?)?;
         let root = ctx.repo.worktree_root();
-        agent.locate(&record.session_id, Some(root), &Places::from(ctx.env))?
+        agent()?.locate(&record.session_id, Some(root), &Places::from(ctx.env))?
     };
-    crate::agents::read(&path, Detail::Outline).ok()
+    match crate::agents::read(&path, Detail::Outline) {
+        Ok(transcript) => Some(transcript),
+        Err(error) => {
+            let is_there = is_there(&path).unwrap_or(true);
+            notices.extend(is_there.then(|| error.message().to_owned()));
+            None
+        }
+    }
 }

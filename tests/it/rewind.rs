@@ -1,6 +1,7 @@
 //! `tw rewind`: files, conversation, both, and back again.
 
 mod places;
+mod segments;
 mod telling;
 mod undoing;
 

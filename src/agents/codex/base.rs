@@ -1,5 +1,5 @@
-//! What a rollout goes on from. A session that Codex itself forked has only what came after in its file: the head names the
-//! rollout that holds the rest, and where in it that ends (`history_base`); that one may name another.
+//! What a rollout goes on from. A session that Codex itself forked has only what came after in its file, and so has the segment in which
+//! a thread goes on: the head names the rollout that holds the rest, and where in it that ends (`history_base`); that one may name another.
 //!
 //! Such a beginning is read, never copied: Codex resumes a session by the same names. Where one is gone or is not what it was,
 //! the reason is told, and nothing is guessed.
@@ -10,13 +10,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::place;
+use super::place::{self, id_of, is_compressed, own_id_of};
 use crate::agents::lines::{self, Lines};
 use crate::agents::value::{owned, text};
 use crate::git::regular;
-
-/// More rollouts make no session: they go round in a circle.
-const LONGEST: usize = 128;
+use crate::text::typed_path;
 
 /// The beginning of an older rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +27,8 @@ pub struct Stretch {
 
 /// What the head of a rollout says.
 struct Base {
-    thread: String,
+    /// The last id in the name of the rollout.
+    rollout: String,
     ordinal: u64,
     end: u64,
 }
@@ -39,24 +38,28 @@ pub fn stretches(path: &Path) -> std::result::Result<Vec<Stretch>, String> {
     let Some(head) = head(path) else {
         return Ok(Vec::new());
     };
-    let mut seen: HashSet<String> = owned(&head, "id").into_iter().collect();
-    let mut found = Vec::new();
     let mut next = base(&head)?;
+    if next.is_none() {
+        return Ok(Vec::new());
+    }
+    let rollouts = place::named_beside(path);
+    let mut seen: HashSet<String> = own_id_of(path).into_iter().collect();
+    let mut found = Vec::new();
     while let Some(base) = next {
-        if !seen.insert(base.thread.clone()) || found.len() == LONGEST {
+        if !seen.insert(base.rollout.clone()) {
             return Err("its rollouts go on from each other in a circle".to_owned());
         }
-        let named = &base.thread;
-        let Some(file) = place::beside(path, named) else {
-            return Err(format!(
-                "the rollout of session '{named}' that it goes on from is gone"
-            ));
-        };
-        let older = head_of(&file, named)
+        let wrong =
+            |how: &str| format!("the rollout '{}' that it goes on from {how}", base.rollout);
+        let file = rollouts.get(&base.rollout).cloned();
+        let file = file.ok_or_else(|| wrong("is gone"))?;
+        if is_compressed(&file) {
+            let unpack = format!("'zstd -d {}' unpacks it beside", typed_path(&file));
+            return Err(wrong(&format!("is compressed: {unpack}")));
+        }
+        let older = head_of(&file)
             .filter(|_| ends_there(&file, &base).unwrap_or(false))
-            .ok_or_else(|| {
-                format!("the rollout of session '{named}' that it goes on from is not what it was")
-            })?;
+            .ok_or_else(|| wrong("is not what it was"))?;
         next = self::base(&older)?;
         found.push(Stretch {
             path: file,
@@ -75,8 +78,9 @@ fn head(path: &Path) -> Option<Value> {
     is_head.then(|| record.get_mut("payload").map(Value::take))?
 }
 
-fn head_of(path: &Path, thread: &str) -> Option<Value> {
-    head(path).filter(|head| text(head, "id") == Some(thread))
+fn head_of(path: &Path) -> Option<Value> {
+    let thread = id_of(path);
+    head(path).filter(|head| text(head, "id") == thread.as_deref())
 }
 
 fn base(head: &Value) -> std::result::Result<Option<Base>, String> {
@@ -86,7 +90,7 @@ fn base(head: &Value) -> std::result::Result<Option<Base>, String> {
     let number = |key: &str| base.get(key).and_then(Value::as_u64);
     let read = || {
         Some(Base {
-            thread: owned(base, "thread_id")?,
+            rollout: owned(base, "thread_id")?,
             ordinal: number("end_ordinal_exclusive")?,
             end: number("end_byte_offset").filter(|end| *end > 0)?,
         })

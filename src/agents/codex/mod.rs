@@ -15,7 +15,7 @@ use super::fork::{Draft, ForkPlan, ids};
 use super::hook::EventKind;
 use super::install::{InstallPaths, SetupOf};
 use super::places::{Candidate, Places};
-use super::transcript::{Cut, Detail, Transcript};
+use super::transcript::{Cut, Detail, GoesOn, Transcript};
 use super::used::{Traces, UserDirectory};
 use super::value::{owned, text};
 use super::version::Tried;
@@ -86,7 +86,18 @@ impl Agent for Codex {
         place::locate(session_id, places)
     }
 
-    fn recognises(&self, _path: &Path, head: &[Value]) -> bool {
+    fn moved(&self, path: &Path) -> Option<PathBuf> {
+        place::moved(path)
+    }
+
+    fn goes_on(&self, transcript: &Transcript) -> Option<GoesOn> {
+        read::goes_on(transcript)
+    }
+
+    fn recognises(&self, path: &Path, head: &[Value]) -> bool {
+        if place::is_compressed(path) {
+            return true;
+        }
         head.iter().any(|record| {
             let wrapped = matches!(
                 text(record, "type"),

@@ -1,6 +1,12 @@
-//! Where Codex keeps its rollouts.
+//! Where Codex keeps its rollouts, and what their names say.
+//!
+//! A thread begins in `rollout-<time>-<thread>.jsonl`. Where Codex takes back a turn of it, or goes on with it later, the thread goes on
+//! in another file, `rollout-<time>-<thread>_<segment>.jsonl`: the newest segment is the conversation as it stands. Others name a
+//! rollout by the last id of its name.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::NAME;
 use crate::agents::lines;
@@ -22,56 +28,146 @@ fn rollouts(places: &Places) -> Vec<SessionFile> {
     root(places).map_or(Vec::new(), |root| rollouts_in(&root))
 }
 
-/// The rollouts in `sessions/YYYY/MM/DD/`, and in the flat directory of archived ones. Compressed ones are left out.
+/// The rollouts in `sessions/YYYY/MM/DD/`, and in the flat directory of archived ones, of which Codex compresses old ones.
 fn rollouts_in(root: &Path) -> Vec<SessionFile> {
-    let mut found = places::files(&root.join("archived_sessions"), ".jsonl");
+    let mut found = rollouts_of(&root.join("archived_sessions"));
     for year in places::subdirectories(&root.join("sessions")) {
         for month in places::subdirectories(&year) {
             for day in places::subdirectories(&month) {
-                found.extend(places::files(&day, ".jsonl"));
+                found.extend(rollouts_of(&day));
             }
         }
     }
-    found.retain(|file| file.name().starts_with("rollout-"));
     found
+}
+
+fn rollouts_of(directory: &Path) -> Vec<SessionFile> {
+    let mut found = places::files(directory, "");
+    found.retain(|file| {
+        let name = file.name();
+        let is_plain = name.ends_with(".jsonl");
+        name.starts_with("rollout-") && (is_plain || is_compressed(&file.path))
+    });
+    found
+}
+
+/// Whether Codex has compressed a rollout, which it does with archived ones after a while.
+pub fn is_compressed(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("rollout-") && name.ends_with(".jsonl.zst")
 }
 
 /// Rollouts of main sessions whose recorded directory is `cwd` or lies beneath it, newest first.
 pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
-    let mut found = rollouts(places);
+    let mut found = last_of_each(rollouts(places));
+    found.retain(|file| !is_compressed(&file.path));
     places::newest_first(&mut found);
     found.truncate(NEWEST);
     places::matching(NAME, found, cwd, recorded_cwd, |file| id_of(&file.path))
 }
 
-/// The session's rollout, by its id.
+/// The rollout in which the session goes on, by its id.
 pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
-    newest_of(session, rollouts(places))
+    last_of(session, rollouts(places))
 }
 
-/// The rollout of another session that is kept where the one at `path` is.
-pub fn beside(path: &Path, session: &str) -> Option<PathBuf> {
-    let rollouts = match sessions_tree(path) {
-        Some(tree) => rollouts_in(tree.parent()?),
-        None => places::files(path.parent()?, ".jsonl"),
-    };
-    newest_of(session, rollouts)
+/// Where the rollout is now that stood at `path`: Codex archives and compresses them.
+pub fn moved(path: &Path) -> Option<PathBuf> {
+    named_beside(path).remove(&Ids::of(path)?.own)
 }
 
-fn newest_of(session: &str, mut found: Vec<SessionFile>) -> Option<PathBuf> {
+/// The rollout in which the session of the one at `path` goes on; None when it is that one.
+pub fn goes_on_in(path: &Path) -> Option<PathBuf> {
+    let last = last_of(&id_of(path)?, beside(path))?;
+    (last.file_name() != path.file_name()).then_some(last)
+}
+
+/// The rollouts that are kept where the one at `path` is.
+fn beside(path: &Path) -> Vec<SessionFile> {
+    let tree = sessions_tree(path);
+    match tree.as_deref().and_then(Path::parent) {
+        Some(root) => rollouts_in(root),
+        None => path.parent().map_or(Vec::new(), rollouts_of),
+    }
+}
+
+/// The same by the ids that others name them with.
+pub fn named_beside(path: &Path) -> BTreeMap<String, PathBuf> {
+    let mut found = beside(path);
+    // Of two of one name the last one stands.
+    found.sort_by(|a, b| lateness(a).cmp(&lateness(b)));
+    let named = found
+        .into_iter()
+        .filter_map(|file| Some((Ids::of(&file.path)?.own, file.path)));
+    named.collect()
+}
+
+/// Of the rollouts of each session the one in which it goes on.
+fn last_of_each(found: Vec<SessionFile>) -> Vec<SessionFile> {
+    let mut last: BTreeMap<String, SessionFile> = BTreeMap::new();
+    for file in found {
+        let session = id_of(&file.path).unwrap_or_else(|| file.name().into_owned());
+        let known = last.get(&session);
+        if known.is_none_or(|known| lateness(known) < lateness(&file)) {
+            last.insert(session, file);
+        }
+    }
+    last.into_values().collect()
+}
+
+fn last_of(session: &str, mut found: Vec<SessionFile>) -> Option<PathBuf> {
     found.retain(|file| id_of(&file.path).as_deref() == Some(session));
-    places::newest_first(&mut found);
-    found.into_iter().next().map(|file| file.path)
+    let last = found
+        .into_iter()
+        .max_by(|a, b| lateness(a).cmp(&lateness(b)));
+    last.map(|file| file.path)
 }
 
-/// The id in a rollout's name: the UUID at its end.
+/// What orders the rollouts of a session. The ids of segments ascend, and a file may be copied later than it was written.
+fn lateness(file: &SessionFile) -> (Option<String>, bool, SystemTime, &Path) {
+    let segment = Ids::of(&file.path).and_then(|ids| ids.thread.map(|_| ids.own));
+    let is_plain = !is_compressed(&file.path);
+    (segment, is_plain, file.modified, &file.path)
+}
+
+/// The ids in a rollout's name.
+struct Ids {
+    /// The last one, by which others name it.
+    own: String,
+    /// The thread's, where that is another one.
+    thread: Option<String>,
+}
+
+impl Ids {
+    fn of(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        let name = name.strip_suffix(".zst").unwrap_or(name);
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        let (before, own) = id_at_end(stem)?;
+        let thread = before.strip_suffix('_').and_then(id_at_end);
+        Some(Self {
+            own: own.to_owned(),
+            thread: thread.map(|(_, thread)| thread.to_owned()),
+        })
+    }
+}
+
+/// The UUID at the end of a text, and what precedes it.
+fn id_at_end(text: &str) -> Option<(&str, &str)> {
+    let (before, id) = text.split_at_checked(text.len().checked_sub(36)?)?;
+    let is_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    id.bytes().all(is_id).then_some((before, id))
+}
+
+/// The session's id, by the rollout's name.
 pub fn id_of(path: &Path) -> Option<String> {
-    let stem = path.file_stem()?.to_str()?;
-    let id = stem.get(stem.len().checked_sub(36)?..)?;
-    let plain = id
-        .bytes()
-        .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    plain.then(|| id.to_owned())
+    let ids = Ids::of(path)?;
+    Some(ids.thread.unwrap_or(ids.own))
+}
+
+/// The id by which others name the rollout.
+pub fn own_id_of(path: &Path) -> Option<String> {
+    Ids::of(path).map(|ids| ids.own)
 }
 
 /// The directory in the head of a rollout; `None` for a sub-agent's.
@@ -129,6 +225,51 @@ mod tests {
         assert!(new_path(archived, ID, now).starts_with("/h/.codex/sessions/2026"));
         assert_eq!(id_of(&new_path(old, ID, now)).as_deref(), Some(ID));
         assert_eq!(id_of(Path::new("/x/short.jsonl")), None);
+    }
+
+    #[test]
+    fn a_thread_is_the_segment_in_which_it_goes_on() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let day = home.path().join(".codex/sessions/2026/05/11");
+        std::fs::create_dir_all(&day).expect("a directory");
+        let head = format!(
+            "{{\"type\":\"session_meta\",\"payload\":{{\"id\":\"{ID}\",\"cwd\":\"/work\"}}}}\n"
+        );
+        let segment = |last: u8| format!("019e1999-{}{last}", &ID[9..35]);
+        let path = |ids: &str| day.join(format!("rollout-2026-05-11T08-26-55-{ids}.jsonl"));
+        let written = [
+            path(&format!("{ID}_{}", segment(2))),
+            path(&format!("{ID}_{}", segment(1))),
+            path(ID),
+        ];
+        for (age, path) in written.iter().enumerate() {
+            std::fs::write(path, &head).expect("written");
+            let file = std::fs::File::options().append(true).open(path);
+            let at = std::time::Duration::from_secs(1000 * (age as u64 + 1));
+            // Copied, say: the times tell nothing.
+            file.expect("opened")
+                .set_modified(SystemTime::UNIX_EPOCH + at)
+                .expect("aged");
+        }
+        assert_eq!(id_of(&written[0]).as_deref(), Some(ID));
+        assert_eq!(own_id_of(&written[0]), Some(segment(2)));
+        assert_eq!(own_id_of(&written[2]).as_deref(), Some(ID));
+        let places = Places::new(Some(home.path().to_owned()));
+        let found = find(Path::new("/work"), &places);
+        let found: Vec<_> = found
+            .iter()
+            .map(|one| (one.session_id.as_str(), &one.path))
+            .collect();
+        assert_eq!(found, [(ID, &written[0])]);
+        assert_eq!(locate(ID, &places).as_ref(), Some(&written[0]));
+        assert_eq!(locate(&segment(2), &places), None);
+        assert_eq!(goes_on_in(&written[2]).as_ref(), Some(&written[0]));
+        assert_eq!(goes_on_in(&written[0]), None);
+        let packed = written[0].with_extension("jsonl.zst");
+        std::fs::rename(&written[0], &packed).expect("packed");
+        assert_eq!(locate(ID, &places).as_ref(), Some(&packed));
+        assert_eq!(moved(&written[0]), Some(packed));
+        assert_eq!(find(Path::new("/work"), &places), []);
     }
 
     #[test]

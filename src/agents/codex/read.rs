@@ -11,12 +11,14 @@ use serde_json::Value;
 
 use super::NAME;
 use super::base::{self, Stretch};
+use super::place;
 use crate::agents::builder::{Builder, Call, Typed};
 use crate::agents::fork::calls::{Half, ToolUse};
 use crate::agents::lines::{self, Entry, Line};
-use crate::agents::transcript::{Detail, Position, Shrink, Tokens, Transcript};
+use crate::agents::transcript::{Detail, GoesOn, Position, Shrink, Tokens, Transcript};
 use crate::agents::value::{content, items, number, owned, shown, text, unquoted};
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
+use crate::text::typed_path;
 
 /// Beginnings of user items that no person typed.
 const SYNTHETIC: [&str; 8] = [
@@ -88,6 +90,12 @@ pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
 
 /// Reads the rollout at `path`, up to `limit` bytes.
 pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
+    if place::is_compressed(path) {
+        let shown = path.display();
+        let message = format!("session file '{shown}' is compressed: Codex archived it");
+        let unpack = format!("'zstd -d {}' unpacks it beside", typed_path(path));
+        return Err(Error::new(Code::TranscriptNotFound, message).hint(unpack));
+    }
     let (stretches, broken) = match base::stretches(path) {
         Ok(stretches) => (stretches, None),
         Err(why) => (Vec::new(), Some(why)),
@@ -96,8 +104,25 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
     if scan.transcript.prompts.is_empty() && scan.transcript.abandoned.is_empty() {
         scan = scan_by(path, detail, limit, (&stretches, Prompts::Items))?;
     }
+    scan.transcript.lacks.clone_from(&broken);
     scan.unsound = broken.or(scan.unsound);
     Ok(scan)
+}
+
+/// Where the session of a rollout stands that goes on in another one; None when it ends in this one.
+pub fn goes_on(transcript: &Transcript) -> Option<GoesOn> {
+    let last = place::goes_on_in(&transcript.path)?;
+    let stretches = base::stretches(&last).ok()?;
+    let is_this = |stretch: &&Stretch| stretch.path.file_name() == transcript.path.file_name();
+    let end = stretches.iter().find(is_this).map_or(0, |here| here.end);
+    let now = read(&last, Detail::Outline).ok()?;
+    let messages = transcript.messages.iter();
+    let kept = messages.filter(|message| message.file == 1 || message.position.offset < end);
+    Some(GoesOn {
+        messages: now.messages.len(),
+        kept: kept.count(),
+        tokens: now.tokens,
+    })
 }
 
 fn scan_by(
@@ -122,7 +147,7 @@ fn scan_by(
     path.clone_into(&mut transcript.path);
     transcript.set_counts(counts);
     if transcript.session_id.is_empty() {
-        transcript.session_id = super::place::id_of(path).unwrap_or_default();
+        transcript.session_id = place::id_of(path).unwrap_or_default();
     }
     Ok(Scan {
         transcript,

@@ -367,7 +367,7 @@ fn what_a_fork_goes_on_from_and_is_not_what_it_was_is_not_guessed() {
     let said = refused(&gone);
     assert!(
         said.ends_with(&format!(
-            "the rollout of session '{}' that it goes on from is gone",
+            "the rollout '{}' that it goes on from is gone",
             family_id(1)
         )),
         "{said}"

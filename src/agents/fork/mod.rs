@@ -277,7 +277,8 @@ impl Draft {
     }
 }
 
-fn tokens_discarded(now: Tokens, then: Tokens) -> Option<i64> {
+/// By how much a model's context shrinks.
+pub fn tokens_discarded(now: Tokens, then: Tokens) -> Option<i64> {
     let now = i64::try_from(now.context?).ok()?;
     let then = i64::try_from(then.context.unwrap_or(0)).ok()?;
     Some(now - then)

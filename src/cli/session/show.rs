@@ -99,6 +99,7 @@ impl Human for Shown {
                 .map(|words| command_line(words))
                 .as_deref(),
         );
+        page.notices(&self.notices);
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -132,13 +132,14 @@ impl<'a> Noted<'a> {
 
     /// Whether a prompt's record stands before the place.
     fn precedes(&self, prompt: &Prompt) -> bool {
+        let message = self.transcript.messages.get(prompt.message);
         let position = match self.companion {
+            // Without a companion, what is not in the session file is in one that it goes on from.
+            None if self.transcript.companion.is_none() => {
+                Some(prompt.position).filter(|_| message.is_none_or(|message| message.file == 0))
+            }
             None => Some(prompt.position),
-            Some(_) => self
-                .transcript
-                .messages
-                .get(prompt.message)
-                .map(|message| message.position),
+            Some(_) => message.map(|message| message.position),
         };
         position.is_some_and(|position| position.offset < self.place.offset)
     }

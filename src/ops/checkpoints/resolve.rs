@@ -148,6 +148,10 @@ fn file_of(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Option<Source>>
         return Ok(Some(Source::File(path.to_owned())));
     }
     let session = &checkpoint.session_id;
+    let agent = checkpoint.agent.as_deref().and_then(by_name);
+    if let Some(path) = noted.and_then(|path| agent?.moved(path)) {
+        return Ok(Some(Source::File(path)));
+    }
     let record = ctx.sessions().get(session)?;
     let registered = record
         .and_then(|record| record.transcript)
@@ -155,7 +159,6 @@ fn file_of(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Option<Source>>
     if let Some(path) = registered.filter(|path| path.is_file()) {
         return Ok(Some(Source::File(path)));
     }
-    let agent = checkpoint.agent.as_deref().and_then(by_name);
     if let Some(command) = agent.and_then(|agent| agent.export_command(session)) {
         let written = export(ctx, session, &command)?;
         return Ok(Some(Source::Export(written)));

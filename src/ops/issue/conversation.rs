@@ -16,10 +16,20 @@ use crate::store::session::SessionRecord;
 
 /// A conversation that was found, or why there is none.
 pub(super) enum Conversation {
-    /// The chat, and how its file was found.
-    Found(Box<Chat>, &'static str),
+    /// The chat.
+    Found(Box<Found>),
     /// Why the issue has no chat, in one sentence.
     Unavailable(String),
+}
+
+/// A conversation that was found.
+pub(super) struct Found {
+    /// What was said.
+    pub chat: Chat,
+    /// How its file was found.
+    pub found_by: &'static str,
+    /// What is to be said of it where it is not whole.
+    pub caveat: Option<String>,
 }
 
 /// Which session file to read.
@@ -43,8 +53,11 @@ pub(super) fn capture(ctx: &Context<'_>, source: &Source<'_>) -> Conversation {
     if transcript.messages.is_empty() {
         return Conversation::Unavailable("the session file has no messages".to_owned());
     }
-    let chat = chat(ctx, &transcript, &source.selection);
-    Conversation::Found(Box::new(chat), found_by)
+    Conversation::Found(Box::new(Found {
+        chat: chat(ctx, &transcript, &source.selection),
+        found_by,
+        caveat: transcript.caveat(),
+    }))
 }
 
 fn read(
@@ -149,7 +162,7 @@ fn chat(ctx: &Context<'_>, transcript: &Transcript, selection: &Selection) -> Ch
         session_id: session,
         agent: Some(transcript.agent.to_owned()).filter(|name| !name.is_empty()),
         captured_at: ctx.env.now().rfc3339(),
-        selection: selection.describe(),
+        selection: selection.describe(transcript),
         redaction: Redaction {
             applied: true,
             counts: redacting.counts,

@@ -160,7 +160,7 @@ fn snapshot_named(issue: &Issue, request: &Edit) -> Option<String> {
 struct Talk {
     session: Option<String>,
     agent: Option<String>,
-    chat: Option<Box<Chat>>,
+    chat: Option<Chat>,
     unavailable: Option<String>,
 }
 
@@ -196,7 +196,10 @@ fn talk(
         selection: request.selection,
     };
     let (chat, unavailable) = match conversation::capture(ctx, &source) {
-        Conversation::Found(chat, _) => (Some(chat), None),
+        Conversation::Found(found) => {
+            notices.extend(found.caveat);
+            (Some(found.chat), None)
+        }
         Conversation::Unavailable(reason) if request.transcript.is_some() => {
             return Err(Error::new(Code::TranscriptNotFound, reason));
         }
@@ -213,7 +216,7 @@ fn talk(
 impl Talk {
     /// Puts it into the issue. Gives a sentence where there is no conversation.
     fn put_into(&self, issue: &mut Issue) -> Option<String> {
-        let chat = self.chat.as_deref();
+        let chat = self.chat.as_ref();
         let of_chat =
             |field: fn(&Chat) -> &Option<String>| chat.and_then(|chat| field(chat).clone());
         // A conversation that stays is of the session that it was of.

@@ -19,7 +19,6 @@ use crate::ops::sessions::{self, Caller, Via};
 use crate::ops::swap::recover;
 use crate::ops::{Context, address, snapshots};
 use crate::store::Store;
-use crate::store::chat::Chat;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{CHAT_FILE, Experiment, Issue, Severity};
 use crate::store::names::{self, Record};
@@ -95,10 +94,13 @@ fn record(
     notices.extend(refspecs::told_once(ctx, store));
     notices.extend(desk::write(ctx, store, issue.id));
     let chat = match conversation {
-        Conversation::Found(chat, found_by) => Some(Captured {
-            messages: chat.messages.len(),
-            found_by: Some(found_by),
-        }),
+        Conversation::Found(found) => {
+            notices.extend(found.caveat);
+            Some(Captured {
+                messages: found.chat.messages.len(),
+                found_by: Some(found.found_by),
+            })
+        }
         Conversation::Unavailable(reason) => {
             notices.push(format!("chat unavailable: {reason}"));
             None
@@ -215,7 +217,7 @@ fn issue(
 ) -> Result<Issue> {
     let (now, fields) = (ctx.env.now(), texts.fields);
     let (chat, unavailable) = match conversation {
-        Conversation::Found(chat, _) => (Some(chat), None),
+        Conversation::Found(found) => (Some(&found.chat), None),
         Conversation::Unavailable(reason) => (None, Some(reason.as_str())),
     };
     let required = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -284,8 +286,8 @@ fn write(
             ctx.env.now(),
         )
     };
-    if let Conversation::Found(chat, _) = conversation {
-        stage(&Record::Chat(issue.id), Chat::to_json(chat))?;
+    if let Conversation::Found(found) = conversation {
+        stage(&Record::Chat(issue.id), found.chat.to_json())?;
     }
     env::fail_point("issue-chat-written");
     stage(&Record::Issue(issue.id), issue.to_json())?;

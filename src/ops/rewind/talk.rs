@@ -5,9 +5,10 @@ use std::path::Path;
 use super::{ConversationPart, Delivery, Forked, Note, sessions};
 use crate::agents::fork::{
     ForkPlan, StagedFork, dead_forks, destination, new_session_id, plan_fork, stage_fork,
+    tokens_discarded,
 };
 use crate::agents::hook::EventKind;
-use crate::agents::transcript::Transcript;
+use crate::agents::transcript::{GoesOn, Tokens, Transcript};
 use crate::agents::{Agent, by_name};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
@@ -84,7 +85,7 @@ impl Plan {
             .prompt()
             .map(|prompt| prompt.text.clone())
             .or_else(|| noted.filter(|_| checkpoint.kind == Kind::Prompt));
-        let mut part = what_goes(&transcript, fork.as_ref());
+        let mut part = what_goes(&transcript, fork.as_ref(), agent.goes_on(&transcript));
         part.original_user_message = asked;
         let path = transcript.path.to_string_lossy().into_owned();
         let export = transcript.into_export();
@@ -156,15 +157,21 @@ fn or_files_alone(error: Error, checkpoint: &Checkpoint) -> Error {
     }
 }
 
-/// How much of a conversation goes: with no fork, all of it.
-fn what_goes(transcript: &Transcript, fork: Option<&ForkPlan>) -> ConversationPart {
-    let (discarded, tokens) = if let Some(fork) = fork {
-        (fork.messages_discarded, fork.tokens_discarded)
-    } else {
-        let tokens = transcript.tokens.context;
-        let tokens = tokens.and_then(|tokens| i64::try_from(tokens).ok());
-        (transcript.messages.len(), tokens)
-    };
+/// How much of a conversation goes: with no fork, all of it. `goes_on`: where it stands by now, when that is another file.
+fn what_goes(
+    transcript: &Transcript,
+    fork: Option<&ForkPlan>,
+    goes_on: Option<GoesOn>,
+) -> ConversationPart {
+    let kept = fork.map_or(0, |fork| fork.messages_kept);
+    let now = goes_on.unwrap_or(GoesOn {
+        messages: transcript.messages.len(),
+        kept,
+        tokens: transcript.tokens,
+    });
+    let then = fork.map_or(Tokens::default(), |fork| fork.cut.tokens);
+    let discarded = now.messages.saturating_sub(kept.min(now.kept));
+    let tokens = tokens_discarded(now.tokens, then);
     ConversationPart {
         transcript: None,
         messages_discarded: discarded,
