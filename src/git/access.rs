@@ -38,6 +38,8 @@ pub struct Lost {
     group: bool,
     acl: bool,
     attributes: Vec<Vec<u8>>,
+    /// It has the permission bits that it had.
+    bits: bool,
 }
 
 impl Lost {
@@ -59,7 +61,18 @@ impl Lost {
             group: now.gid != wanted.gid,
             acl: differs(ACL),
             attributes,
+            bits: false,
         }
+    }
+
+    /// The permission bits stay what they are, too: only an owner may change them.
+    pub fn keep_bits(&mut self) {
+        self.bits = true;
+    }
+
+    /// Whether these are the bits of a file that was to have others.
+    pub fn leaves(&self, perm: u32, now: u32) -> bool {
+        self.bits || self.narrow(perm) == now
     }
 
     /// What was lost, in words.
@@ -69,6 +82,7 @@ impl Lost {
             (self.owner, "owner"),
             (self.group, "group"),
             (self.acl, "ACL"),
+            (self.bits, "permission bits"),
         ] {
             if lost {
                 words.push(word.to_owned());
@@ -357,7 +371,7 @@ mod tests {
             owner,
             group,
             acl,
-            attributes: Vec::new(),
+            ..Lost::default()
         };
         for (lost, perm, narrow) in [
             (lost(false, false, false), 0o6775, 0o6775),

@@ -237,6 +237,27 @@ fn a_past_that_root_entered_is_left_by_the_user() {
     assert_eq!(sandbox.text("a.txt"), "two\n");
 }
 
+/// As a container does that runs as root.
+#[test]
+fn a_directory_that_is_somebody_else_s_by_now_keeps_nobody_in_the_past() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    sandbox.write("dir/x", "one\n");
+    give_all(&sandbox.path("dir"), USER, USER);
+    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
+    json_as(&sandbox, USER, &["travel", id.as_str().unwrap()]);
+    chown(sandbox.path("dir"), Some(0), Some(0)).unwrap();
+    sandbox.chmod("dir", 0o777);
+    let returned = json_as(&sandbox, USER, &["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    let said = returned["notices"].to_string();
+    assert!(said.contains("permission bits"), "{returned}");
+    assert_eq!(sandbox.text("a.txt"), "two\n");
+}
+
 #[test]
 fn a_state_that_cannot_be_read_is_an_error_that_names_it() {
     if !may_act_for_others() {

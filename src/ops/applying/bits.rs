@@ -128,16 +128,20 @@ impl Sides<'_> {
         };
         let old = mode(base, self.change.base)?;
         let new = mode(self.theirs(), Some(self.change.theirs))?;
-        let Some(mode) =
-            old.filter(|mode| new == Some(*mode) && *mode != LINK_MODE && *mode != GITLINK_MODE)
-        else {
+        let Some(mode) = old.filter(|mode| new == Some(*mode) && *mode != LINK_MODE) else {
             return Ok(None);
         };
+        let is_submodule = mode == GITLINK_MODE;
+        // A record of an earlier version knows nothing of a submodule's directory.
+        let is_known = |extras: &Extras| extras.modes.contains_key(full);
+        if is_submodule && !(is_known(base) && is_known(self.theirs())) {
+            return Ok(None);
+        }
         let (old, new) = (
             base.permissions(full, mode),
             self.theirs().permissions(full, mode),
         );
-        Ok((old != new).then_some((old, new, mode == DIR_MODE)))
+        Ok((old != new).then_some((old, new, is_submodule || mode == DIR_MODE)))
     }
 
     fn file(&self, full: &[u8]) -> Option<u32> {
@@ -146,8 +150,15 @@ impl Sides<'_> {
     }
 
     fn dir(&self, full: &[u8]) -> Option<u32> {
-        let dir = self.capture.manifest.dir_on_disk(full)?;
-        Some(dir.stamp.permissions())
+        let manifest = &self.capture.manifest;
+        let dir = manifest.dir_on_disk(full).map(|dir| dir.stamp);
+        let submodule = || {
+            manifest
+                .file(full)
+                .filter(|file| file.kind == Kind::Gitlink)
+        };
+        let stamp = dir.or_else(|| submodule().map(|file| file.stamp))?;
+        Some(stamp.permissions())
     }
 
     /// Directories without content that the change made, or took away.

@@ -143,7 +143,8 @@ fn modes(old: &Whole, new: &Whole) -> Vec<OtherDiff> {
         paths.insert(path);
     }
     if !same_defaults {
-        paths.extend(old.nodes.keys().map(Vec::as_slice));
+        let all = old.nodes.keys();
+        paths.extend(all.flat_map(|path| path::with_parents(path)));
     }
     let octal = |bits: u32| Some(format!("{bits:04o}"));
     let differing = paths.into_iter().filter_map(|path| {

@@ -147,10 +147,15 @@ impl LeftOut<'_> {
     /// Says what of it is not there any more.
     pub fn gone(&self, root: &Path) -> Option<String> {
         let written = &self.unsaved.left_alone.written;
+        let read = |oid| self.store.objects.read_tree(oid);
+        // What a swap put into a file's place was saved before.
+        let is_saved = |path: &[u8]| {
+            let saved = || tree::find(&read, self.backup.tree, path).ok().flatten();
+            written.contains(path) && saved().is_some_and(|node| !node.is_dir())
+        };
         // Also where a file or a link took the place of a directory over it.
         let root = Root::open(root).ok()?;
-        let is_gone =
-            |path: &&[u8]| matches!(root.stamp(path), Ok(None)) && !written.contains(*path);
+        let is_gone = |path: &&[u8]| matches!(root.stamp(path), Ok(None)) && !is_saved(path);
         let gone = self.unsaved.roots().filter(is_gone);
         let gone: Vec<&[u8]> = gone.collect();
         (!gone.is_empty()).then(|| {
@@ -200,29 +205,41 @@ impl ChangeScan<'_> {
     /// Whether a path, or something in it, is newer than the stay and was not written by it. What nobody may look at is not, nor a
     /// repository: it has its own history, and looks of git write into it.
     fn is_newer(&mut self, path: &[u8]) -> bool {
-        let mut pending = vec![path.to_owned()];
+        let top = to_path(self.root, path);
+        let Ok(meta) = top.symlink_metadata() else {
+            return false;
+        };
+        if is_repository(&top) {
+            return false;
+        }
+        self.has_changed(path, &meta) || meta.is_dir() && self.has_newer_within(path)
+    }
+
+    fn has_changed(&self, path: &[u8], meta: &Metadata) -> bool {
+        !self.written.contains(path) && is_changed_since(meta, self.since)
+    }
+
+    fn has_newer_within(&mut self, dir: &[u8]) -> bool {
+        let mut pending = vec![dir.to_owned()];
         let mut left = MOST.min(self.left);
-        let mut is_first = true;
         while let Some(at) = pending.pop() {
-            let full = to_path(self.root, &at);
-            let Ok(meta) = full.symlink_metadata() else {
-                continue;
-            };
-            if is_first && is_repository(&full) {
-                return false;
-            }
-            is_first = false;
-            if !self.written.contains(&at) && is_changed_since(&meta, self.since) {
-                return true;
-            }
-            let entries = meta.is_dir().then(|| std::fs::read_dir(&full));
-            for entry in entries.into_iter().flatten().flatten().flatten() {
+            let entries = std::fs::read_dir(to_path(self.root, &at));
+            for entry in entries.into_iter().flatten().flatten() {
                 if left == 0 {
                     return false;
                 }
                 left -= 1;
                 self.left -= 1;
-                pending.push(path::join(&at, entry.file_name().as_bytes()));
+                let full = path::join(&at, entry.file_name().as_bytes());
+                let Ok(meta) = entry.metadata() else {
+                    continue;
+                };
+                if self.has_changed(&full, &meta) {
+                    return true;
+                }
+                if meta.is_dir() {
+                    pending.push(full);
+                }
             }
         }
         false

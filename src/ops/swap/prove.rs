@@ -257,16 +257,19 @@ impl Proof<'_> {
         plain
             .map(|(dir, file)| (manifest.path_of(dir, &file), file))
             .filter(|(path, file)| {
-                let perm = claimed.permissions(path, file.git_mode);
-                let perm = self
-                    .applied
-                    .lost
-                    .get(path)
-                    .map_or(perm, |lost| lost.narrow(perm));
-                file.stamp.permissions() != perm
+                self.has_other_bits(path, claimed.permissions(path, file.git_mode), &file.stamp)
             })
             .map(|(path, _)| path)
             .collect()
+    }
+
+    /// Whether the bits of a path are others than it was to have, and could be given.
+    fn has_other_bits(&self, path: &[u8], perm: u32, stamp: &Stamp) -> bool {
+        let now = stamp.permissions();
+        match self.applied.lost.get(path) {
+            Some(lost) => !lost.leaves(perm, now),
+            None => now != perm,
+        }
     }
 
     /// Directories of the claim whose permission bits are not those that it recorded.
@@ -277,9 +280,8 @@ impl Proof<'_> {
         for dir in manifest.dirs.iter().skip(1) {
             let path = manifest.dir_path(dir);
             let perm = self.claim.aim.extras.permissions(path, tree::DIR_MODE);
-            let lost = self.applied.lost.get(path);
-            let perm = lost.map_or(perm, |lost| lost.narrow(perm));
-            let differs = !dir.flags.has(DirFlags::VIRTUAL) && dir.stamp.permissions() != perm;
+            let is_there = !dir.flags.has(DirFlags::VIRTUAL);
+            let differs = is_there && self.has_other_bits(path, perm, &dir.stamp);
             if differs && self.is_recorded_dir(path)? {
                 other.push(path.to_vec());
             }
@@ -288,9 +290,7 @@ impl Proof<'_> {
             let submodule = manifest
                 .file(path)
                 .filter(|file| file.kind == Kind::Gitlink);
-            let lost = self.applied.lost.get(path);
-            let perm = lost.map_or(*perm, |lost| lost.narrow(*perm));
-            if submodule.is_some_and(|file| file.stamp.permissions() != perm) {
+            if submodule.is_some_and(|file| self.has_other_bits(path, *perm, &file.stamp)) {
                 other.push(path.clone());
             }
         }

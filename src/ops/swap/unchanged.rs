@@ -179,8 +179,11 @@ fn has_same_bits(
     }
     // What the present left out was opened to nobody, whatever the snapshot says of it.
     let own = Unsaved::of_backup(&store.dir, &start.backup.id.to_string())?;
-    let is_own = |path: &[u8], mode: u32| mode == tree::DIR_MODE && own.has(path);
-    for (path, mode) in paths.iter().filter(|(path, mode)| !is_own(path, **mode)) {
+    for (path, mode) in &paths {
+        let is_dir = [tree::DIR_MODE, tree::GITLINK_MODE].contains(mode);
+        if is_dir && own.has(path) && tree::find(&read, start.backup.tree, path)?.is_none() {
+            continue;
+        }
         let has_stayed = stayed.iter().any(|dir| path::is_within(dir, path));
         let stays = (has_stayed || extra.contains(path))
             && tree::find(&read, start.files.tree, path)?.is_none()

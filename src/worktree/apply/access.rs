@@ -46,8 +46,11 @@ impl Apply<'_> {
                 }
                 _ => {
                     let perm = lost.get(&dir.path).map_or(perm, |lost| lost.narrow(perm));
-                    if stat.st_mode & 0o7777 != perm {
+                    let differs = stat.st_mode & 0o7777 != perm;
+                    if differs && may_change(stat.st_uid) {
                         self.chmod_narrowly(&dir.path, perm, lost)?;
+                    } else if differs {
+                        lost.entry(dir.path.clone()).or_default().keep_bits();
                     }
                 }
             }

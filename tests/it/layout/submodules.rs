@@ -133,6 +133,33 @@ fn the_bits_of_a_submodule_s_directory_come_back() {
     }
 }
 
+/// In the past it is a submodule, and what is there is the present's.
+#[test]
+fn a_nested_repository_where_the_past_has_a_submodule_is_no_experiment() {
+    let sandbox = with_submodule();
+    let past = snapshot(&sandbox);
+    sandbox.git(["rm", "-q", "--cached", "dir/sub"]);
+    sandbox.git(["commit", "-qm", "none"]);
+    sandbox.git(["init", "-q", "dir/sub"]);
+    sandbox.write("dir/sub/mine", "mine\n");
+    sandbox.chmod("dir/sub", 0o700);
+    sandbox.json(["travel", &past]);
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["experiment_id"], json!(null), "{returned}");
+    assert_eq!(mode(&sandbox, "dir/sub"), 0o700);
+}
+
+#[test]
+fn a_turn_that_changed_the_bits_of_a_submodule_s_directory_is_reverted() {
+    let sandbox = with_submodule();
+    snapshot(&sandbox);
+    sandbox.chmod("dir/sub", 0o700);
+    sandbox.write("a.txt", "edited\n");
+    let after = snapshot(&sandbox);
+    sandbox.json(["revert", &after]);
+    assert_eq!(mode(&sandbox, "dir/sub"), 0o755);
+}
+
 #[test]
 fn a_record_without_the_bits_of_submodules_says_nothing_of_them() {
     let sandbox = with_submodule();

@@ -448,6 +448,27 @@ fn what_changed_beside_what_a_trip_wrote_is_named() {
     sandbox.write("data/a", "two\n");
     let returned = sandbox.json(["return"]);
     assert_eq!(returned["stayed"], json!(["data"]), "{returned}");
+    sandbox.json(["travel", &past]);
+    sandbox.remove("data");
+    let returned = sandbox.json(["return"]);
+    let said = returned["notices"].to_string();
+    assert!(said.contains("removed in the past"), "{returned}");
+}
+
+#[test]
+fn all_that_is_looked_at_of_a_large_directory_counts() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "data/\n");
+    let past = snapshot(&sandbox);
+    for nth in 0..5_001 {
+        sandbox.write(format!("data/{nth}"), "");
+    }
+    sandbox.json(["travel", &past]);
+    for nth in 0..5_001 {
+        sandbox.write(format!("data/{nth}"), "more");
+    }
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["stayed"], json!(["data"]), "{returned}");
 }
 
 #[test]
