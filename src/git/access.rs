@@ -33,6 +33,10 @@ pub struct Access {
 
 /// What could not be given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a thing of its own that a file has"
+)]
 pub struct Lost {
     owner: bool,
     group: bool,

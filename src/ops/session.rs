@@ -331,7 +331,7 @@ fn transcript(
     let agent = || by_name(record.agent.as_deref()?);
     let path = if let Some(path) = &record.transcript {
         let path = ctx.cwd.join(path);
-        let moved = Some(&path).filter(|path| !path.exists());
+        let moved = Some(&path).filter(|path| !is_there(path).unwrap_or(true));
         moved.and_then(|path| agent()?.moved(path)).unwrap_or(path)
     } else {
         let root = ctx.repo.worktree_root();

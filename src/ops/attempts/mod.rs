@@ -29,7 +29,7 @@ use watch::Watch;
 /// How often an interrupt is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
-/// PhaseObserver how runs go on.
+/// Is told how runs go on.
 pub trait PhaseObserver: Sync {
     /// A run (0: the check of the snapshot itself) is at this.
     fn phase(&self, run: u64, what: &'static str);

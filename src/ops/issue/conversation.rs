@@ -17,13 +17,13 @@ use crate::store::session::SessionRecord;
 /// A conversation that was found, or why there is none.
 pub(super) enum Conversation {
     /// The chat.
-    Found(Box<Found>),
+    Found(Box<ReadConversation>),
     /// Why the issue has no chat, in one sentence.
     Unavailable(String),
 }
 
 /// A conversation that was found.
-pub(super) struct Found {
+pub(super) struct ReadConversation {
     /// What was said.
     pub chat: Chat,
     /// How its file was found.
@@ -53,7 +53,7 @@ pub(super) fn capture(ctx: &Context<'_>, source: &Source<'_>) -> Conversation {
     if transcript.messages.is_empty() {
         return Conversation::Unavailable("the session file has no messages".to_owned());
     }
-    Conversation::Found(Box::new(Found {
+    Conversation::Found(Box::new(ReadConversation {
         chat: chat(ctx, &transcript, &source.selection),
         found_by,
         caveat: transcript.caveat(),

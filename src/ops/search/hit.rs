@@ -79,6 +79,10 @@ pub struct Neighbour {
 /// A match.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "hit")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of the document"
+)]
 pub struct Hit {
     /// Where it is.
     #[serde(rename = "in")]

@@ -12,7 +12,7 @@ use super::read_tree;
 use crate::error::Result;
 use crate::git::access::may_change;
 use crate::git::access_list::AccessList;
-use crate::git::fs::Root;
+use crate::git::fs::{Root, Stamp};
 use crate::git::path;
 use crate::git::tree::{self, Change, Node};
 use crate::store::Store;
@@ -138,7 +138,7 @@ impl SnapshotPlanner<'_> {
         let root = Root::open(self.ctx.repo.worktree_root())?;
         for (path, bits) in bits {
             let found = root.stamp(path).ok().flatten();
-            let Some(stamp) = found.filter(|stamp| stamp.is_dir()) else {
+            let Some(stamp) = found.filter(Stamp::is_dir) else {
                 continue;
             };
             plan.dirs.retain(|dir| dir.path != *path);

@@ -40,7 +40,12 @@ fn going_on<'s>(
 fn segment<'s>(talk: &Talk<'s>, id: &str, end: usize) -> Talk<'s> {
     talk.hook("SessionEnd", &json!({"reason": "other"}));
     let name = format!("{}_{id}", talk.id);
-    going_on(talk.sandbox, (&talk.id, &name), &talk.path, end)
+    going_on(
+        talk.sandbox,
+        (talk.id.as_str(), name.as_str()),
+        &talk.path,
+        end,
+    )
 }
 
 /// A thread with the prompts one, three and five: Codex took back two, then four.
