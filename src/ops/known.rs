@@ -182,7 +182,7 @@ pub fn newest(ctx: &Context<'_>) -> Option<Vec<Stored>> {
 }
 
 /// What is in a directory as it is typed (to its last slash, or nothing): on disk, where asked, and in these snapshots, of which no more
-/// are looked at when there is [`ENOUGH`]. By name, a directory with a slash behind it.
+/// are looked at when 100,000 names were seen. By name, a directory with a slash behind it.
 pub fn paths(
     ctx: &Context<'_>,
     dir: &OsStr,
