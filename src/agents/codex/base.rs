@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::place::{self, id_of, is_compressed, own_id_of};
+use super::place::{self, how_to_unpack, id_of, is_compressed, own_id_of};
 use crate::agents::lines::{self, Lines};
 use crate::agents::value::{owned, text};
 use crate::git::regular;
-use crate::text::typed_path;
 
 /// The beginning of an older rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +53,7 @@ pub fn stretches(path: &Path) -> std::result::Result<Vec<Stretch>, String> {
         let file = rollouts.get(&base.rollout).cloned();
         let file = file.ok_or_else(|| wrong("is gone"))?;
         if is_compressed(&file) {
-            let unpack = format!("'zstd -d {}' unpacks it beside", typed_path(&file));
-            return Err(wrong(&format!("is compressed: {unpack}")));
+            return Err(wrong(&format!("is compressed: {}", how_to_unpack(&file))));
         }
         let older = head_of(&file)
             .filter(|_| ends_there(&file, &base).unwrap_or(false))

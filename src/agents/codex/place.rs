@@ -13,6 +13,7 @@ use crate::agents::lines;
 use crate::agents::places::{self, Candidate, Places, SessionFile};
 use crate::agents::value::{owned, text};
 use crate::env::Moment;
+use crate::text::typed_path;
 
 /// How many of the newest rollouts are looked into.
 const NEWEST: usize = 300;
@@ -55,6 +56,11 @@ fn rollouts_of(directory: &Path) -> Vec<SessionFile> {
 pub fn is_compressed(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with("rollout-") && name.ends_with(".jsonl.zst")
+}
+
+/// What makes a compressed rollout one that can be read.
+pub fn how_to_unpack(path: &Path) -> String {
+    format!("'zstd -d {}' unpacks it beside", typed_path(path))
 }
 
 /// Rollouts of main sessions whose recorded directory is `cwd` or lies beneath it, newest first.

@@ -18,7 +18,6 @@ use crate::agents::lines::{self, Entry, Line};
 use crate::agents::transcript::{Detail, GoesOn, Position, Shrink, Tokens, Transcript};
 use crate::agents::value::{content, items, number, owned, shown, text, unquoted};
 use crate::error::{Code, Error, Result};
-use crate::text::typed_path;
 
 /// Beginnings of user items that no person typed.
 const SYNTHETIC: [&str; 8] = [
@@ -93,8 +92,8 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
     if place::is_compressed(path) {
         let shown = path.display();
         let message = format!("session file '{shown}' is compressed: Codex archived it");
-        let unpack = format!("'zstd -d {}' unpacks it beside", typed_path(path));
-        return Err(Error::new(Code::TranscriptNotFound, message).hint(unpack));
+        let error = Error::new(Code::TranscriptNotFound, message);
+        return Err(error.hint(place::how_to_unpack(path)));
     }
     let (stretches, broken) = match base::stretches(path) {
         Ok(stretches) => (stretches, None),
