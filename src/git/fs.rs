@@ -261,6 +261,12 @@ impl Root {
         Ok(names)
     }
 
+    /// The stamp of a directory beneath the root; `None` where none is, or nobody may look.
+    pub fn dir_stamp(&self, path: &[u8]) -> Option<Stamp> {
+        let found = self.stamp(path).ok().flatten();
+        found.filter(Stamp::is_dir)
+    }
+
     /// `lstat` beneath the root; `None` when there is nothing (also when a parent is no directory).
     pub fn stamp(&self, path: &[u8]) -> rustix::io::Result<Option<Stamp>> {
         let (dir, name) = super::path::split(path);

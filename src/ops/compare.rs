@@ -142,7 +142,7 @@ fn hidden(
         for dir in store.lists(stored)?.empty_dirs {
             let there = seen.manifest.dir_on_disk(&dir);
             let is_seen = there.is_some_and(|dir| !dir.flags.has(DirFlags::INSIDE_IGNORED));
-            if !is_seen && matches!(root.stamp(&dir), Ok(Some(stamp)) if stamp.is_dir()) {
+            if !is_seen && root.dir_stamp(&dir).is_some() {
                 found.insert(path::join(&dir, b""));
             }
         }

@@ -22,8 +22,7 @@ pub(super) fn add_absent(
     let Some(index) = view.index() else { return };
     let mut missing: Vec<(Vec<u8>, u32, Oid)> = Vec::new();
     let covered = |path: &[u8]| {
-        let mut dirs = path::with_parents(path::split(path).0).filter(|dir| !dir.is_empty());
-        dirs.any(|at| manifest.file(at).is_some_and(|file| file.kind.in_tree()))
+        dirs_over(path).any(|at| manifest.file(at).is_some_and(|file| file.kind.in_tree()))
     };
     let mut unseen = Unseen::new(manifest, root);
     for (path, entry) in index.iter() {
@@ -54,6 +53,11 @@ pub(super) fn add_absent(
     }
 }
 
+/// The directories that hold a path, from the outermost.
+fn dirs_over(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path::with_parents(path::split(path).0).filter(|dir| !dir.is_empty())
+}
+
 /// Directories that no look entered, because of rules or of their bits: what is in them nobody knows.
 struct Unseen<'a> {
     manifest: &'a Manifest,
@@ -73,8 +77,8 @@ impl<'a> Unseen<'a> {
 
     /// Whether something may be at a path that no look came to.
     fn may_have(&mut self, path: &[u8]) -> bool {
-        let mut dirs = path::with_parents(path::split(path).0).filter(|dir| !dir.is_empty());
-        let Some(dir) = dirs.find(|dir| self.manifest.find_dir(dir).is_none()) else {
+        let is_unseen = |dir: &&[u8]| self.manifest.find_dir(dir).is_none();
+        let Some(dir) = dirs_over(path).find(is_unseen) else {
             return false;
         };
         self.is_on_disk(dir) && !matches!(self.root.stamp(path), Ok(None))

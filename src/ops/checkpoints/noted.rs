@@ -58,8 +58,7 @@ impl<'a> Noted<'a> {
         if self.companion.is_none() {
             return self.transcript.prompt_from(self.place.offset);
         }
-        let mut prompts = self.transcript.prompts.iter();
-        prompts.find(|prompt| !self.precedes(prompt))
+        self.first_from(self.transcript.prompts.iter())
     }
 
     /// The first of these that stands at or after the place.

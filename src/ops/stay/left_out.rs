@@ -136,7 +136,7 @@ impl LeftOut<'_> {
     /// it as old as it will: it is in no experiment.
     fn holds_what_stays(&self, root: &Path, dir: &[u8]) -> Result<bool> {
         let root = Root::open(root)?;
-        let is_dir = matches!(root.stamp(dir), Ok(Some(stamp)) if stamp.is_dir());
+        let is_dir = root.dir_stamp(dir).is_some();
         let read = |oid| self.store.objects.read_tree(oid);
         let node = || tree::find(&read, self.backup.tree, dir);
         Ok(is_dir

@@ -271,7 +271,7 @@ impl Finder<'_> {
     }
 
     fn is_dir(&self, full: &[u8]) -> bool {
-        matches!(self.root.stamp(full), Ok(Some(stamp)) if stamp.is_dir())
+        self.root.dir_stamp(full).is_some()
     }
 
     /// Whether files may be put into the directory of a submodule. In the past where it holds nothing but what the present left out, where

@@ -12,7 +12,7 @@ use super::read_tree;
 use crate::error::Result;
 use crate::git::access::may_change;
 use crate::git::access_list::AccessList;
-use crate::git::fs::{Root, Stamp};
+use crate::git::fs::Root;
 use crate::git::path;
 use crate::git::tree::{self, Change, Node};
 use crate::store::Store;
@@ -137,8 +137,7 @@ impl SnapshotPlanner<'_> {
         };
         let root = Root::open(self.ctx.repo.worktree_root())?;
         for (path, bits) in bits {
-            let found = root.stamp(path).ok().flatten();
-            let Some(stamp) = found.filter(Stamp::is_dir) else {
+            let Some(stamp) = root.dir_stamp(path) else {
                 continue;
             };
             plan.dirs.retain(|dir| dir.path != *path);
@@ -238,9 +237,7 @@ impl SnapshotPlanner<'_> {
             if stays {
                 continue;
             }
-            if let Ok(Some(stamp)) = root.stamp(path)
-                && stamp.is_dir()
-            {
+            if let Some(stamp) = root.dir_stamp(path) {
                 found.push(DirChange {
                     path: path.clone(),
                     before: Some(stamp.permissions()),

@@ -14,7 +14,7 @@ use super::recover::node_of;
 use super::refusal::{COMES_AND_GOES, PRESENT_S, would_overwrite};
 use super::{TRIES, copied, protected_dirs};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{Root, Stamp};
+use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
 use crate::git::{Oid, path};
 use crate::store::Store;
@@ -357,8 +357,7 @@ impl<'s> Preparation<'_, '_, 's> {
             if manifest.is_submodule(&dir.path) || is_recorded && !is_the_present_s {
                 continue;
             }
-            let found = root.stamp(&dir.path).ok().flatten();
-            let Some(stamp) = found.filter(Stamp::is_dir) else {
+            let Some(stamp) = root.dir_stamp(&dir.path) else {
                 continue;
             };
             let bits = stamp.permissions();
@@ -537,6 +536,7 @@ fn start_in_the_way(ctx: &Context<'_>, plan: &Plan) -> Option<(Vec<u8>, &'static
 mod tests {
     use super::super::refusal::BY_THE_USER;
     use super::*;
+    use crate::git::fs::Stamp;
     use crate::worktree::manifest::{DirFlags, DirRec, FileRec, Ignored, Kind, no_oid};
 
     #[test]

@@ -237,7 +237,7 @@ impl Proof<'_> {
         let root = Root::open(self.ctx.repo.worktree_root())?;
         // One that holds what rules leave out is there; what is captured in it differs by itself.
         let gone = claimed.empty_dirs.difference(&extras.empty_dirs);
-        let gone = gone.filter(|dir| !matches!(root.stamp(dir), Ok(Some(stamp)) if stamp.is_dir()));
+        let gone = gone.filter(|dir| root.dir_stamp(dir).is_none());
         let mut other: Vec<Vec<u8>> = gone.cloned().collect();
         for dir in extras.empty_dirs.difference(&claimed.empty_dirs) {
             // One that is new and still holds what the rules leave out, or a nested repository, stays with it.

@@ -118,7 +118,7 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
     }
     Ok(uncaptured
         && dirs
-        && has_same_bits(store, saved, start, &stayed)?
+        && has_same_bits(store, saved, start, (&stayed, &own))?
         && now.unstable.is_empty()
         && now.conflicts == git.conflicts
         && now.intent_to_add == git.intent_to_add
@@ -128,12 +128,12 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
 }
 
 /// Whether the permission bits are as travel gave them: the snapshot's, of which one that was not made here gives not all. `stayed`: the
-/// present's empty directories, which kept theirs, as its files did that the snapshot leaves alone.
+/// present's empty directories, which kept theirs, as its files did that the snapshot leaves alone. `own`: what it left out.
 fn has_same_bits(
     store: &Store,
     saved: &Stored,
     start: &PastStart<'_>,
-    stayed: &[&Vec<u8>],
+    (stayed, own): (&[&Vec<u8>], &Unsaved),
 ) -> Result<bool> {
     let read = |oid| store.objects.read_tree(oid);
     let (now, backup) = (
@@ -178,7 +178,6 @@ fn has_same_bits(
         }
     }
     // What the present left out was opened to nobody, whatever the snapshot says of it.
-    let own = Unsaved::of_backup(&store.dir, &start.backup.id.to_string())?;
     for (path, mode) in &paths {
         let is_dir = [tree::DIR_MODE, tree::GITLINK_MODE].contains(mode);
         if is_dir && own.has(path) && tree::find(&read, start.backup.tree, path)?.is_none() {

@@ -177,18 +177,7 @@ fn a_part_of_a_session_s_id_names_it() {
         talk.turn(&format!("asked in {}", &id[..8]), 1000);
     }
     let whole = ids[0];
-    let reported = sandbox.json([
-        "issue",
-        "report",
-        "--session",
-        "aaaa1111",
-        "--task-context",
-        "a",
-        "--symptom",
-        "b",
-        "--success-criteria",
-        "c",
-    ]);
+    let reported = report(&sandbox, &["--session", "aaaa1111"]);
     let told = json!([format!("session 'aaaa1111' is {whole}")]);
     assert_eq!(
         (&reported["issue"]["session_id"], &reported["notices"]),

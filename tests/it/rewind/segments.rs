@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{fork_path, prompts, read};
+use crate::issue::report;
 use crate::sandbox::Sandbox;
 use crate::transcripts::{Kind, Talk};
 
@@ -112,18 +113,8 @@ fn all_of_such_a_thread_is_told() {
     assert_eq!(shown["session"]["title"], "one");
     assert_eq!(shown["session"]["prompts"], 3);
     assert_eq!(shown["notices"], json!([]));
-    let report = [
-        "issue",
-        "report",
-        "--task-context",
-        "a",
-        "--symptom",
-        "b",
-        "--success-criteria",
-        "c",
-    ];
     let chat = || {
-        let reported = sandbox.json(report);
+        let reported = report(&sandbox, &[]);
         let chat = sandbox.json(["issue", "chat", reported["issue_id"].as_str().unwrap()]);
         (reported["notices"].clone(), chat["chat"].clone())
     };
@@ -200,16 +191,7 @@ fn a_rollout_that_codex_archived_is_found_and_a_compressed_one_is_named() {
         sandbox.json(["session", "show", &last.id])["notices"],
         json!([said])
     );
-    let reported = sandbox.json([
-        "issue",
-        "report",
-        "--task-context",
-        "a",
-        "--symptom",
-        "b",
-        "--success-criteria",
-        "c",
-    ]);
+    let reported = report(&sandbox, &[]);
     assert_eq!(
         reported["notices"],
         json!([format!("chat unavailable: {said}")])
