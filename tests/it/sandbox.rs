@@ -64,6 +64,15 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// What was done with a path, which is named where it could not be.
+#[track_caller]
+fn done<T>(path: &Path, result: std::io::Result<T>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{}: {error}", path.display()),
+    }
+}
+
 /// A file that this process has locked, as another `tw` would.
 pub struct Locked(std::fs::File);
 
@@ -76,7 +85,10 @@ impl Drop for Locked {
 
 /// What one test works in: `home/`, `tmp/` and the repository `repo/`, all under one temporary directory.
 pub struct Sandbox {
-    root: TempDir,
+    /// Where it really is: where the temporary directory is reached by a symlink, git and tw show where it leads.
+    root: PathBuf,
+    /// Removes it.
+    _room: TempDir,
     now: Cell<i64>,
     kind: Kind,
     /// Ids and commit ids in the order in which they were first shown, for [`Sandbox::redact`].
@@ -173,15 +185,17 @@ impl Sandbox {
     pub fn room_of(kind: Kind) -> Self {
         announce();
         usual_umask();
-        let root = tempfile::Builder::new()
+        let room = tempfile::Builder::new()
             .prefix("tw-it-")
             .tempdir_in(template::place())
             .unwrap();
+        let root = room.path().canonicalize().unwrap();
         for dir in ["home", "tmp"] {
-            std::fs::create_dir(root.path().join(dir)).unwrap();
+            std::fs::create_dir(root.join(dir)).unwrap();
         }
         Self {
             root,
+            _room: room,
             now: Cell::new(BEGIN),
             kind,
             seen: RefCell::default(),
@@ -216,8 +230,7 @@ impl Sandbox {
 
     /// The directory that holds everything.
     pub fn root(&self) -> PathBuf {
-        // Where the temporary directory is reached by a symlink, git and tw show where it leads.
-        self.root.path().canonicalize().unwrap()
+        self.root.clone()
     }
 
     /// The repository's working tree.
@@ -253,13 +266,15 @@ impl Sandbox {
     }
 
     /// Writes a file, and makes its directories.
+    #[track_caller]
     pub fn write(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, bytes).unwrap();
+        std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
     /// Writes a program, and makes its directories.
+    #[track_caller]
     pub fn program(&self, path: impl AsRef<Path>, text: impl AsRef<str>) {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -280,6 +295,7 @@ impl Sandbox {
     }
 
     /// Locks a file until the value is dropped, and makes it.
+    #[track_caller]
     pub fn locked(&self, path: impl AsRef<Path>) -> Locked {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -290,12 +306,14 @@ impl Sandbox {
     }
 
     /// Reads a file.
+    #[track_caller]
     pub fn read(&self, path: impl AsRef<Path>) -> Vec<u8> {
         let path = self.path(path);
-        std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        done(&path, std::fs::read(&path))
     }
 
     /// Reads a file as text.
+    #[track_caller]
     pub fn text(&self, path: impl AsRef<Path>) -> String {
         String::from_utf8(self.read(path)).unwrap()
     }
@@ -323,11 +341,13 @@ impl Sandbox {
     }
 
     /// Makes a directory and what leads to it.
+    #[track_caller]
     pub fn mkdir(&self, path: impl AsRef<Path>) {
         std::fs::create_dir_all(self.path(path)).unwrap();
     }
 
     /// Makes a symlink.
+    #[track_caller]
     pub fn symlink(&self, target: impl AsRef<Path>, path: impl AsRef<Path>) {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -335,12 +355,14 @@ impl Sandbox {
     }
 
     /// Sets permission bits.
+    #[track_caller]
     pub fn chmod(&self, path: impl AsRef<Path>, mode: u32) {
         let permissions = std::fs::Permissions::from_mode(mode);
         std::fs::set_permissions(self.path(path), permissions).unwrap();
     }
 
     /// Removes a file, a symlink, or a directory with all it holds.
+    #[track_caller]
     pub fn remove(&self, path: impl AsRef<Path>) {
         let path = self.path(path);
         if path.symlink_metadata().unwrap().is_dir() {
@@ -423,6 +445,7 @@ impl Sandbox {
     }
 
     /// The command that begins so and stands between single quotes in what was said, pasted.
+    #[track_caller]
     pub fn paste_hint(&self, said: &str, command: &str) -> Ran {
         let at = said.find(&format!("'{command}"));
         let at = at.unwrap_or_else(|| panic!("no '{command}' in: {said}"));
@@ -435,6 +458,7 @@ impl Sandbox {
     }
 
     /// Runs `tw`, which must succeed, and gives its standard output.
+    #[track_caller]
     pub fn ok<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
         let args: Vec<_> = args
             .into_iter()
@@ -446,11 +470,13 @@ impl Sandbox {
     }
 
     /// Runs `tw --json`, which must succeed and keep to its schema, and gives the document.
+    #[track_caller]
     pub fn json<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Value {
         Self::json_of(self.tw_command(), args)
     }
 
     /// As [`Self::json`], of a `tw` command that was added to.
+    #[track_caller]
     pub fn json_of<S: AsRef<OsStr>>(command: Command, args: impl IntoIterator<Item = S>) -> Value {
         let (args, ran, document) = Self::document_of(command, args);
         assert_eq!(document["ok"], true, "tw {args:?}: {document}");
@@ -460,6 +486,7 @@ impl Sandbox {
     }
 
     /// Runs `tw --json`, which must fail as the schema of errors says, and gives the `error` object and the exit code.
+    #[track_caller]
     pub fn json_error<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (Value, i32) {
         let (args, ran, document) = Self::document_of(self.tw_command(), args);
         assert_eq!(document["ok"], false, "tw {args:?}: {document}");
@@ -468,6 +495,7 @@ impl Sandbox {
         (document["error"].clone(), ran.code)
     }
 
+    #[track_caller]
     fn document_of<S: AsRef<OsStr>>(
         mut command: Command,
         args: impl IntoIterator<Item = S>,
@@ -487,11 +515,13 @@ impl Sandbox {
     }
 
     /// Runs git in the working tree; it must succeed. Gives its standard output.
+    #[track_caller]
     pub fn git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
         self.git_in(self.repo(), args)
     }
 
     /// Runs git in another directory; it must succeed.
+    #[track_caller]
     pub fn git_in<S: AsRef<OsStr>>(
         &self,
         dir: impl AsRef<Path>,
@@ -537,6 +567,7 @@ impl Sandbox {
     }
 
     /// Travels to `address`, lets `in_the_past` do as it likes, returns, and finds everything as it was.
+    #[track_caller]
     pub fn assert_round_trip(&self, address: &str, in_the_past: impl FnOnce(&Self)) {
         let before = self.state();
         self.json(["travel", address]);
