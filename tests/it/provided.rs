@@ -5,8 +5,10 @@
 //! the machine cannot provide. `TW_SKIPPED` names a file that gets the name of each test that was skipped, so that another
 //! user can run it.
 
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, Once, PoisonError};
 
@@ -28,6 +30,23 @@ pub fn is_root() -> bool {
 /// What only root can have, and root not everywhere.
 pub fn root_or(need: &str) -> &str {
     if is_root() { need } else { "root" }
+}
+
+/// The file of a program that is run by its bare name. A name would have the standard library fork for each command that
+/// gets an environment of its own, and a fork copies the page tables of all tests that run beside this one.
+pub fn executable(program: &OsStr) -> PathBuf {
+    static FOUND: Mutex<BTreeMap<OsString, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(file) = found.get(program) {
+        return file.clone();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let file = std::env::split_paths(&path)
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| PathBuf::from(program));
+    found.insert(program.to_owned(), file.clone());
+    file
 }
 
 /// Says why a test, or a part of it, cannot be had here; the test returns then.

@@ -6,13 +6,11 @@
 )]
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
@@ -20,7 +18,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub use crate::provided::{is_root, skipped};
+pub use crate::provided::{executable, is_root, skipped};
 
 use crate::provided::{announce, usual_umask, write_program};
 use crate::schema;
@@ -31,23 +29,6 @@ use crate::template::{self, Template, Templates};
 /// The first command of a test runs at this time, 2026-02-28T15:30:00Z; each later one a minute after the one before.
 const BEGIN: i64 = 1_772_292_600;
 pub const STEP: i64 = 60;
-
-/// The file of a program that is run by its bare name. A name would have the standard library fork for each command that
-/// gets an environment of its own, and a fork copies the page tables of all tests that run beside this one.
-pub fn executable(program: &OsStr) -> PathBuf {
-    static FOUND: Mutex<BTreeMap<OsString, PathBuf>> = Mutex::new(BTreeMap::new());
-    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(file) = found.get(program) {
-        return file.clone();
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let file = std::env::split_paths(&path)
-        .map(|dir| dir.join(program))
-        .find(|file| file.is_file())
-        .unwrap_or_else(|| PathBuf::from(program));
-    found.insert(program.to_owned(), file.clone());
-    file
-}
 
 /// A stamp younger than a tick of the clock is looked at again next time.
 pub fn settle() {

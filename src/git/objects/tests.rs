@@ -47,7 +47,7 @@ impl Repo {
     }
 
     fn run(&self, args: &[&str], input: &[u8]) -> std::process::Output {
-        let mut git = Command::new("git");
+        let mut git = Command::new(crate::provided::executable("git".as_ref()));
         git.args(args).current_dir(self.path()).env_clear();
         for (name, value) in [
             ("PATH", std::env::var("PATH").expect("PATH")),

@@ -67,7 +67,7 @@ impl Sandbox {
 
     fn run(&self, dir: &Path, args: &[&str], input: &str) -> Option<String> {
         use std::io::Write as _;
-        let mut child = Command::new("git")
+        let mut child = Command::new(crate::provided::executable("git".as_ref()))
             .args(args)
             .current_dir(dir)
             .env_clear()

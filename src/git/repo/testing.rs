@@ -75,7 +75,7 @@ impl TestRepo {
     /// Runs git in `dir` and gives whether it succeeded, with all that it said.
     pub fn try_git_in(&self, dir: &Path, args: &[&str]) -> (bool, String) {
         let path = Env::from_process().var("PATH").cloned().unwrap_or_default();
-        let output = Command::new("git")
+        let output = Command::new(crate::provided::executable("git".as_ref()))
             .env_clear()
             .env("PATH", path)
             .env("HOME", self.temp.path())

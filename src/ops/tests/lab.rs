@@ -112,7 +112,7 @@ impl Lab {
     /// Runs git in a directory: whether it succeeded, and its stdout, or after a failure its stderr.
     pub fn try_git_in(&self, dir: &Path, args: &[&str]) -> (bool, String) {
         let path = Env::from_process().var("PATH").cloned().unwrap_or_default();
-        let output = Command::new("git")
+        let output = Command::new(crate::provided::executable("git".as_ref()))
             .env_clear()
             .env("PATH", path)
             .env("HOME", self.temp.path())

@@ -21,7 +21,7 @@ struct Lab {
 }
 
 fn git(dir: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
+    let output = Command::new(crate::provided::executable("git".as_ref()))
         .args(["-c", "user.name=T", "-c", "user.email=t@example.com"])
         .args(args)
         .env_clear()

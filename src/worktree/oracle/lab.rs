@@ -34,7 +34,7 @@ impl Lab {
     }
 
     pub(super) fn git(&self, args: &[&str], input: &[u8]) -> Vec<u8> {
-        let mut child = Command::new("git")
+        let mut child = Command::new(crate::provided::executable("git".as_ref()))
             .args(args)
             .current_dir(self.root())
             .env_clear()

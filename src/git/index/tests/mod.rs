@@ -84,7 +84,7 @@ impl Sandbox {
     }
 
     pub(super) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new("git");
+        let mut command = Command::new(crate::provided::executable("git".as_ref()));
         command.args(args).current_dir(self.dir.path()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         for (name, value) in [
