@@ -25,7 +25,7 @@ use super::swap::goal::{
     Aim, GitGoal, GitSide, Goal, OperationShare, PathChanges, PathsAim, Reversal, SnapshotAim,
 };
 use super::swap::head::{head_for, past_head, past_operation};
-use super::swap::journal::{SwapSide, path_of, permissions_of, side_of};
+use super::swap::journal::{SwapSide, made_files, path_of, permissions_of, side_of};
 use super::swap::notices::{renamed_notice, swap_notices};
 use super::swap::taken_back;
 use super::swap::undo_log::{self, Log, head_mark};
@@ -40,7 +40,7 @@ use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::names;
 use crate::store::snapshot::Lists;
-use crate::store::state::{Journal, Mode, State, path_from_stored, read_json};
+use crate::store::state::{Journal, Mode, State, read_json};
 use crate::store::stored::Stored;
 use crate::store::workspace::Tie;
 use crate::worktree::manifest::{Kind, Manifest};
@@ -320,7 +320,11 @@ impl<'a> Step<'a> {
         };
         let aim = SnapshotAim {
             empty_dirs,
-            made_before: made.union(&self.made_files()).cloned().collect(),
+            made_before: made
+                .iter()
+                .cloned()
+                .chain(made_files(&self.level)?.into_keys())
+                .collect(),
             ..SnapshotAim::new(self.store, left)?
         };
         let git = if stays || (is_start && past.files_only) {
@@ -397,9 +401,12 @@ impl<'a> Step<'a> {
         let stays = self.head_moved()?;
         let past = &self.level.state_before;
         let title = format!("before going back to {}", left.id);
+        let made = made_files(&self.level)?;
+        let written = |path: &[u8]| made.get(path).copied();
         let goal = self
             .past_goal(&left, &lists, stays, title, &BTreeSet::new())?
-            .reversing(Some(self.reversal.clone()));
+            .reversing(Some(self.reversal.clone()))
+            .unwriting(&written);
         let state_after = |before: &State, saved: &Made<'_>| State {
             mode: Mode::Past,
             current_snapshot_id: past.current_snapshot_id.clone(),
@@ -427,15 +434,6 @@ impl<'a> Step<'a> {
         }
         let prepared = prepare(self.ctx, self.store, goal, &Storing::No)?;
         Ok(Some(changes(&prepared.plan)))
-    }
-
-    /// The files that the return made where nothing was: they go, whatever the past's rules say.
-    fn made_files(&self) -> BTreeSet<Vec<u8>> {
-        let entries = self.level.entries.iter();
-        entries
-            .filter(|entry| entry.before.is_none() && entry.after.is_some())
-            .filter_map(|entry| path_from_stored(&entry.path))
-            .collect()
     }
 
     /// Undo of anything that stayed in its time: the paths it touched, as they were.

@@ -236,6 +236,7 @@ pub struct Goal<'a> {
     pub(super) taken_back: Option<&'a RefCell<Vec<TakenBack>>>,
     pub(super) in_the_way: Option<&'a RefCell<Vec<Vec<u8>>>>,
     pub(super) shown: BTreeSet<Vec<u8>>,
+    pub(super) written: Option<Likely<'a>>,
 }
 
 impl<'a> Goal<'a> {
@@ -253,6 +254,7 @@ impl<'a> Goal<'a> {
             taken_back: None,
             in_the_way: None,
             shown: BTreeSet::new(),
+            written: None,
         }
     }
 
@@ -284,6 +286,13 @@ impl<'a> Goal<'a> {
     /// These are captured also where the user's own exclude hides them: a swap wrote them, or moved them there.
     pub fn showing(mut self, paths: BTreeSet<Vec<u8>>) -> Self {
         self.shown = paths;
+        self
+    }
+
+    /// What the swap wrote that is taken back. What it made goes, also where the rules hide it by now; where the user's own exclude
+    /// does, as long as it is as it was written: it is saved.
+    pub fn unwriting(mut self, written: Likely<'a>) -> Self {
+        self.written = Some(written);
         self
     }
 

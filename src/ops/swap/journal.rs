@@ -1,12 +1,14 @@
 //! The journal's words for what a plan does, and what they mean.
 
+use std::collections::BTreeMap;
+
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::path;
 use crate::git::tree::Node;
 use crate::store::snapshot::{octal, parse_octal};
 use crate::store::state::{
-    JournalDir, JournalEntry, Side as StoredSide, path_from_stored, stored_path,
+    Journal, JournalDir, JournalEntry, Side as StoredSide, path_from_stored, stored_path,
 };
 use crate::worktree::plan::{Plan, Side};
 
@@ -55,6 +57,21 @@ pub(super) fn dirs(plan: &Plan) -> Vec<JournalDir> {
         after: dir.after.map(octal),
     });
     dirs.collect()
+}
+
+/// The files that a swap made where nothing was, and the blobs that they hold.
+///
+/// # Errors
+/// `CORRUPT_RECORD`.
+pub fn made_files(journal: &Journal) -> Result<BTreeMap<Vec<u8>, Oid>> {
+    let mut made = BTreeMap::new();
+    let entries = journal.entries.iter();
+    for entry in entries.filter(|entry| entry.before.is_none()) {
+        if let Some(after) = side_of(entry.after.as_ref())? {
+            made.insert(path_of(&entry.path)?, after.node.oid);
+        }
+    }
+    Ok(made)
 }
 
 /// A side as the journal has it; None where it has none.

@@ -238,10 +238,9 @@ impl<'s> Preparation<'_, '_, 's> {
         let mut found = Vec::new();
         for path in aim.made_before.intersection(&self.forced) {
             let is_kept = aim.keep.iter().any(|kept| path::is_within(path, kept));
-            let is_there = || matches!(root.stamp(path), Ok(Some(stamp)) if !stamp.is_dir());
             if !is_kept
                 && !is_seen(capture, path)
-                && is_there()
+                && is_file(root, path)
                 && !self.is_the_present_s(path)?
                 && !is_another_spelling(root, &capture.manifest, path)?
             {
@@ -283,23 +282,44 @@ impl<'s> Preparation<'_, '_, 's> {
         capture(self.ctx, self.store, &options)
     }
 
-    /// Whether the rules hide something from a capture that an experiment has to have. The next scan looks for it.
+    /// Whether the rules hide something from a capture that what is saved has to have. The next scan looks for it.
     fn misses_something(&mut self, capture: &Capture<'_>) -> Result<bool> {
+        let root = Root::open(self.ctx.repo.worktree_root())?;
         let Some(experiment) = &self.goal.experiment else {
-            return Ok(false);
+            return self.misses(capture, &root, self.made_unseen(capture, &root));
         };
         let hidden = (experiment.hidden)(capture)?;
         // Where the rules turn out to be the same, both sides judged alike.
         let other_rules = hidden.other_rules.or(self.other_rules);
-        let mut misses = other_rules != self.other_rules;
+        let has_other_rules = other_rules != self.other_rules;
         self.other_rules = other_rules;
-        let root = Root::open(self.ctx.repo.worktree_root())?;
-        for path in hidden.forced {
+        Ok(self.misses(capture, &root, hidden.forced)? || has_other_rules)
+    }
+
+    /// What the swap made that is taken back, and this scan did not see although it is there.
+    fn made_unseen(&self, capture: &Capture<'_>, root: &Root) -> BTreeSet<Vec<u8>> {
+        let made = match &self.goal.aim {
+            Aim::Snapshot(aim) if self.goal.written.is_some() => &aim.made_before,
+            _ => return BTreeSet::new(),
+        };
+        let unseen = made.iter().filter(|path| !is_seen(capture, path));
+        unseen.filter(|path| is_file(root, path)).cloned().collect()
+    }
+
+    /// Whether the next scan has to look for one of these paths, which the rules hide.
+    fn misses(
+        &mut self,
+        capture: &Capture<'_>,
+        root: &Root,
+        hidden: BTreeSet<Vec<u8>>,
+    ) -> Result<bool> {
+        let mut misses = false;
+        for path in hidden {
             if self.forced.contains(&path) {
-                // The user's own exclude hides it. What is as the trip wrote it is in a snapshot already, and can go.
+                // The user's own exclude hides it. What is as the swap wrote it is in a snapshot already, and can go.
                 let is_known = !is_seen(capture, &path)
                     && !self.shown.contains(&path)
-                    && self.is_as_written(&root, &path)?;
+                    && self.is_as_written(root, &path)?;
                 if is_known {
                     misses |= self.show(path);
                 }
@@ -310,10 +330,14 @@ impl<'s> Preparation<'_, '_, 's> {
         Ok(misses)
     }
 
-    /// Whether a file is what the trip put there that began the stay.
+    /// Whether a file is what the trip put there that began the stay, or the swap that is taken back.
     fn is_as_written(&self, root: &Root, path: &[u8]) -> Result<bool> {
         let experiment = self.goal.experiment.as_ref();
-        match experiment.and_then(|experiment| (experiment.likely)(path)) {
+        let written = experiment.map(|experiment| experiment.likely);
+        match written
+            .or(self.goal.written)
+            .and_then(|written| written(path))
+        {
             Some(written) => self.holds(root, path, written),
             None => Ok(false),
         }
@@ -406,6 +430,11 @@ fn why_hidden(manifest: &Manifest, full: &[u8]) -> &'static str {
     path::with_parents(dir)
         .find_map(reason)
         .unwrap_or(COMES_AND_GOES)
+}
+
+/// Whether something other than a directory is at a path.
+fn is_file(root: &Root, path: &[u8]) -> bool {
+    matches!(root.stamp(path), Ok(Some(stamp)) if !stamp.is_dir())
 }
 
 /// Whether a capture has the file of a path.

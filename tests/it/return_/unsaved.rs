@@ -698,3 +698,27 @@ fn what_the_present_had_deleted_in_an_ignored_directory_goes_again() {
         "made in the past\n"
     );
 }
+
+/// What the return put in place goes again with its undo, whatever the user's own exclude hides since.
+#[test]
+fn the_undo_of_a_return_takes_away_what_an_exclude_of_the_past_hides() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("d/c", "mine\n");
+    sandbox.json(["travel", &past]);
+    sandbox.json(["config", "exclude", "d/"]);
+    sandbox.json(["return"]);
+    sandbox.json(["undo", "--into-past"]);
+    assert!(!sandbox.exists("d/c"));
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("d/c"), "mine\n");
+    // No snapshot has it, and none may.
+    sandbox.write("d/c", "edited\n");
+    let (error, _) = sandbox.json_error(["undo", "--into-past"]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("d/c"),
+        "{error}"
+    );
+    assert_eq!(sandbox.text("d/c"), "edited\n");
+}
