@@ -19,6 +19,25 @@ fn a_killed_travel_is_undone_or_done() {
     assert!(stage.crash_everywhere() >= 20);
 }
 
+/// No look sees these directories, and no record of the present has their bits.
+#[test]
+fn a_killed_travel_into_what_the_user_s_exclude_hides_is_undone_or_done() {
+    let sandbox = Sandbox::new();
+    for path in ["ex/1", "ex/deep/2", "ex/two/3"] {
+        sandbox.write(path, "then\n");
+    }
+    sandbox.chmod("ex/two", 0o700);
+    let snapshot = taken(&sandbox);
+    sandbox.write(".git/info/exclude", "ex/\n");
+    sandbox.remove("ex/deep");
+    sandbox.chmod("ex/two", 0o775);
+    sandbox.write("ex/1", "now\n");
+    sandbox.write("a.txt", "now\n");
+    let home = sandbox.state();
+    let stage = Stage::new(sandbox, &["travel", &snapshot], Some(home));
+    assert!(stage.crash_everywhere() >= 20);
+}
+
 #[test]
 fn a_killed_return_is_undone_or_done() {
     let (sandbox, _, home) = in_the_past();

@@ -322,6 +322,12 @@ impl<'a> Goal<'a> {
             .is_some_and(|experiment| experiment.ends_stay)
     }
 
+    /// Whether it puts single paths back as a journal has them.
+    pub(super) fn takes_paths_back(&self) -> bool {
+        let is_recovery = self.operation == SwapKind::Recover;
+        matches!(self.aim, Aim::Paths(_)) && (is_recovery || self.reversal.is_some())
+    }
+
     /// Whether it leads from one past to another.
     pub(super) fn is_hop(&self) -> bool {
         self.experiment.is_some() && !self.ends_stay()

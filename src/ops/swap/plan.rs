@@ -49,6 +49,7 @@ pub(super) fn make_plan(
         }
     };
     Ok(PathPlanner {
+        root: &Root::open(ctx.repo.worktree_root())?,
         manifest: &capture.manifest,
         now: capture.access(ctx)?,
         saved,
@@ -264,6 +265,7 @@ pub(super) fn tracks(store: &Store, target: &Stored, path: &[u8]) -> Result<bool
 
 /// Makes the plan for single paths.
 struct PathPlanner<'a> {
+    root: &'a Root,
     manifest: &'a Manifest,
     /// Owner, group and attributes as they are now.
     now: &'a AccessList,
@@ -389,7 +391,9 @@ impl PathPlanner<'_> {
 
     fn add_named_dirs(&mut self) {
         for (path, after) in &self.changes.dirs {
-            let before = dir_on_disk(self.manifest, path);
+            // One that a swap made and the rules hide from a look goes as well.
+            let unseen = || self.root.dir_stamp(path).map(|stamp| stamp.permissions());
+            let before = dir_on_disk(self.manifest, path).or_else(unseen);
             // One that is there and stays is named, so that removing what is in it does not take it along.
             if before != *after || after.is_some() {
                 let change = DirChange {

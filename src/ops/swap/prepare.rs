@@ -370,7 +370,7 @@ impl<'s> Preparation<'_, '_, 's> {
     }
 
     /// A directory that the rules hide from a look is there all the same: it is not made, and does not go with what is. While it is the
-    /// present's it is opened to nobody: no record has its bits.
+    /// present's it is opened to nobody: no record has its bits. What is taken back is: a journal has them.
     fn know_dirs_on_disk(&self, root: &Root, manifest: &Manifest, plan: &mut Plan) {
         for dir in &mut plan.dirs {
             let is_recorded = manifest.dir_on_disk(&dir.path).is_some_and(is_recorded_dir);
@@ -386,7 +386,7 @@ impl<'s> Preparation<'_, '_, 's> {
             };
             let bits = stamp.permissions();
             dir.before = Some(bits);
-            if is_the_present_s && !self.goal.ends_stay() {
+            if is_the_present_s && !self.goal.ends_stay() && !self.goal.takes_paths_back() {
                 dir.after = dir.after.map(|after| after & bits);
             }
         }
