@@ -74,6 +74,11 @@ impl Lost {
         self.bits = true;
     }
 
+    /// Whether it has the permission bits that it had.
+    pub fn kept_bits(&self) -> bool {
+        self.bits
+    }
+
     /// Whether these are the bits of a file that was to have others.
     pub fn leaves(&self, perm: u32, now: u32) -> bool {
         self.bits || self.narrow(perm) == now

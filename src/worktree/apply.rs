@@ -178,7 +178,8 @@ impl Apply<'_> {
             (*self.access, self.replaced),
             self.progress,
         );
-        // A full disk stops the swap here, where nothing has been touched yet.
+        self.narrow_dirs(plan)?;
+        // A full disk stops the swap here, where no file has been touched yet.
         let mut written = temps.write_all(plan, &BTreeSet::new())?;
         fail_point("apply-prepared");
         let mut opened = OpenedDirs::default();

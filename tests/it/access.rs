@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::sandbox::{Kind, Ran, Sandbox, is_root, skipped};
+use crate::trip::mode;
 
 /// Somebody who is not root.
 pub const USER: u32 = 1234;
@@ -256,6 +257,33 @@ fn a_directory_that_is_somebody_else_s_by_now_keeps_nobody_in_the_past() {
     let said = returned["notices"].to_string();
     assert!(said.contains("permission bits"), "{returned}");
     assert_eq!(sandbox.text("a.txt"), "two\n");
+}
+
+#[test]
+fn what_a_private_directory_held_is_not_put_in_an_open_one_of_another_owner() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    sandbox.write("dir/x", "private\n");
+    sandbox.chmod("dir", 0o700);
+    give_all(&sandbox.path("dir"), USER, USER);
+    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = id.as_str().unwrap();
+    sandbox.remove("dir/x");
+    chown(sandbox.path("dir"), Some(0), Some(0)).unwrap();
+    sandbox.chmod("dir", 0o777);
+    for verb in ["travel", "restore"] {
+        let ran = tw_as(&sandbox, USER, &[verb, id]);
+        assert_eq!(ran.code, 1, "{}", ran.err());
+        assert!(
+            ran.err().contains("'dir' is another user's"),
+            "{}",
+            ran.err()
+        );
+        assert!(!sandbox.exists("dir/x"));
+    }
+    assert_eq!(mode(&sandbox, "dir"), 0o777);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! A kill at every step of every command that changes something, then the next command: the old state or the new one,
 //! whole, with the bytes of both.
 
+use crate::faults::killed_at;
 use crate::sandbox::Sandbox;
 use crate::stage::{Stage, eventful, in_the_past, taken};
+use crate::trip::mode;
 
 #[test]
 fn a_killed_snapshot_leaves_no_trace_but_perhaps_itself() {
@@ -36,6 +38,22 @@ fn a_killed_travel_into_what_the_user_s_exclude_hides_is_undone_or_done() {
     let home = sandbox.state();
     let stage = Stage::new(sandbox, &["travel", &snapshot], Some(home));
     assert!(stage.crash_everywhere() >= 20);
+}
+
+/// What a private directory held is at no moment in one that lets others in.
+#[test]
+fn a_directory_is_closed_before_anything_is_put_in_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/x", "private\n");
+    sandbox.chmod("d", 0o700);
+    let snapshot = taken(&sandbox);
+    sandbox.remove("d/x");
+    sandbox.chmod("d", 0o777);
+    sandbox.write("a.txt", "two\n");
+    killed_at(&sandbox, "apply-prepared", &["travel", &snapshot]);
+    assert_eq!(mode(&sandbox, "d"), 0o700);
+    sandbox.ok(["recover"]);
+    assert_eq!(mode(&sandbox, "d"), 0o777);
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod steps;
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
-use crate::trip::{commit, identity, list, snapshot, state_json, stored};
+use crate::trip::{commit, identity, list, mode, snapshot, state_json, stored};
 
 #[track_caller]
 fn nothing(sandbox: &Sandbox, command: &str) {
@@ -538,4 +538,19 @@ fn only_what_comes_back_is_said_to_come_back() {
         help.contains("what 'tw purge' removes by nothing"),
         "{help}"
     );
+}
+
+/// No record has the bits of a directory that git's own exclude hides: the log of the swap has.
+#[test]
+fn the_bits_of_a_directory_that_no_look_sees_come_back() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ex/two/3", "same\n");
+    sandbox.chmod("ex/two", 0o700);
+    let id = snapshot(&sandbox);
+    sandbox.write(".git/info/exclude", "ex/\n");
+    sandbox.chmod("ex/two", 0o775);
+    sandbox.write("a.txt", "two\n");
+    sandbox.json(["restore", &id]);
+    sandbox.json(["undo"]);
+    assert_eq!(mode(&sandbox, "ex/two"), 0o775);
 }

@@ -28,8 +28,13 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
 pub fn lost_notices(applied: &Applied) -> Vec<String> {
     let mut notices = Vec::new();
     for (path, lost) in applied.lost.iter().take(LOST_SHOWN) {
+        let access = if lost.kept_bits() {
+            "it is another user's, and as open as they left it"
+        } else {
+            "nobody else got access to it"
+        };
         notices.push(format!(
-            "'{}' could not keep: {}; nobody else got access to it",
+            "'{}' could not keep: {}; {access}",
             path::display(path),
             lost.words()
         ));

@@ -11,10 +11,11 @@ use super::one_name::{ONE_NAME, is_another_spelling, one_name};
 use super::plan::{Others, make_plan};
 use super::present_own::PresentOwn;
 use super::recover::node_of;
-use super::refusal::{COMES_AND_GOES, PRESENT_S, would_overwrite};
+use super::refusal::{COMES_AND_GOES, PRESENT_S, would_lay_open, would_overwrite};
 use super::{TRIES, copied, protected_dirs};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::Root;
+use crate::git::access::may_change;
+use crate::git::fs::{Root, Stamp};
 use crate::git::own::OwnDirs;
 use crate::git::{Oid, path};
 use crate::store::Store;
@@ -155,6 +156,7 @@ impl<'s> Preparation<'_, '_, 's> {
             return Ok(None);
         }
         self.know_dirs_on_disk(&root, &capture.manifest, &mut plan);
+        self.refuse_to_lay_open(&root, &plan)?;
         let blobs = prove_objects(ctx, store, goal, &capture, &plan)?;
         // After the proof, which tells the sizes.
         check_room(ctx, &plan, &blobs)?;
@@ -390,6 +392,33 @@ impl<'s> Preparation<'_, '_, 's> {
                 dir.after = dir.after.map(|after| after & bits);
             }
         }
+    }
+
+    /// Only its owner can close a directory. The present comes back all the same, and so does what was taken away: that it stays open
+    /// is told.
+    fn refuse_to_lay_open(&self, root: &Root, plan: &Plan) -> Result<()> {
+        /// Whose bits let the group and others through to what is in it.
+        const THROUGH: u32 = 0o011;
+        if self.goal.ends_stay() || self.goal.takes_paths_back() {
+            return Ok(());
+        }
+        for dir in &plan.dirs {
+            let (Some(before), Some(after)) = (dir.before, dir.after) else {
+                continue;
+            };
+            let opens = before & !after & THROUGH != 0;
+            let is_foreign = |stamp: Stamp| !may_change(stamp.uid);
+            let put = plan.entries.iter().filter(|entry| entry.after.is_some());
+            if opens
+                && root.dir_stamp(&dir.path).is_some_and(is_foreign)
+                && put
+                    .into_iter()
+                    .any(|entry| path::is_within(&entry.path, &dir.path))
+            {
+                return Err(would_lay_open(self.ctx, &dir.path));
+            }
+        }
+        Ok(())
     }
 
     /// Whether what is at a path are these bytes.

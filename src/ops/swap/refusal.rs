@@ -72,6 +72,19 @@ pub(super) fn would_overwrite(
     error
 }
 
+/// The error of a directory of another user in which files would be open to more than the side has them for.
+pub(super) fn would_lay_open(ctx: &Context<'_>, dir: &[u8]) -> Error {
+    let there = ctx.repo.worktree_root().join(OsStr::from_bytes(dir));
+    let message = format!(
+        "'{}' is another user's and lets in more than the directory did that comes back: what is put in it would be open to them",
+        path::display(dir)
+    );
+    Error::new(Code::Io, message).hint(format!(
+        "move it away, or make it your own: sudo chown -R \"$(id -u):$(id -g)\" {}",
+        typed_path(&there)
+    ))
+}
+
 /// What can be done about the reasons for which something is refused.
 const WAYS_OUT: [(&str, &str); 3] = [
     (

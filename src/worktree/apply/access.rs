@@ -7,11 +7,28 @@ use super::temps::is_dir;
 use super::{Applied, Apply, set_permissions};
 use crate::error::{Result, ResultExt};
 use crate::git::access::{Access, Lost, may_change};
-use crate::git::fs::stamp_at;
+use crate::git::fs::{Stamp, stamp_at};
 use crate::git::path;
 use crate::worktree::plan::Plan;
 
 impl Apply<'_> {
+    /// Narrows directories that are to be closed to somebody before anything is put in them: what is put there is theirs to see at no
+    /// moment. Those of another owner are left to [`Self::set_dir_modes`].
+    pub(super) fn narrow_dirs(&self, plan: &Plan) -> Result<()> {
+        for dir in &plan.dirs {
+            let (Some(before), Some(after)) = (dir.before, dir.after) else {
+                continue;
+            };
+            // Its owner goes on working in it.
+            let narrow = before & (after | 0o700);
+            let is_ours = |stamp: Stamp| stamp.permissions() == before && may_change(stamp.uid);
+            if narrow != before && self.root.dir_stamp(&dir.path).is_some_and(is_ours) {
+                set_permissions(self.root, &dir.path, narrow)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Gives directories that stay what they shall have, when all else is done.
     pub(super) fn set_dir_modes(&self, plan: &Plan, applied: &mut Applied) -> Result<()> {
         let lost = &mut applied.lost;
