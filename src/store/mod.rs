@@ -7,6 +7,7 @@ mod boot;
 pub mod chat;
 pub mod checkpoint;
 pub mod context;
+mod counter;
 pub mod id;
 pub mod identity;
 pub mod issue;
@@ -23,16 +24,16 @@ pub mod summary;
 pub mod trigger;
 pub mod workspace;
 
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::error::{Result, ResultExt};
+use crate::error::Result;
 use crate::git::fs::read_optional;
 use crate::git::objects::ObjectStore;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
+use counter::Counter;
 use id::IdKind;
 use state::StateDir;
 
@@ -81,23 +82,28 @@ impl Store {
 
     /// The next number in the order of taking, unique in the repository.
     pub fn next_seq(&self) -> Result<u64> {
-        crate::git::create::private_dir(&self.common(""))?;
-        let path = self.common("seq");
-        let what = || format!("cannot count in '{}'", path.display());
-        let file = lock::hold_file_within(&path, self.wait)?;
-        // As many digits as the greatest u64 has, always all of them: it is written over in place and never gets shorter.
-        let mut text = [0u8; 20];
-        let count = file.read_at(&mut text, 0).context(what)?;
-        let last = std::str::from_utf8(&text[..count])
-            .ok()
-            .and_then(|text| text.trim().parse().ok());
-        let last = match last {
+        let counter = self.counter()?;
+        let next = match counter.last()? {
             Some(last) => last,
             None => self.last_seq()?,
-        };
-        file.write_all_at(format!("{:020}", last + 1).as_bytes(), 0)
-            .context(what)?;
-        Ok(last + 1)
+        } + 1;
+        counter.set(next)?;
+        Ok(next)
+    }
+
+    /// Gives a number back that nothing has after all, so that nobody takes it for something that was forgotten. One after which others
+    /// were given stays given.
+    pub fn give_back_seq(&self, seq: u64) -> Result<()> {
+        let counter = self.counter()?;
+        if counter.last()? == Some(seq) {
+            counter.set(seq.saturating_sub(1))?;
+        }
+        Ok(())
+    }
+
+    fn counter(&self) -> Result<Counter> {
+        crate::git::create::private_dir(&self.common(""))?;
+        Counter::hold(self.common("seq"), self.wait)
     }
 
     /// The last number that was given, as far as that can be read.

@@ -279,6 +279,19 @@ fn trips_restores_and_undo_change_no_owner() {
     assert_eq!(said(&sandbox, &["blame", "t.txt"]), ["0", "1"]);
 }
 
+/// Such a visit leaves nothing that could have been forgotten.
+#[test]
+fn what_a_person_writes_after_a_visit_that_changed_nothing_is_theirs() {
+    let sandbox = Sandbox::new();
+    let taken = sandbox.json(["snapshot"]);
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    sandbox.json(["travel", id]);
+    sandbox.json(["return"]);
+    sandbox.write("mine.txt", "mine\n");
+    sandbox.json(["snapshot"]);
+    assert_eq!(said(&sandbox, &["blame", "mine.txt"]), ["between"]);
+}
+
 #[test]
 fn what_was_stashed_while_others_wrote_keeps_its_owner() {
     let sandbox = Sandbox::new();

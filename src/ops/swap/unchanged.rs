@@ -246,5 +246,7 @@ fn replace(store: &Store, saved: &Stored, files: &Stored, journal: &mut Journal)
     }
     fail_point("swap-unchanged");
     prepared.commit()?;
+    // A number that is missing stands for a snapshot that was forgotten: no more than that is wrong where it cannot be given back.
+    let _ = store.give_back_seq(saved.record.seq);
     Ok(true)
 }
