@@ -1,4 +1,4 @@
-//! The progress bar: on standard error, on a terminal only, silent for the first 250 ms.
+//! The progress bar: on standard error, on a terminal only, silent for the first 250 ms of work: while somebody is asked, none is done.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -15,6 +15,8 @@ use crate::progress::{Progress, Silent};
 /// Work shorter than this shows nothing.
 const SILENCE: Duration = Duration::from_millis(250);
 const TICK: Duration = Duration::from_millis(100);
+/// So often is looked whether there is work.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// The bar, or the silent one.
 pub fn for_terminal(shown: bool) -> Box<dyn Progress> {
@@ -87,13 +89,18 @@ impl Bar {
 }
 
 fn show_later(bar: &ProgressBar, ended: &Receiver<()>) {
-    let silence = if shows_progress_at_once() {
+    let mut silence = if shows_progress_at_once() {
         Duration::ZERO
     } else {
         SILENCE
     };
-    if has_ended(ended, silence) {
-        return;
+    while !silence.is_zero() {
+        if has_ended(ended, LOOK) {
+            return;
+        }
+        if !bar.is_finished() {
+            silence = silence.saturating_sub(LOOK);
+        }
     }
     bar.set_draw_target(ProgressDrawTarget::stderr());
     keep_drawing(bar, ended);
@@ -296,6 +303,14 @@ mod tests {
             bar.end();
             *drawn.0.lock().unwrap_or_else(PoisonError::into_inner) = String::new();
         }
+    }
+
+    #[test]
+    fn time_in_which_nothing_is_done_does_not_count() {
+        let bar = Bar::new();
+        std::thread::sleep(2 * SILENCE);
+        bar.begin("writing", Some(2));
+        assert!(bar.shown.is_hidden());
     }
 
     #[test]
