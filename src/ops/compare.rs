@@ -229,12 +229,20 @@ pub fn paths_since(ctx: &Context<'_>, store: &Store, tree: Oid) -> Result<Vec<Ve
 /// # Errors
 /// As [`paths_since`].
 pub fn changed_since(ctx: &Context<'_>, store: &Store, stored: &Stored) -> Result<Vec<Vec<u8>>> {
+    let changes = changes_since(ctx, store, stored)?;
+    Ok(changes.into_iter().map(|change| change.path).collect())
+}
+
+/// How the files of the working tree differ from a snapshot's, sorted by bytes.
+///
+/// # Errors
+/// As [`paths_since`].
+pub fn changes_since(ctx: &Context<'_>, store: &Store, stored: &Stored) -> Result<Vec<Change>> {
     let (old, new) = (Side::of(stored), Side::Present);
     let seen = look_beside(ctx, store, [&old, &new])?;
     let contents = Contents::new(ctx, store, Some(&seen))?;
     let read = |oid| contents.read_tree(oid);
-    let changes = tree::diff(&read, Some(stored.tree), Some(contents.tree(&new)?))?;
-    Ok(changes.into_iter().map(|change| change.path).collect())
+    tree::diff(&read, Some(stored.tree), Some(contents.tree(&new)?))
 }
 
 /// A file in which the working tree differs from a snapshot.

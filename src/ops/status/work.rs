@@ -8,13 +8,14 @@ use crate::error::{Code, Result};
 use crate::git::operation;
 use crate::ops::Context;
 use crate::ops::caller;
-use crate::ops::compare::changed_since;
+use crate::ops::compare::changes_since;
 use crate::ops::gitview::read_index;
 use crate::ops::issues;
 use crate::ops::outcome::{FilesChanged, SessionHere, Work, WorkedOn};
+use crate::ops::swap::left_out::LeftInPlace;
 use crate::store::Store;
-use crate::store::id::IssueId;
-use crate::store::state::State;
+use crate::store::id::{IssueId, SnapshotId};
+use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 
 /// Looks at it. `since`: the snapshot that the working tree stands on; `None` where there is none, or where it is half of another.
@@ -27,7 +28,7 @@ pub fn look(
 ) -> Work {
     let mut told = Notices { notices };
     Work {
-        changed: since.and_then(|since| told.or_none("changes", changed(ctx, store, since))),
+        changed: since.and_then(|since| told.or_none("changes", changed(ctx, store, state, since))),
         in_progress: told
             .or_none("the operation under way", in_progress(ctx, store))
             .flatten(),
@@ -56,10 +57,28 @@ impl Notices<'_> {
     }
 }
 
-fn changed(ctx: &Context<'_>, store: &Store, since: &Stored) -> Result<FilesChanged> {
+/// In the past: beside what travel left in place.
+fn changed(
+    ctx: &Context<'_>,
+    store: &Store,
+    state: &State,
+    since: &Stored,
+) -> Result<FilesChanged> {
+    let mut files = changes_since(ctx, store, since)?;
+    let backup = state.backup_id.as_deref().and_then(SnapshotId::parse);
+    if !files.is_empty()
+        && state.mode == Mode::Past
+        && let Some(backup) = backup
+    {
+        // Without the backup nobody knows what it left: each counts.
+        if let Ok(backup) = store.read_noted(&backup, state.backup_commit.as_deref()) {
+            let left = LeftInPlace::of(ctx, store, since, &backup)?;
+            files.retain(|change| !left.has(change).unwrap_or(false));
+        }
+    }
     Ok(FilesChanged {
         since: since.id.to_string(),
-        files: changed_since(ctx, store, since)?.len(),
+        files: files.len(),
     })
 }
 

@@ -6,6 +6,7 @@ use super::plan::tracks;
 use super::treerules::TreeRules;
 use crate::error::Result;
 use crate::git::path;
+use crate::git::tree::{self, Change};
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::snapshot::Uncaptured;
@@ -20,6 +21,8 @@ pub(super) struct LeftOutThen<'a> {
     listed: BTreeSet<Vec<u8>>,
     /// Those of them that could not be read.
     unreadable: BTreeSet<Vec<u8>>,
+    /// The directories of nested repositories.
+    nested: BTreeSet<Vec<u8>>,
 }
 
 impl<'a> LeftOutThen<'a> {
@@ -32,6 +35,7 @@ impl<'a> LeftOutThen<'a> {
         Ok(Self {
             rules: TreeRules::of(ctx, &store.objects, stored.tree, &globs_then(ctx, stored))?,
             unreadable: listed_as(&listed, &[Kind::Unreadable]),
+            nested: listed_as(&listed, &[Kind::Nested]),
             listed: listed.into_iter().map(|(path, _)| path).collect(),
         })
     }
@@ -46,6 +50,7 @@ impl<'a> LeftOutThen<'a> {
             rules: TreeRules::of(ctx, &store.objects, backup.tree, &[])?,
             listed: BTreeSet::new(),
             unreadable: BTreeSet::new(),
+            nested: BTreeSet::new(),
         })
     }
 
@@ -68,6 +73,55 @@ impl<'a> LeftOutThen<'a> {
     /// Whether an untracked directory at this path would be left out, with all that is in it, or could not be read.
     pub(super) fn hides_dir(&self, full: &[u8]) -> bool {
         self.rules.leaves_dir_out(full) || self.could_not_read(full)
+    }
+}
+
+/// What travel left in place although the snapshot lacks it: the present's.
+pub struct LeftInPlace<'a> {
+    store: &'a Store,
+    files: &'a Stored,
+    backup: &'a Stored,
+    there: LeftOutThen<'a>,
+}
+
+impl<'a> LeftInPlace<'a> {
+    /// By the snapshot that was travelled to (`files`), and the present's backup.
+    ///
+    /// # Errors
+    /// The rules that hold now, or the snapshot's lists, cannot be read.
+    pub fn of(
+        ctx: &Context<'_>,
+        store: &'a Store,
+        files: &'a Stored,
+        backup: &'a Stored,
+    ) -> Result<Self> {
+        Ok(Self {
+            store,
+            files,
+            backup,
+            there: LeftOutThen::of(ctx, store, files)?,
+        })
+    }
+
+    /// Whether a difference between the snapshot and the past is only that: what the snapshot had left out when it was taken, or the
+    /// directory of a submodule, which stays as an empty directory does; as the present had it.
+    ///
+    /// # Errors
+    /// The present's trees cannot be read.
+    pub fn has(&self, change: &Change) -> Result<bool> {
+        let path = &change.path;
+        let (None, Some(new)) = (change.old, change.new) else {
+            return Ok(false);
+        };
+        let read = |oid| self.store.objects.read_tree(oid);
+        if tree::find(&read, self.backup.tree, path)? != Some(new) {
+            return Ok(false);
+        }
+        let is_in_nested = has_or_is_within(&self.there.nested, path);
+        Ok(new.is_gitlink()
+            || self.there.hides(path)
+            || self.there.could_not_read(path)
+            || is_in_nested && !tracks(self.store, self.files, path)?)
     }
 }
 

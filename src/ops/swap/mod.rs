@@ -13,7 +13,7 @@ pub mod goal;
 pub mod head;
 mod index_file;
 pub mod journal;
-mod left_out;
+pub mod left_out;
 pub mod made;
 pub mod newindex;
 pub mod notices;

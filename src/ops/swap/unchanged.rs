@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::extras::stored_extras;
 use super::goal::PastStart;
-use super::left_out::LeftOutThen;
+use super::left_out::LeftInPlace;
 use crate::env::fail_point;
 use crate::error::Result;
 use crate::git::tree::{self, Node};
@@ -60,7 +60,7 @@ fn is_start(
     Ok(is_same && has_same_lists(store, saved, start)? && has_same_access(store, saved, start)?)
 }
 
-/// Whether the files are the snapshot's. What it had left out when it was taken was left in place, as the present had it.
+/// Whether the files are the snapshot's, beside what travel left in place.
 fn has_same_files(
     ctx: &Context<'_>,
     store: &Store,
@@ -72,12 +72,9 @@ fn has_same_files(
         return Ok(true);
     }
     let read = |oid| store.objects.read_tree(oid);
-    let there = LeftOutThen::of(ctx, store, files)?;
+    let left = LeftInPlace::of(ctx, store, files, start.backup)?;
     for change in tree::diff(&read, Some(files.tree), Some(saved.tree))? {
-        let path = &change.path;
-        let was_there = tree::find(&read, start.backup.tree, path)? == change.new;
-        let stayed = there.hides(path) || there.could_not_read(path);
-        if change.old.is_some() || !was_there || !stayed {
+        if !left.has(&change)? {
             return Ok(false);
         }
     }
@@ -124,7 +121,31 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
         && now.intent_to_add == git.intent_to_add
         && now.skip_worktree == git.skip_worktree
         && now.assume_unchanged == git.assume_unchanged
-        && now.absent == git.absent)
+        && has_same_absent(store, saved, start.backup, (&now, &git, &backup))?)
+}
+
+/// Whether the same entries of the index are not on disk, but for the directories of submodules that the present had: they stayed.
+fn has_same_absent(
+    store: &Store,
+    saved: &Stored,
+    backup: &Stored,
+    (now, then, present): (&Lists, &Lists, &Lists),
+) -> Result<bool> {
+    let set = |lists: &'_ Lists| -> BTreeSet<Vec<u8>> { lists.absent.iter().cloned().collect() };
+    let (now, then, present) = (set(now), set(then), set(present));
+    if !now.is_subset(&then) {
+        return Ok(false);
+    }
+    let read = |oid| store.objects.read_tree(oid);
+    for path in then.difference(&now) {
+        let node = tree::find(&read, saved.tree, path)?;
+        let is_submodule = node.is_some_and(Node::is_gitlink);
+        let was_there = !present.contains(path);
+        if !is_submodule || !was_there || tree::find(&read, backup.tree, path)? != node {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether the permission bits are as travel gave them: the snapshot's, of which one that was not made here gives not all. `stayed`: the

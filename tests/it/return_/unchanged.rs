@@ -157,3 +157,77 @@ fn a_submodule_that_the_present_has_removed_leaves_no_experiment() {
     sandbox.json(["travel", &id]);
     assert_eq!(sandbox.json(["return"])["experiment_id"], Value::Null);
 }
+
+/// Goes to a snapshot and back without a change, and then once more with one.
+fn assert_only_a_change_is_kept(sandbox: &Sandbox, id: &str, change: impl FnOnce()) {
+    let home = sandbox.state();
+    sandbox.json(["travel", id]);
+    let status = sandbox.json(["status"]);
+    assert_eq!(status["changed"]["files"], 0, "{status}");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+    home.assert_same(&sandbox.state());
+    sandbox.json(["travel", id]);
+    change();
+    let returned = sandbox.json(["return"]);
+    assert_ne!(returned["experiment_id"], Value::Null, "{returned}");
+}
+
+fn rename(sandbox: &Sandbox, from: &str, to: &str) {
+    std::fs::rename(sandbox.path(from), sandbox.path(to)).unwrap();
+}
+
+/// It stays, as an empty directory would.
+#[test]
+fn the_directory_of_a_submodule_that_the_snapshot_lacks_leaves_no_experiment() {
+    for filled in [true, false] {
+        let sandbox = Sandbox::new();
+        let other = sandbox.root().join("other");
+        sandbox.git(["clone", "-q", ".", other.to_str().unwrap()]);
+        let add = "-c protocol.file.allow=always submodule --quiet add";
+        sandbox.git(add.split(' ').chain([other.to_str().unwrap(), "sub"]));
+        sandbox.git(["commit", "-q", "-m", "submodule"]);
+        if !filled {
+            sandbox.git(["submodule", "--quiet", "deinit", "-f", "sub"]);
+        }
+        rename(&sandbox, "sub", ".git/sub-away");
+        let id = snapshot(&sandbox);
+        rename(&sandbox, ".git/sub-away", "sub");
+        assert_only_a_change_is_kept(&sandbox, &id, || {
+            if filled {
+                let commit = "-C sub commit -q --allow-empty -m past";
+                sandbox.git(commit.split(' '));
+            } else {
+                std::fs::remove_dir(sandbox.path("sub")).unwrap();
+                sandbox.write("sub", "a file\n");
+            }
+        });
+    }
+}
+
+#[test]
+fn the_directory_of_a_submodule_outside_of_the_sparse_checkout_leaves_no_experiment() {
+    let sandbox = Sandbox::new();
+    let oid = sandbox.git(["rev-parse", "HEAD"]);
+    let entry = format!("160000,{},s/sub", oid.trim());
+    sandbox.write("s/1", "one\n");
+    sandbox.git(["add", "s/1"]);
+    sandbox.git(["update-index", "--add", "--cacheinfo", &entry]);
+    sandbox.git(["commit", "-q", "-m", "submodule"]);
+    sandbox.git(["sparse-checkout", "set", "--cone", "d"]);
+    let id = snapshot(&sandbox);
+    sandbox.git(["sparse-checkout", "disable"]);
+    sandbox.mkdir("s/sub");
+    assert_only_a_change_is_kept(&sandbox, &id, || sandbox.write("new.txt", "past\n"));
+}
+
+#[test]
+fn files_where_the_snapshot_has_a_nested_repository_leave_no_experiment() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["init", "-q", "n"]);
+    sandbox.write("n/then", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.remove("n");
+    sandbox.write("n/now", "now\n");
+    assert_only_a_change_is_kept(&sandbox, &id, || sandbox.write("n/now", "past\n"));
+}
