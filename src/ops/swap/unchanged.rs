@@ -11,6 +11,9 @@ use super::goal::PastStart;
 use super::left_out::LeftInPlace;
 use crate::env::fail_point;
 use crate::error::Result;
+use crate::git::access::may_change;
+use crate::git::access_list::AccessList;
+use crate::git::fs::Root;
 use crate::git::tree::{self, Node};
 use crate::git::{Oid, path};
 use crate::ops::Context;
@@ -20,6 +23,7 @@ use crate::store::snapshot::{Lists, Uncaptured};
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
 use crate::store::{Store, names};
+use crate::worktree::plan::Extras;
 
 /// Takes the experiment of a return that is committed away when the past is as travel had left it; says whether it did. The journal
 /// then names the snapshot that was travelled to as what was there before. `head`: HEAD's bytes as the return found them.
@@ -57,7 +61,9 @@ fn is_start(
     let is_same = is_same
         && operation.files == start.operation.files
         && operation.refs == start.operation.refs;
-    Ok(is_same && has_same_lists(store, saved, start)? && has_same_access(store, saved, start)?)
+    Ok(is_same
+        && has_same_lists(ctx, store, saved, start)?
+        && has_same_access(store, saved, start)?)
 }
 
 /// Whether the files are the snapshot's, beside what travel left in place.
@@ -92,7 +98,12 @@ fn index_parts(store: &Store, stored: &Stored) -> Result<(Oid, Option<Node>)> {
     Ok((side.tree, part("index")?))
 }
 
-fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Result<bool> {
+fn has_same_lists(
+    ctx: &Context<'_>,
+    store: &Store,
+    saved: &Stored,
+    start: &PastStart<'_>,
+) -> Result<bool> {
     let now = store.lists(saved)?;
     let files = store.lists(start.files)?;
     let git = store.lists(start.git)?;
@@ -115,7 +126,7 @@ fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Resul
     }
     Ok(uncaptured
         && dirs
-        && has_same_bits(store, saved, start, (&stayed, &own))?
+        && has_same_bits(ctx, store, saved, start, (&stayed, &own))?
         && now.unstable.is_empty()
         && now.conflicts == git.conflicts
         && now.intent_to_add == git.intent_to_add
@@ -149,8 +160,10 @@ fn has_same_absent(
 }
 
 /// Whether the permission bits are as travel gave them: the snapshot's, of which one that was not made here gives not all. `stayed`: the
-/// present's empty directories, which kept theirs, as its files did that the snapshot leaves alone. `own`: what it left out.
+/// present's empty directories, which kept theirs, as its files did that the snapshot leaves alone, and what is another owner's. `own`:
+/// what it left out.
 fn has_same_bits(
+    ctx: &Context<'_>,
     store: &Store,
     saved: &Stored,
     start: &PastStart<'_>,
@@ -162,34 +175,16 @@ fn has_same_bits(
         stored_extras(store, start.backup)?,
     );
     let mut given = stored_extras(store, start.files)?;
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let has_other_defaults = saved.record.default_modes != start.files.record.default_modes;
     let mut paths: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
+    if given.is_pulled || has_other_defaults {
+        paths.extend(all_with_bits(store, saved, &now)?);
+    }
     if given.is_pulled {
         given = given.in_place_of(&backup);
-        let dirs_to = |dir: &[u8]| -> Vec<(Vec<u8>, u32)> {
-            let dirs = path::with_parents(dir).filter(|dir| !dir.is_empty());
-            dirs.map(|dir| (dir.to_vec(), tree::DIR_MODE)).collect()
-        };
-        paths.extend(now.empty_dirs.iter().flat_map(|dir| dirs_to(dir)));
-        for (path, node) in tree::flatten(&read, saved.tree)? {
-            paths.extend(dirs_to(path::split(&path).0));
-            if node.mode != tree::LINK_MODE && !node.is_gitlink() {
-                paths.insert(path, node.mode);
-            }
-        }
-        paths.retain(|path, _| !now.absent.contains(path));
-    } else if saved.record.default_modes != start.files.record.default_modes {
-        return Ok(false);
     } else {
-        for path in now.modes.keys().chain(given.modes.keys()) {
-            let found = tree::find(&read, saved.tree, path)?;
-            let is_submodule = found.is_some_and(Node::is_gitlink);
-            // A record of an earlier version knows nothing of a submodule's directory.
-            if is_submodule && !(now.modes.contains_key(path) && given.modes.contains_key(path)) {
-                continue;
-            }
-            let mode = found.map_or(tree::DIR_MODE, |node| node.mode);
-            paths.insert(path.clone(), mode);
-        }
+        paths.extend(named_with_bits(store, saved, (&now, &given))?);
     }
     // All else is in the snapshot: looking each up there would take as long as there are files.
     let mut extra: BTreeSet<Vec<u8>> = BTreeSet::new();
@@ -209,11 +204,71 @@ fn has_same_bits(
             && tree::find(&read, start.files.tree, path)?.is_none()
             && (has_stayed || tree::find(&read, start.backup.tree, path)?.is_some());
         let side = if stays { &backup } else { &given };
-        if now.permissions(path, *mode) != side.permissions(path, *mode) {
+        let bits = now.permissions(path, *mode);
+        let is_refused = || {
+            refuses_bits(&root, &now.access, (path, *mode))
+                && bits == backup.permissions(path, *mode)
+        };
+        if bits != side.permissions(path, *mode) && !is_refused() {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// All paths that have permission bits, with their modes, but for submodules.
+fn all_with_bits(store: &Store, saved: &Stored, now: &Extras) -> Result<BTreeMap<Vec<u8>, u32>> {
+    let read = |oid| store.objects.read_tree(oid);
+    let dirs_to = |dir: &[u8]| -> Vec<(Vec<u8>, u32)> {
+        let dirs = path::with_parents(dir).filter(|dir| !dir.is_empty());
+        dirs.map(|dir| (dir.to_vec(), tree::DIR_MODE)).collect()
+    };
+    let dirs = now.empty_dirs.iter();
+    let mut paths: BTreeMap<Vec<u8>, u32> = dirs.flat_map(|dir| dirs_to(dir)).collect();
+    for (path, node) in tree::flatten(&read, saved.tree)? {
+        paths.extend(dirs_to(path::split(&path).0));
+        if node.mode != tree::LINK_MODE && !node.is_gitlink() {
+            paths.insert(path, node.mode);
+        }
+    }
+    paths.retain(|path, _| !now.absent.contains(path));
+    Ok(paths)
+}
+
+/// The paths of which either record names the permission bits.
+fn named_with_bits(
+    store: &Store,
+    saved: &Stored,
+    (now, given): (&Extras, &Extras),
+) -> Result<BTreeMap<Vec<u8>, u32>> {
+    let read = |oid| store.objects.read_tree(oid);
+    let mut paths = BTreeMap::new();
+    for path in now.modes.keys().chain(given.modes.keys()) {
+        let found = tree::find(&read, saved.tree, path)?;
+        let is_submodule = found.is_some_and(Node::is_gitlink);
+        // A record of an earlier version knows nothing of a submodule's directory.
+        if is_submodule && !(now.modes.contains_key(path) && given.modes.contains_key(path)) {
+            continue;
+        }
+        let mode = found.map_or(tree::DIR_MODE, |node| node.mode);
+        paths.insert(path.clone(), mode);
+    }
+    Ok(paths)
+}
+
+/// Whether what is at a path is another owner's. No record has that of a submodule's directory: it stands where it stood.
+fn refuses_bits(root: &Root, access: &AccessList, (path, mode): (&[u8], u32)) -> bool {
+    if mode != tree::GITLINK_MODE {
+        return is_anothers(access, path);
+    }
+    let found = root.dir_stamp(path);
+    found.is_some_and(|found| !may_change(found.uid))
+}
+
+/// Whether a path is known to belong to somebody else, so that neither travel nor whoever worked in the past could change its access.
+fn is_anothers(access: &AccessList, path: &[u8]) -> bool {
+    let access = access.of(path);
+    access.is_some_and(|access| !may_change(access.uid))
 }
 
 /// Whether what no snapshot captures is as the snapshot or the present had it, or the present's `own`, which the rules of the snapshot
@@ -239,14 +294,16 @@ fn is_left_alone(now: &Lists, files: &Lists, backup: &Lists, own: &Unsaved) -> b
     })
 }
 
-/// Owners, ACLs and attributes: as the snapshot recorded them; where it knows nothing, as the present had them.
+/// Owners, ACLs and attributes: as the snapshot recorded them; where it knows nothing, and of what is another owner's, as the present had
+/// them.
 fn has_same_access(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Result<bool> {
     let now = store.access(saved)?;
     let files = store.access(start.files)?;
     let backup = store.access(start.backup)?;
     let changed = now.differing(&backup, Vec::new);
+    let is_refused = |path: &Vec<u8>| is_anothers(&now, path) && now.of(path) == backup.of(path);
     Ok(now.owner == backup.owner
-        && now.differing(&files, Vec::new).is_empty()
+        && now.differing(&files, Vec::new).iter().all(is_refused)
         && changed.iter().all(|path| files.of(path).is_some()))
 }
 

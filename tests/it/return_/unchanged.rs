@@ -1,8 +1,11 @@
 //! A past in which nothing was changed leaves no experiment; the slightest change leaves one. Undo of the return goes back into
 //! either.
 
+use std::os::unix::fs::chown;
+
 use serde_json::Value;
 
+use crate::access::{USER, give_all, json_as, may_act_for_others, somebodys};
 use crate::sandbox::Sandbox;
 use crate::trip::{snapshot, with_stop};
 
@@ -230,4 +233,45 @@ fn files_where_the_snapshot_has_a_nested_repository_leave_no_experiment() {
     sandbox.remove("n");
     sandbox.write("n/now", "now\n");
     assert_only_a_change_is_kept(&sandbox, &id, || sandbox.write("n/now", "past\n"));
+}
+
+/// Neither travel nor whoever worked there could change its bits.
+#[test]
+fn a_directory_of_another_owner_leaves_no_experiment() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let dirs = ["dir", "empty", "ignored/deep", "sub"];
+    let others = USER + 1;
+    let oid = sandbox.git(["rev-parse", "HEAD"]);
+    let entry = format!("160000,{},sub", oid.trim());
+    sandbox.git(["update-index", "--add", "--cacheinfo", &entry]);
+    sandbox.write("dir/x", "one\n");
+    sandbox.write("ignored/deep/x", "then\n");
+    sandbox.write("own/x", "one\n");
+    for dir in dirs {
+        sandbox.mkdir(dir);
+        sandbox.chmod(dir, 0o755);
+    }
+    give_all(&sandbox.root(), USER, USER);
+    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = id.as_str().unwrap();
+    sandbox.write("ignored/deep/x", "now\n");
+    sandbox.write(".gitignore", "ignored/\n");
+    give_all(&sandbox.root(), USER, USER);
+    for dir in dirs {
+        chown(sandbox.path(dir), Some(others), Some(others)).unwrap();
+        sandbox.chmod(dir, 0o777);
+    }
+    let home = sandbox.state();
+    let travelled = json_as(&sandbox, USER, &["travel", id]);
+    assert!(travelled["notices"].to_string().contains("permission bits"));
+    let returned = json_as(&sandbox, USER, &["return"]);
+    assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+    home.assert_same(&sandbox.state());
+    json_as(&sandbox, USER, &["travel", id]);
+    sandbox.chmod("own", 0o700);
+    let returned = json_as(&sandbox, USER, &["return"]);
+    assert_ne!(returned["experiment_id"], Value::Null, "{returned}");
 }
