@@ -481,8 +481,12 @@ impl<'a> Step<'a> {
             changes.paths.push((path, side_of(entry.before.as_ref())?));
         }
         for dir in &self.level.dirs {
+            let path = path_of(&dir.path)?;
             let before = permissions_of(dir.before.as_deref())?;
-            changes.dirs.push((path_of(&dir.path)?, before));
+            // Bits that the swap did not change are whoever's who changed them since.
+            let now = before.filter(|_| dir.before == dir.after);
+            let now = now.and_then(|_| Some(root.dir_stamp(&path)?.permissions()));
+            changes.dirs.push((path, now.or(before)));
         }
         let from = self.saved("the undo log names no backup")?;
         Ok(PathsAim {

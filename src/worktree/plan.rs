@@ -73,6 +73,8 @@ pub struct Plan {
     pub keep_dirs: BTreeSet<Vec<u8>>,
     /// Paths that keep an owner, group or attributes that they should not have: they belong to somebody else.
     pub beyond: BTreeMap<Vec<u8>, Lost>,
+    /// Directories that no record has: they keep owner, group and attributes, and get the bits that stand here as they are.
+    pub unrecorded: BTreeSet<Vec<u8>>,
 }
 
 impl Plan {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::faults::killed_at;
 use crate::sandbox::{Kind, Ran, Sandbox, is_root, skipped};
 use crate::trip::mode;
 
@@ -273,8 +274,12 @@ fn what_a_private_directory_held_is_not_put_in_an_open_one_of_another_owner() {
     sandbox.remove("dir/x");
     chown(sandbox.path("dir"), Some(0), Some(0)).unwrap();
     sandbox.chmod("dir", 0o777);
-    for verb in ["travel", "restore"] {
-        let ran = tw_as(&sandbox, USER, &[verb, id]);
+    for args in [
+        &["travel", id][..],
+        &["restore", id],
+        &["restore", id, "dir"],
+    ] {
+        let ran = tw_as(&sandbox, USER, args);
         assert_eq!(ran.code, 1, "{}", ran.err());
         assert!(
             ran.err().contains("'dir' is another user's"),
@@ -284,6 +289,14 @@ fn what_a_private_directory_held_is_not_put_in_an_open_one_of_another_owner() {
         assert!(!sandbox.exists("dir/x"));
     }
     assert_eq!(mode(&sandbox, "dir"), 0o777);
+    // Into one of the user's own in it nobody else gets.
+    sandbox.write("dir/own/x", "private\n");
+    sandbox.chmod("dir/own", 0o700);
+    give_all(&sandbox.path("dir/own"), USER, USER);
+    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    sandbox.remove("dir/own/x");
+    json_as(&sandbox, USER, &["restore", id.as_str().unwrap()]);
+    assert_eq!(sandbox.text("dir/own/x"), "private\n");
 }
 
 #[test]
@@ -649,6 +662,47 @@ fn permission_bits_do_not_open_an_acl_that_was_not_recorded() {
         );
         // What everybody may, and nothing else.
         assert_eq!(access_of(&sandbox.path(path)).2, bits, "{path}");
+    }
+}
+
+/// No record has it: what a snapshot says of a directory of that name is about another one.
+#[test]
+fn a_directory_that_the_present_left_out_keeps_its_access() {
+    let name = "system.posix_acl_access";
+    for is_open_now in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.write("d/a", "then\n");
+        let list = |is_there: bool| {
+            let path = sandbox.path("d");
+            let _ = rustix::fs::lremovexattr(&path, name);
+            sandbox.chmod("d", 0o750);
+            !is_there || set_attribute(&path, name, &acl_of(3000, 7))
+        };
+        if !list(!is_open_now) {
+            skipped("access lists", "no ACLs here");
+            return;
+        }
+        let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+        sandbox.remove("d/a");
+        sandbox.write(".gitignore", "d/\n");
+        sandbox.write("d/own", "now\n");
+        list(is_open_now);
+        let now = access_of(&sandbox.path("d"));
+        for back in [&["return"], &["undo"]] {
+            sandbox.json(["travel", &id]);
+            let then = access_of(&sandbox.path("d"));
+            assert_eq!((then.0, then.1), (now.0, now.1));
+            assert_eq!(then.3.iter().any(|(at, _)| at == name), is_open_now);
+            let returned = sandbox.json(back);
+            assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+            assert_eq!(access_of(&sandbox.path("d")), now, "{back:?}");
+        }
+        sandbox.json(["restore", &id, "d"]);
+        sandbox.json(["undo"]);
+        assert_eq!(access_of(&sandbox.path("d")), now);
+        killed_at(&sandbox, "apply-prepared", &["travel", &id]);
+        sandbox.ok(["recover"]);
+        assert_eq!(access_of(&sandbox.path("d")), now);
     }
 }
 

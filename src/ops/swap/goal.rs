@@ -15,6 +15,7 @@ use super::undo_log::Log;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::operation::OperationState;
+use crate::git::tree;
 use crate::ops::capture::{BeforeHashing, Capture};
 use crate::store::Store;
 use crate::store::id::IdKind;
@@ -107,6 +108,19 @@ impl Aim<'_> {
             Self::Snapshot(aim) => Some(aim.stored),
             Self::Paths(_) | Self::Computed { .. } => None,
         }
+    }
+
+    /// Whether single paths come from sides none of which has a directory of this name: that of now stays what it is.
+    pub(super) fn knows_nothing_of(&self, store: &Store, dir: &[u8]) -> bool {
+        let Self::Paths(aim) = self else {
+            return false;
+        };
+        let read = |oid| store.objects.read_tree(oid);
+        let has_it = |side: &Stored| {
+            let found = tree::find(&read, side.tree, dir).ok().flatten();
+            found.is_some_and(|node| node.is_dir() || node.is_gitlink())
+        };
+        !aim.saved.leads_to_empty_dir(dir) && !aim.from.iter().any(has_it)
     }
 
     /// What the side that it leads to has beside its tree.

@@ -11,17 +11,16 @@ use super::one_name::{ONE_NAME, is_another_spelling, one_name};
 use super::plan::{Others, make_plan};
 use super::present_own::PresentOwn;
 use super::recover::node_of;
-use super::refusal::{COMES_AND_GOES, PRESENT_S, would_lay_open, would_overwrite};
+use super::refusal::{COMES_AND_GOES, PRESENT_S, refuse_to_lay_open, would_overwrite};
 use super::{TRIES, copied, protected_dirs};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::access::may_change;
-use crate::git::fs::{Root, Stamp};
+use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
 use crate::git::{Oid, path};
 use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::text::size;
-use crate::worktree::manifest::{FileFlags, Manifest};
+use crate::worktree::manifest::{FileFlags, Kind, Manifest};
 use crate::worktree::plan::{Plan, Side};
 
 /// A capture, and a plan that can be carried out.
@@ -156,7 +155,7 @@ impl<'s> Preparation<'_, '_, 's> {
             return Ok(None);
         }
         self.know_dirs_on_disk(&root, &capture.manifest, &mut plan);
-        self.refuse_to_lay_open(&root, &plan)?;
+        refuse_to_lay_open(ctx, goal, &capture.manifest, &plan)?;
         let blobs = prove_objects(ctx, store, goal, &capture, &plan)?;
         // After the proof, which tells the sizes.
         check_room(ctx, &plan, &blobs)?;
@@ -304,7 +303,14 @@ impl<'s> Preparation<'_, '_, 's> {
             Aim::Snapshot(aim) if self.goal.written.is_some() => &aim.made_before,
             _ => return BTreeSet::new(),
         };
+        // What lies in a repository by now is that one's.
+        let manifest = &capture.manifest;
+        let is_repository = |at: &[u8]| {
+            let file = manifest.file(at);
+            file.is_some_and(|file| matches!(file.kind, Kind::Nested | Kind::Gitlink))
+        };
         let unseen = made.iter().filter(|path| !is_seen(capture, path));
+        let unseen = unseen.filter(|path| !path::with_parents(path).any(is_repository));
         unseen.filter(|path| is_file(root, path)).cloned().collect()
     }
 
@@ -372,9 +378,12 @@ impl<'s> Preparation<'_, '_, 's> {
     }
 
     /// A directory that the rules hide from a look is there all the same: it is not made, and does not go with what is. While it is the
-    /// present's it is opened to nobody: no record has its bits. What is taken back is: a journal has them.
+    /// present's it is opened to nobody: no record has its bits, nor its owner and attributes, which stay. What is taken back is: a journal has them.
     fn know_dirs_on_disk(&self, root: &Root, manifest: &Manifest, plan: &mut Plan) {
         for dir in &mut plan.dirs {
+            if self.goal.aim.knows_nothing_of(self.store, &dir.path) {
+                plan.unrecorded.insert(dir.path.clone());
+            }
             let is_recorded = manifest.dir_on_disk(&dir.path).is_some_and(is_recorded_dir);
             let is_the_present_s = match &self.present {
                 Some(present) => present.has_dir(&dir.path),
@@ -388,37 +397,11 @@ impl<'s> Preparation<'_, '_, 's> {
             };
             let bits = stamp.permissions();
             dir.before = Some(bits);
+            plan.unrecorded.insert(dir.path.clone());
             if is_the_present_s && !self.goal.ends_stay() && !self.goal.takes_paths_back() {
                 dir.after = dir.after.map(|after| after & bits);
             }
         }
-    }
-
-    /// Only its owner can close a directory. The present comes back all the same, and so does what was taken away: that it stays open
-    /// is told.
-    fn refuse_to_lay_open(&self, root: &Root, plan: &Plan) -> Result<()> {
-        /// Whose bits let the group and others through to what is in it.
-        const THROUGH: u32 = 0o011;
-        if self.goal.ends_stay() || self.goal.takes_paths_back() {
-            return Ok(());
-        }
-        for dir in &plan.dirs {
-            let (Some(before), Some(after)) = (dir.before, dir.after) else {
-                continue;
-            };
-            let opens = before & !after & THROUGH != 0;
-            let is_foreign = |stamp: Stamp| !may_change(stamp.uid);
-            let put = plan.entries.iter().filter(|entry| entry.after.is_some());
-            if opens
-                && root.dir_stamp(&dir.path).is_some_and(is_foreign)
-                && put
-                    .into_iter()
-                    .any(|entry| path::is_within(&entry.path, &dir.path))
-            {
-                return Err(would_lay_open(self.ctx, &dir.path));
-            }
-        }
-        Ok(())
     }
 
     /// Whether what is at a path are these bytes.

@@ -1,17 +1,22 @@
 //! What a swap says where something that cannot be captured is in its way: what, why, and the ways out.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use super::goal::Goal;
 use super::obstacles::{GIT_DIRECTORY, UNREADABLE};
 use super::one_name::ONE_NAME;
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
+use crate::git::access::may_change;
 use crate::git::path;
+use crate::git::tree::DIR_MODE;
 use crate::ops::Context;
 use crate::store::state::stored_path;
 use crate::store::trigger::SwapKind;
 use crate::text::{listed, typed_path};
+use crate::worktree::manifest::Manifest;
+use crate::worktree::plan::Plan;
 
 /// Why a file is refused that [`super::present_own`] holds.
 pub(super) const PRESENT_S: &str = "ignored in the present, whose backup does not have it";
@@ -72,17 +77,53 @@ pub(super) fn would_overwrite(
     error
 }
 
-/// The error of a directory of another user in which files would be open to more than the side has them for.
-pub(super) fn would_lay_open(ctx: &Context<'_>, dir: &[u8]) -> Error {
-    let there = ctx.repo.worktree_root().join(OsStr::from_bytes(dir));
+/// Refuses a swap that puts files into a directory of another user that lets in more than the side had it for: only its owner can close
+/// it. The present comes back all the same, and so does what was taken away: that it stays open is told.
+///
+/// # Errors
+/// `IO`, naming the directory.
+pub(super) fn refuse_to_lay_open(
+    ctx: &Context<'_>,
+    goal: &Goal<'_>,
+    manifest: &Manifest,
+    plan: &Plan,
+) -> Result<()> {
+    /// Whose bits let the group and others through to what is in it.
+    const THROUGH: u32 = 0o011;
+    if goal.ends_stay() || goal.takes_paths_back() {
+        return Ok(());
+    }
+    let put = plan.entries.iter().filter(|entry| entry.after.is_some());
+    let dirs: BTreeSet<&[u8]> = put.map(|entry| path::split(&entry.path).0).collect();
+    let opener = |dir: &&'_ [u8]| -> Option<Vec<u8>> {
+        let over: Vec<&[u8]> = path::with_parents(dir).collect();
+        // The innermost first.
+        for at in over.into_iter().rev().filter(|at| !at.is_empty()) {
+            let wanted = goal.aim.extras().permissions(at, DIR_MODE);
+            let there = manifest.dir_on_disk(at).map(|found| found.stamp);
+            match there.filter(|there| !may_change(there.uid)) {
+                Some(there) if there.permissions() & !wanted & THROUGH != 0 => {
+                    return Some(at.to_vec());
+                }
+                // Nobody gets through this one.
+                None if wanted & THROUGH == 0 => return None,
+                _ => {}
+            }
+        }
+        None
+    };
+    let Some(dir) = dirs.iter().find_map(opener) else {
+        return Ok(());
+    };
+    let there = ctx.repo.worktree_root().join(OsStr::from_bytes(&dir));
     let message = format!(
         "'{}' is another user's and lets in more than the directory did that comes back: what is put in it would be open to them",
-        path::display(dir)
+        path::display(&dir)
     );
-    Error::new(Code::Io, message).hint(format!(
+    Err(Error::new(Code::Io, message).hint(format!(
         "move it away, or make it your own: sudo chown -R \"$(id -u):$(id -g)\" {}",
         typed_path(&there)
-    ))
+    )))
 }
 
 /// What can be done about the reasons for which something is refused.

@@ -295,16 +295,21 @@ fn is_left_alone(now: &Lists, files: &Lists, backup: &Lists, own: &Unsaved) -> b
 }
 
 /// Owners, ACLs and attributes: as the snapshot recorded them; where it knows nothing, and of what is another owner's, as the present had
-/// them.
+/// them. Directories that the present left out kept theirs, which no record has.
 fn has_same_access(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Result<bool> {
     let now = store.access(saved)?;
     let files = store.access(start.files)?;
     let backup = store.access(start.backup)?;
     let changed = now.differing(&backup, Vec::new);
-    let is_refused = |path: &Vec<u8>| is_anothers(&now, path) && now.of(path) == backup.of(path);
+    let own = Unsaved::of_backup(&store.dir, &start.backup.id.to_string())?;
+    let stays = |path: &Vec<u8>| {
+        let is_refused = is_anothers(&now, path) && now.of(path) == backup.of(path);
+        is_refused || own.is_dir(path)
+    };
+    let is_given = |path: &Vec<u8>| files.of(path).is_some() || own.is_dir(path);
     Ok(now.owner == backup.owner
-        && now.differing(&files, Vec::new).iter().all(is_refused)
-        && changed.iter().all(|path| files.of(path).is_some()))
+        && now.differing(&files, Vec::new).iter().all(stays)
+        && changed.iter().all(is_given))
 }
 
 /// Puts the snapshot in the experiment's place, unless somebody drops it at this moment.

@@ -48,8 +48,10 @@ impl Apply<'_> {
             if !is_dir(&stat) {
                 continue;
             }
+            let is_recorded = !plan.unrecorded.contains(&dir.path);
             // What was made just now has its access already.
-            match self.access.of(&dir.path).filter(|_| dir.before.is_some()) {
+            let has_access = dir.before.is_some() && is_recorded;
+            match self.access.of(&dir.path).filter(|_| has_access) {
                 Some(access) if *access != now && may_change(now.uid) => {
                     // Whoever may get in meanwhile is somebody whom neither side keeps out.
                     // It is ours alone while it changes hands.
@@ -64,7 +66,10 @@ impl Apply<'_> {
                 _ => {
                     let perm = lost.get(&dir.path).map_or(perm, |lost| lost.narrow(perm));
                     let differs = stat.st_mode & 0o7777 != perm;
-                    if differs && may_change(stat.st_uid) {
+                    if differs && may_change(stat.st_uid) && !is_recorded {
+                        // They are narrower than they were, or what they were before: an ACL lets nobody else in.
+                        set_permissions(self.root, &dir.path, perm)?;
+                    } else if differs && may_change(stat.st_uid) {
                         self.chmod_narrowly(&dir.path, perm, lost)?;
                     } else if differs {
                         lost.entry(dir.path.clone()).or_default().keep_bits();

@@ -722,3 +722,19 @@ fn the_undo_of_a_return_takes_away_what_an_exclude_of_the_past_hides() {
     );
     assert_eq!(sandbox.text("d/c"), "edited\n");
 }
+
+/// What lies in a repository that was made since is that one's.
+#[test]
+fn the_undo_of_a_return_leaves_a_repository_alone_that_was_made_around_what_came_back() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("d/f", "mine\n");
+    sandbox.json(["travel", &past]);
+    sandbox.write("made there", "then\n");
+    sandbox.json(["return"]);
+    sandbox.git_in(sandbox.path("d"), ["init", "-q"]);
+    sandbox.git_in(sandbox.path("d"), ["add", "f"]);
+    sandbox.git_in(sandbox.path("d"), ["commit", "-q", "-m", "own"]);
+    sandbox.json(["undo", "--into-past"]);
+    assert_eq!(sandbox.text("d/f"), "mine\n");
+}
