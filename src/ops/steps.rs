@@ -484,9 +484,10 @@ impl<'a> Step<'a> {
             let path = path_of(&dir.path)?;
             let before = permissions_of(dir.before.as_deref())?;
             // Bits that the swap did not change are whoever's who changed them since.
-            let now = before.filter(|_| dir.before == dir.after);
-            let now = now.and_then(|_| Some(root.dir_stamp(&path)?.permissions()));
-            changes.dirs.push((path, now.or(before)));
+            let now = root.dir_stamp(&path).filter(|_| dir.before == dir.after);
+            changes
+                .dirs
+                .push((path, now.map(|now| now.permissions()).or(before)));
         }
         let from = self.saved("the undo log names no backup")?;
         Ok(PathsAim {

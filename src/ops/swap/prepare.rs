@@ -378,10 +378,11 @@ impl<'s> Preparation<'_, '_, 's> {
     }
 
     /// A directory that the rules hide from a look is there all the same: it is not made, and does not go with what is. While it is the
-    /// present's it is opened to nobody: no record has its bits, nor its owner and attributes, which stay. What is taken back is: a journal has them.
+    /// present's it is opened to nobody: no record has its bits. Its owner and attributes stay. Bits that are taken back a journal has.
     fn know_dirs_on_disk(&self, root: &Root, manifest: &Manifest, plan: &mut Plan) {
         for dir in &mut plan.dirs {
-            if self.goal.aim.knows_nothing_of(self.store, &dir.path) {
+            let stays = dir.before.is_some() && dir.after.is_some();
+            if stays && self.goal.aim.knows_nothing_of(self.store, &dir.path) {
                 plan.unrecorded.insert(dir.path.clone());
             }
             let is_recorded = manifest.dir_on_disk(&dir.path).is_some_and(is_recorded_dir);

@@ -61,9 +61,11 @@ fn is_start(
     let is_same = is_same
         && operation.files == start.operation.files
         && operation.refs == start.operation.refs;
+    // What cannot be captured stays where it is in a swap, and so do empty directories of the present when travel leaves it.
+    let own = Unsaved::of_backup(&store.dir, &start.backup.id.to_string())?;
     Ok(is_same
-        && has_same_lists(ctx, store, saved, start)?
-        && has_same_access(store, saved, start)?)
+        && has_same_lists(ctx, store, saved, (start, &own))?
+        && has_same_access(store, saved, (start, &own))?)
 }
 
 /// Whether the files are the snapshot's, beside what travel left in place.
@@ -102,15 +104,13 @@ fn has_same_lists(
     ctx: &Context<'_>,
     store: &Store,
     saved: &Stored,
-    start: &PastStart<'_>,
+    (start, own): (&PastStart<'_>, &Unsaved),
 ) -> Result<bool> {
     let now = store.lists(saved)?;
     let files = store.lists(start.files)?;
     let git = store.lists(start.git)?;
     let backup = store.lists(start.backup)?;
-    // What cannot be captured stays where it is in a swap, and so do empty directories of the present when travel leaves it.
-    let own = Unsaved::of_backup(&store.dir, &start.backup.id.to_string())?;
-    let uncaptured = is_left_alone(&now, &files, &backup, &own);
+    let uncaptured = is_left_alone(&now, &files, &backup, own);
     let (dirs, stayed): (Vec<_>, Vec<_>) = now
         .empty_dirs
         .iter()
@@ -126,7 +126,7 @@ fn has_same_lists(
     }
     Ok(uncaptured
         && dirs
-        && has_same_bits(ctx, store, saved, start, (&stayed, &own))?
+        && has_same_bits(ctx, store, saved, start, (&stayed, own))?
         && now.unstable.is_empty()
         && now.conflicts == git.conflicts
         && now.intent_to_add == git.intent_to_add
@@ -296,12 +296,15 @@ fn is_left_alone(now: &Lists, files: &Lists, backup: &Lists, own: &Unsaved) -> b
 
 /// Owners, ACLs and attributes: as the snapshot recorded them; where it knows nothing, and of what is another owner's, as the present had
 /// them. Directories that the present left out kept theirs, which no record has.
-fn has_same_access(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Result<bool> {
+fn has_same_access(
+    store: &Store,
+    saved: &Stored,
+    (start, own): (&PastStart<'_>, &Unsaved),
+) -> Result<bool> {
     let now = store.access(saved)?;
     let files = store.access(start.files)?;
     let backup = store.access(start.backup)?;
     let changed = now.differing(&backup, Vec::new);
-    let own = Unsaved::of_backup(&store.dir, &start.backup.id.to_string())?;
     let stays = |path: &Vec<u8>| {
         let is_refused = is_anothers(&now, path) && now.of(path) == backup.of(path);
         is_refused || own.is_dir(path)
