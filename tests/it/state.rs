@@ -51,12 +51,10 @@ impl State {
         for (name, args) in [
             ("index", &["ls-files", "--stage", "-t", "-v", "-z"][..]),
             ("status", &["status", "--porcelain=v2", "--branch", "-z"]),
-            ("stash", &["stash", "list", "--format=%H %gs"]),
         ] {
             insert_lines(&mut facts, name, &git(args));
         }
-        let git_dir = sandbox.git_in(worktree, ["rev-parse", "--absolute-git-dir"]);
-        let git_dir = PathBuf::from(git_dir.trim_end());
+        let git_dir = git_dir_of(sandbox, worktree);
         let has_reftable = git_dir.join("reftable").is_dir();
         let mut list = vec![
             "for-each-ref",
@@ -77,6 +75,11 @@ impl State {
         let refs = refs.lines().filter(ours);
         let (beside_head, refs): (Vec<_>, Vec<_>) = refs.partition(is_beside_head);
         insert_lines(&mut facts, "ref", &refs.join("\n"));
+        // Where it has no ref it has no entry.
+        if refs.iter().any(|line| line.starts_with("refs/stash ")) {
+            let stash = git(&["stash", "list", "--format=%H %gs"]);
+            insert_lines(&mut facts, "stash", &stash);
+        }
         operation(&git_dir, &mut facts);
         for line in beside_head {
             let (name, value) = line.split_once(' ').unwrap();
@@ -114,6 +117,21 @@ impl State {
         lines.sort_by(|a, b| a[2..].cmp(&b[2..]).then(b[..1].cmp(&a[..1])));
         lines
     }
+}
+
+/// Where git keeps what it has of a working tree. It is asked only where that is not plain to see.
+fn git_dir_of(sandbox: &Sandbox, worktree: &Path) -> PathBuf {
+    let is_main = worktree == sandbox.repo();
+    let plain = if is_main {
+        sandbox.git_dir()
+    } else {
+        worktree.join(".git")
+    };
+    if plain.is_dir() {
+        return plain;
+    }
+    let said = sandbox.git_in(worktree, ["rev-parse", "--absolute-git-dir"]);
+    PathBuf::from(said.trim_end())
 }
 
 fn insert_lines(facts: &mut BTreeMap<String, String>, name: &str, text: &str) {
