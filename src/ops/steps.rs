@@ -303,19 +303,21 @@ impl<'a> Step<'a> {
         let past = &self.level.state_before;
         // Nothing was made there: the snapshot itself stands for it, and the past is entered as travel does.
         let is_start = self.level.experiment_id.is_none();
-        let (raw_head, operation, takes, empty_dirs) = if is_start {
+        let empty_dirs = match self.level.state_after.mode {
+            Mode::Present if is_start => EmptyDirs::Stay,
+            Mode::Present | Mode::Past => EmptyDirs::Go,
+        };
+        let (raw_head, operation, takes) = if is_start {
             (
                 past_head(self.ctx, left)?,
                 past_operation(self.store, left)?.0,
                 OperationShare::Revivable,
-                EmptyDirs::Stay,
             )
         } else {
             (
                 head_for(self.ctx, self.store, left)?.0,
                 self.store.operation(left)?,
                 OperationShare::Whole,
-                EmptyDirs::Go,
             )
         };
         let aim = SnapshotAim {

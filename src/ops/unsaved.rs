@@ -17,6 +17,7 @@ use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Durable, Root};
 use crate::git::path;
+use crate::ops::capture::is_recorded_dir;
 use crate::store::id::SnapshotId;
 use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
 use crate::worktree::ignore::LeftAlone;
@@ -37,7 +38,7 @@ struct Noted {
     roots: Vec<String>,
     /// What swaps of the stay wrote beneath them, with the directories over it.
     written: Vec<String>,
-    /// Directories beneath them that were there when a swap wrote into them.
+    /// Directories that are none of the names, and that no record has either.
     #[serde(default)]
     dirs: Vec<String>,
     /// The permission bits that directories of it had before a swap gave them others.
@@ -53,7 +54,8 @@ struct Noted {
 pub struct Unsaved {
     /// The names, and what is none of it.
     pub left_alone: LeftAlone,
-    /// Directories beneath them that were there when a swap wrote into them: they stay when what was written goes.
+    /// Directories that are none of the names, and that no record has either: beneath the names those that were there when a swap wrote
+    /// into them, over them those that were entered for what git tracks in them and is not there. They stay when what was written goes.
     pub dirs: BTreeSet<Vec<u8>>,
     /// The permission bits that directories of it had before a swap gave them others: no record has them.
     pub bits: BTreeMap<Vec<u8>, u32>,
@@ -79,6 +81,11 @@ impl Unsaved {
         };
         found.left_alone.roots = left_out(root, manifest)?;
         found.look_into_submodules(root, manifest);
+        let dirs = manifest.dirs.iter().skip(1);
+        let entered = dirs.filter(|dir| !dir.flags.has(DirFlags::VIRTUAL) && !is_recorded_dir(dir));
+        let entered = entered.map(|dir| manifest.dir_path(dir));
+        let over = entered.filter(|dir| !found.left_alone.roots.contains(*dir));
+        found.dirs = over.map(<[u8]>::to_vec).collect();
         Ok(found)
     }
 
@@ -201,9 +208,14 @@ impl Unsaved {
         moved.any(|(_, to)| path::is_within(path, to))
     }
 
-    /// Whether a directory that is at this path is one of them, or was there beneath one when a swap wrote into it.
+    /// Whether a directory that is at this path is one of them, or known to have been there beside them.
     pub fn is_dir(&self, path: &[u8]) -> bool {
         self.is_one(path) || self.dirs.contains(path)
+    }
+
+    /// Whether a directory that is at this path was there, unsaved, when the present was left: no swap of the stay made it.
+    pub fn has_dir(&self, path: &[u8]) -> bool {
+        self.is_dir(path) || self.has(path) && !self.left_alone.written.contains(path)
     }
 
     /// Takes note of what a swap is about to write, and of the directories among it that it makes. Whether any of it is beneath one of
@@ -232,9 +244,9 @@ impl Unsaved {
         is_beneath
     }
 
-    /// Takes note of a directory that gets other permission bits. Whether it is one of them, or beneath one, and had none noted.
+    /// Takes note of a directory that gets other permission bits. Whether it was there, unsaved, and had none noted.
     pub fn change_bits(&mut self, dir: &[u8], before: u32) -> bool {
-        let is_new = self.has(dir) && !self.bits.contains_key(dir);
+        let is_new = self.has_dir(dir) && !self.bits.contains_key(dir);
         if is_new {
             self.bits.insert(dir.to_vec(), before);
         }

@@ -215,7 +215,7 @@ pub struct Planning<'a> {
     /// Whether they would have left a directory out, with all that is in it.
     pub leaves_dir_out: &'a dyn Fn(&[u8]) -> bool,
     /// Whether a directory stays, whatever becomes of what is in it.
-    pub stays: &'a dyn Fn(&[u8]) -> bool,
+    pub stays: &'a dyn Fn(&[u8]) -> Result<bool>,
     /// Whether empty directories that only the earlier side has go.
     pub empty_dirs: EmptyDirs,
     /// Whether a file or directory is meant; none given means all are, and what else makes up the whole of a state.
@@ -250,13 +250,13 @@ pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
     planning.leave_what_is_beyond(&mut plan);
     plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
     plan.entries.dedup_by(|a, b| a.path == b.path);
-    let staying: Vec<Vec<u8>> = {
-        let removed = plan.entries.iter().filter(|entry| entry.after.is_none());
-        let emptied = removed.flat_map(|entry| parents(&entry.path));
-        let staying = emptied.filter(|dir| (planning.stays)(dir));
-        staying.map(<[u8]>::to_vec).collect()
-    };
-    plan.keep_dirs.extend(staying);
+    let removed = plan.entries.iter().filter(|entry| entry.after.is_none());
+    let emptied: BTreeSet<&[u8]> = removed.flat_map(|entry| parents(&entry.path)).collect();
+    for dir in emptied {
+        if (planning.stays)(dir)? {
+            plan.keep_dirs.insert(dir.to_vec());
+        }
+    }
     plan.dirs = planning.dirs(&plan)?;
     plan.left.sort();
     plan.keep_dirs

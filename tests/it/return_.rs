@@ -1,6 +1,7 @@
 //! `tw return`: the present exactly as it was, what was made in the past kept as an experiment.
 
 mod dir_modes;
+mod directories;
 mod head;
 mod ignored;
 mod operations;

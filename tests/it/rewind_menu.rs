@@ -13,7 +13,7 @@ use crate::transcripts::{Kind, Talk};
 const QUESTION: &str = "Which [1-4] ";
 
 const MENU: &str = "\
-checkpoint 1 (7 minutes ago): two
+checkpoint 1 (5 minutes ago): two
   1 b  code and conversation  2 files, +2 -2 lines; 4 messages and 2,500 tokens discarded
   2 c  conversation           4 messages and 2,500 tokens discarded
   3 f  code                   2 files, +2 -2 lines
@@ -232,7 +232,7 @@ fn a_dry_run_without_a_mode_shows_what_each_would_do_and_asks_nothing() {
     assert_eq!((code, shown.as_str()), (0, MENU));
     // The clock of the tests goes on with each command.
     let piped = sandbox.tw(["rewind", "1", "--dry-run"]);
-    let later = MENU.replace("7 minutes", "8 minutes");
+    let later = MENU.replace("5 minutes", "6 minutes");
     assert_eq!((piped.code, piped.out()), (0, later));
     before.assert_nothing_done(&sandbox, &talk);
 }

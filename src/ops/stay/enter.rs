@@ -23,6 +23,7 @@ use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 use crate::store::trigger::SwapKind;
 use crate::text::count;
+use crate::worktree::plan::EmptyDirs;
 
 /// Goes there.
 ///
@@ -142,6 +143,8 @@ fn travel_to(
     let mut title = format!("before travelling to {}", stored.id);
     if let Some(stay) = &stay {
         aim.made_before.clone_from(stay.made());
+        // Those of the past that is left; the present's stay.
+        aim.empty_dirs = EmptyDirs::Go;
         title = stay.title();
     }
     let goal = Goal::new(SwapKind::Travel, title, Aim::Snapshot(aim))

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::git::fs::{Root, Stamp};
 use crate::git::path;
 use crate::git::tree::{self, Change};
-use crate::ops::capture::Capture;
+use crate::ops::capture::{Capture, is_recorded_dir};
 use crate::ops::swap::goal::Hidden;
 use crate::ops::swap::read_tree;
 use crate::ops::unsaved::Unsaved;
@@ -47,6 +47,16 @@ impl ReturnOperation<'_> {
                 if change.new.is_none() {
                     consider(&change.path);
                 }
+            }
+        }
+        // And the directories that travel made and in which nothing else is that the experiment has. Those beneath come first.
+        for dir in self.made.iter().rev() {
+            let manifest = &seen.manifest;
+            let file = manifest.file(dir);
+            let is_seen = file.is_some_and(|file| !file.kind.is_by_rule())
+                || manifest.dir_on_disk(dir).is_some_and(is_recorded_dir);
+            if !is_seen && !path::any_within(&forced, dir) && root.dir_stamp(dir).is_some() {
+                forced.insert(path::join(dir, b""));
             }
         }
         // An ignore file that ignores itself is in no tree. Those of the present are left alone.

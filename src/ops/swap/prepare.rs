@@ -327,7 +327,7 @@ impl<'s> Preparation<'_, '_, 's> {
                 // The user's own exclude hides it. What is as the swap wrote it is in a snapshot already, and can go.
                 let is_known = !is_seen(capture, &path)
                     && !self.shown.contains(&path)
-                    && self.is_as_written(root, &path)?;
+                    && (self.is_made_dir(&path) || self.is_as_written(root, &path)?);
                 if is_known {
                     misses |= self.show(path);
                 }
@@ -336,6 +336,15 @@ impl<'s> Preparation<'_, '_, 's> {
             }
         }
         Ok(misses)
+    }
+
+    /// Whether a path is that of a directory that the stay made.
+    fn is_made_dir(&self, path: &[u8]) -> bool {
+        let Aim::Snapshot(aim) = &self.goal.aim else {
+            return false;
+        };
+        let dir = path.strip_suffix(b"/");
+        dir.is_some_and(|dir| aim.made_before.contains(dir))
     }
 
     /// Whether a file is what the trip put there that began the stay, or the swap that is taken back.
@@ -450,8 +459,12 @@ fn is_file(root: &Root, path: &[u8]) -> bool {
     matches!(root.stamp(path), Ok(Some(stamp)) if !stamp.is_dir())
 }
 
-/// Whether a capture has the file of a path.
+/// Whether a capture has the file of a path, or the directory where that ends with a slash.
 fn is_seen(capture: &Capture<'_>, path: &[u8]) -> bool {
+    if let Some(dir) = path.strip_suffix(b"/") {
+        let dir = capture.manifest.dir_on_disk(dir);
+        return dir.is_some_and(is_recorded_dir);
+    }
     let file = capture.manifest.file(path);
     file.is_some_and(|file| file.kind.in_tree())
 }

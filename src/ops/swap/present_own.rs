@@ -14,7 +14,8 @@ use super::made;
 use super::treerules::TreeRules;
 use crate::error::Result;
 use crate::git::fs::Root;
-use crate::git::tree;
+use crate::git::path;
+use crate::git::tree::{self, Node};
 use crate::ops::Context;
 use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
@@ -31,6 +32,10 @@ pub(super) struct PresentOwn<'a> {
     unsaved: Unsaved,
     made: BTreeSet<Vec<u8>>,
     left_out: LeftOutThoughTracked,
+    /// The directories in which it had nothing.
+    empty_dirs: BTreeSet<Vec<u8>>,
+    /// The paths of its index that were not on disk.
+    absent: BTreeSet<Vec<u8>>,
 }
 
 impl<'a> PresentOwn<'a> {
@@ -51,6 +56,7 @@ impl<'a> PresentOwn<'a> {
             Some(TreeRules::of(ctx, &store.objects, backup.tree, &[])?)
         };
         let left_out = LeftOutThoughTracked::of(store, &backup)?;
+        let lists = store.lists(&backup)?;
         Ok(Some(Self {
             store,
             backup,
@@ -58,12 +64,31 @@ impl<'a> PresentOwn<'a> {
             unsaved: Unsaved::of_stay(&store.dir)?,
             made: made::made_here(store, &state)?.paths,
             left_out,
+            empty_dirs: lists.empty_dirs.into_iter().collect(),
+            absent: lists.absent.into_iter().collect(),
         }))
     }
 
     /// Whether a directory that is at this path was there when the present left it out, also where a swap wrote into it.
     pub fn is_dir(&self, path: &[u8]) -> bool {
         self.unsaved.is_dir(path)
+    }
+
+    /// Whether the present had a directory here, a submodule's among them, in which nothing was that it saved. The travel that began the
+    /// stay left it, and so does what leads from one past to another.
+    ///
+    /// # Errors
+    /// The present's trees cannot be read.
+    pub fn had_empty_dir(&self, dir: &[u8]) -> Result<bool> {
+        if self.empty_dirs.contains(dir) || path::any_within(&self.empty_dirs, dir) {
+            return Ok(true);
+        }
+        if self.absent.contains(dir) {
+            return Ok(false);
+        }
+        let read = |oid| self.store.objects.read_tree(oid);
+        let found = tree::find(&read, self.backup.tree, dir)?;
+        Ok(found.is_some_and(Node::is_gitlink))
     }
 
     /// Directories of the present that the stay gave other permission bits, with those that they had.
@@ -78,7 +103,7 @@ impl<'a> PresentOwn<'a> {
 
     /// Whether a directory that is at this path was there, unsaved.
     pub fn has_dir(&self, path: &[u8]) -> bool {
-        self.unsaved.is_one(path) || !self.made.contains(path) && self.unsaved.has(path)
+        self.unsaved.has_dir(path)
     }
 
     /// Whether a file that is at this path may be the present's.

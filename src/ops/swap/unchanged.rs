@@ -193,10 +193,10 @@ fn has_same_bits(
             extra.extend(path::with_parents(&change.path).map(<[u8]>::to_vec));
         }
     }
-    // What the present left out was opened to nobody, whatever the snapshot says of it.
+    // What the present left out was opened to nobody, whatever the snapshot says of it. What travel made beneath it has the snapshot's.
     for (path, mode) in &paths {
         let is_dir = [tree::DIR_MODE, tree::GITLINK_MODE].contains(mode);
-        if is_dir && own.has(path) && tree::find(&read, start.backup.tree, path)?.is_none() {
+        if is_dir && own.has_dir(path) && tree::find(&read, start.backup.tree, path)?.is_none() {
             continue;
         }
         let has_stayed = stayed.iter().any(|dir| path::is_within(dir, path));

@@ -36,9 +36,8 @@ impl Apply<'_> {
             });
             match removed {
                 Ok(()) => opened.forget(at),
-                // POSIX allows either of the first two for a directory with something in it; a mount point is busy.
-                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY) => return Ok(()),
                 Err(Errno::NOENT) => {}
+                Err(errno) if self.is_in_use(at, errno) => return Ok(()),
                 Err(errno) => {
                     return Err(errno).context(|| format!("cannot remove '{}'", path::display(at)));
                 }
@@ -46,6 +45,20 @@ impl Apply<'_> {
             at = parent;
         }
         Ok(())
+    }
+
+    /// Whether a directory could not be removed because something is in it, or it is in use.
+    fn is_in_use(&self, dir: &[u8], errno: Errno) -> bool {
+        match errno {
+            // POSIX allows either of the first two for a directory with something in it; a mount point is busy.
+            Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY => true,
+            // Linux asks for the right to remove it before it looks into it.
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => {
+                let names = self.root.names(dir);
+                names.is_ok_and(|names| !names.is_empty())
+            }
+            _ => false,
+        }
     }
 
     fn is_protected(&self, dir: &[u8]) -> bool {
@@ -76,10 +89,8 @@ impl Apply<'_> {
             });
             match removed {
                 Ok(()) => opened.forget(full),
-                // Something else is in it, or it is in use: it stays.
-                Err(
-                    Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY,
-                ) => {}
+                Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(errno) if self.is_in_use(full, errno) => {}
                 Err(errno) => {
                     return Err(errno)
                         .context(|| format!("cannot remove '{}'", path::display(full)));

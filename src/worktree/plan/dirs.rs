@@ -101,7 +101,7 @@ impl Planning<'_> {
             let mut at = path::split(&entry.path).0;
             while !at.is_empty()
                 && seen.insert(at)
-                && !(self.stays)(at)
+                && !(self.stays)(at)?
                 && !self.is_dir_after(at)?
             {
                 if let Some(before) = self.dir_on_disk(at) {
@@ -250,6 +250,7 @@ impl Planning<'_> {
             || self.is_filled_after(full)?
             || self.is_gitlink_after(full)?
             || (self.left_out)(full)?
-            || (self.leaves_dir_out)(full))
+            || (self.leaves_dir_out)(full)
+            || (self.stays)(full)?)
     }
 }

@@ -1,0 +1,203 @@
+//! Directories that no record has, and empty ones: whose they are, over hops, undo and the return.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::access::{USER, give_all, json_as, may_act_for_others, somebodys};
+use crate::sandbox::Sandbox;
+use crate::trip::{mode, snapshot};
+
+/// A rule that leaves out what is in a directory, told in one of these ways.
+fn leave_out(sandbox: &Sandbox, how: &str, dir: &str) {
+    match how {
+        "timewarp.exclude" => drop(sandbox.git(["config", how, &format!("{dir}/")])),
+        file => sandbox.write(file, format!("/{dir}/\n")),
+    }
+}
+
+/// It is entered for what git tracks in it, and nothing of that is there.
+#[test]
+fn a_directory_over_one_that_is_left_out_keeps_its_bits() {
+    for (then, now) in [(0o755, 0o700), (0o700, 0o755), (0o750, 0o705)] {
+        let sandbox = Sandbox::new();
+        sandbox.write("data/sub/keep", "x\n");
+        sandbox.write(".gitignore", "data/\n");
+        sandbox.git(["add", "-f", "."]);
+        sandbox.git(["commit", "-q", "-m", "data"]);
+        sandbox.chmod("data", then);
+        let past = snapshot(&sandbox);
+        sandbox.write("a.txt", "two\n");
+        let other = snapshot(&sandbox);
+        sandbox.remove("data/sub/keep");
+        sandbox.write("data/sub/out", "secret\n");
+        sandbox.chmod("data", now);
+        let home = sandbox.state();
+        sandbox.json(["travel", &past]);
+        assert_eq!(mode(&sandbox, "data"), then & now);
+        sandbox.json(["travel", "--hop", &other]);
+        assert_eq!(mode(&sandbox, "data"), then & now);
+        sandbox.json(["restore", &past]);
+        assert_eq!(mode(&sandbox, "data"), then & now);
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        assert_eq!(mode(&sandbox, "data"), now);
+        home.assert_same(&sandbox.state());
+    }
+}
+
+#[test]
+fn the_bits_of_a_directory_that_the_trip_made_in_one_that_is_left_out_are_the_past_s() {
+    for how in [".gitignore", ".git/info/exclude", "timewarp.exclude"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("data/sub/x", "x\n");
+        sandbox.chmod("data/sub", 0o700);
+        let closed = snapshot(&sandbox);
+        sandbox.chmod("data/sub", 0o755);
+        let open = snapshot(&sandbox);
+        sandbox.remove("data/sub");
+        leave_out(&sandbox, how, "data");
+        sandbox.write("data/own", "mine\n");
+        let home = sandbox.state();
+
+        sandbox.json(["travel", &closed]);
+        sandbox.json(["travel", "--hop", &open]);
+        assert_eq!(mode(&sandbox, "data/sub"), 0o755, "{how}");
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["experiment_id"], Value::Null, "{how}");
+        home.assert_same(&sandbox.state());
+
+        sandbox.json(["travel", &open]);
+        sandbox.chmod("data/sub", 0o711);
+        let returned = sandbox.json(["return"]);
+        assert_ne!(returned["experiment_id"], Value::Null, "{how}");
+        home.assert_same(&sandbox.state());
+        sandbox.json(["undo", "--into-past"]);
+        assert_eq!(mode(&sandbox, "data/sub"), 0o711, "{how}");
+        sandbox.json(["return"]);
+        home.assert_same(&sandbox.state());
+    }
+}
+
+#[test]
+fn an_empty_directory_that_a_rule_hides_by_now_comes_and_goes_with_its_past() {
+    for how in [".gitignore", ".git/info/exclude", "timewarp.exclude"] {
+        let sandbox = Sandbox::new();
+        sandbox.mkdir("data/empty");
+        sandbox.chmod("data/empty", 0o700);
+        let past = snapshot(&sandbox);
+        sandbox.remove("data");
+        leave_out(&sandbox, how, "data");
+        let home = sandbox.state();
+        for _ in 0..2 {
+            sandbox.json(["travel", &past]);
+            assert_eq!(mode(&sandbox, "data/empty"), 0o700, "{how}");
+            let returned = sandbox.json(["return"]);
+            assert_eq!(returned["experiment_id"], Value::Null, "{how}");
+            home.assert_same(&sandbox.state());
+            sandbox.json(["undo", "--into-past"]);
+            assert_eq!(mode(&sandbox, "data/empty"), 0o700, "{how}");
+            sandbox.json(["return"]);
+            home.assert_same(&sandbox.state());
+        }
+        // One that is gone is a change.
+        sandbox.json(["travel", &past]);
+        std::fs::remove_dir(sandbox.path("data/empty")).unwrap();
+        let returned = sandbox.json(["return"]);
+        assert_ne!(returned["experiment_id"], Value::Null, "{how}");
+        home.assert_same(&sandbox.state());
+        sandbox.json(["undo", "--into-past"]);
+        assert!(!sandbox.exists("data/empty"), "{how}");
+        assert!(sandbox.exists("data"), "{how}");
+        sandbox.json(["return"]);
+        home.assert_same(&sandbox.state());
+    }
+}
+
+#[test]
+fn a_directory_that_is_emptied_in_the_past_goes_whatever_hides_it() {
+    for (dir, how) in [
+        ("out", "timewarp.exclude"),
+        ("out", ".git/info/exclude"),
+        ("dist", ".gitignore"),
+        // By its own name.
+        ("dist", ""),
+    ] {
+        let sandbox = Sandbox::new();
+        let file = format!("{dir}/x");
+        sandbox.write(&file, "x\n");
+        sandbox.git(["add", "-f", dir]);
+        sandbox.git(["commit", "-q", "-m", "then"]);
+        let past = snapshot(&sandbox);
+        sandbox.git(["rm", "-rq", dir]);
+        sandbox.git(["commit", "-q", "-m", "gone"]);
+        if !how.is_empty() {
+            leave_out(&sandbox, how, dir);
+        }
+        let home = sandbox.state();
+        sandbox.json(["travel", &past]);
+        sandbox.remove(&file);
+        sandbox.json(["return"]);
+        home.assert_same(&sandbox.state());
+        sandbox.json(["undo", "--into-past"]);
+        assert!(
+            sandbox.exists(dir) && !sandbox.exists(&file),
+            "{dir}, {how}"
+        );
+        sandbox.json(["return"]);
+        home.assert_same(&sandbox.state());
+    }
+}
+
+/// Each past is as a travel from the present enters it, whatever past was before it.
+#[test]
+fn a_hop_leaves_no_empty_directories_of_the_past_before_it() {
+    let sandbox = Sandbox::new();
+    sandbox.mkdir("always");
+    let without = snapshot(&sandbox);
+    sandbox.mkdir("then/empty");
+    sandbox.write("mine/x", "x\n");
+    let with = snapshot(&sandbox);
+    sandbox.remove("then");
+    sandbox.remove("mine/x");
+    sandbox.mkdir("present/empty");
+    let home = sandbox.state();
+
+    sandbox.json(["travel", &without]);
+    let entered = sandbox.state();
+    assert!(sandbox.exists("mine") && sandbox.exists("present/empty"));
+    sandbox.json(["travel", "--hop", &with]);
+    assert!(sandbox.exists("then/empty") && sandbox.exists("present/empty"));
+    sandbox.json(["undo", "--into-past"]);
+    entered.assert_same(&sandbox.state());
+    sandbox.json(["redo", "--into-past"]);
+    sandbox.json(["travel", "--hop", &without]);
+    entered.assert_same(&sandbox.state());
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+    home.assert_same(&sandbox.state());
+}
+
+/// As in a container whose working tree is root's, and what is in it the user's.
+#[test]
+fn what_lies_in_a_directory_that_the_user_could_not_remove_comes_and_goes() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    sandbox.write("mine/a", "one\n");
+    sandbox.write("mine/old/b", "one\n");
+    give_all(&sandbox.path("mine"), USER, USER);
+    let root = |path: &Path| std::os::unix::fs::chown(path, Some(0), Some(0)).unwrap();
+    root(&sandbox.repo());
+    let taken = json_as(&sandbox, USER, &["snapshot"]);
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    json_as(&sandbox, USER, &["travel", id]);
+    sandbox.write("mine/new", "made in the past\n");
+    sandbox.remove("mine/old/b");
+    give_all(&sandbox.path("mine"), USER, USER);
+    let returned = json_as(&sandbox, USER, &["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    assert!(!sandbox.exists("mine/new"));
+    assert_eq!(sandbox.text("mine/old/b"), "one\n");
+}
