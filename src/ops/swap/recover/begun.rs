@@ -79,11 +79,6 @@ impl Begun {
         Ok(())
     }
 
-    /// Whether something had died.
-    pub fn has_recovered(&self) -> bool {
-        !self.recovered.0.is_empty()
-    }
-
     /// Lets the lock go, now that the command is done. See [`Recovery::tell`].
     ///
     /// # Errors
