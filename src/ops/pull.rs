@@ -48,9 +48,9 @@ pub fn pull(ctx: &Context<'_>, dry_run: DryRun) -> Result<PulledRecords> {
     let depot = depot_for_exchange(store)?;
     let back = match dry_run {
         DryRun::Yes => Vec::new(),
-        DryRun::No => lost::bring_back(ctx, (store, &depot))?,
+        DryRun::No => lost::bring_back(ctx, store, &depot)?,
     };
-    let mut own = Own::look(ctx, (store, Some(&depot)), &setup)?;
+    let mut own = Own::look(ctx, store, Some(&depot), &setup)?;
     own.notices.splice(0..0, back);
     let theirs = fetch(ctx, &depot, &setup)?;
     let plan = Plan::make(ctx, Some(&depot), &mut own, theirs)?;
@@ -60,7 +60,7 @@ pub fn pull(ctx: &Context<'_>, dry_run: DryRun) -> Result<PulledRecords> {
             Received { plan, taken }
         }
         DryRun::No => {
-            let received = take_in(ctx, (store, &depot), &mut own, plan)?;
+            let received = take_in(ctx, store, &depot, &mut own, plan)?;
             setup.pulled_at = Some(ctx.env.now().rfc3339());
             setup.write(store)?;
             received
@@ -69,7 +69,7 @@ pub fn pull(ctx: &Context<'_>, dry_run: DryRun) -> Result<PulledRecords> {
     if dry_run == DryRun::No && !taken.is_empty() {
         own.notices.extend(refspecs::told_once(ctx, store));
     }
-    let snapshots = snapshots::pull(ctx, (store, &depot), &setup, dry_run == DryRun::Yes)?;
+    let snapshots = snapshots::pull(ctx, store, &depot, &setup, dry_run == DryRun::Yes)?;
     Ok(PulledRecords {
         dry_run: dry_run == DryRun::Yes,
         remote: setup.remote,

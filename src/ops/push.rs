@@ -61,9 +61,9 @@ pub fn push(ctx: &Context<'_>, request: &Request) -> Result<PushedRecords> {
     let depot = depot_for_exchange(store)?;
     let back = match request.dry_run {
         DryRun::Yes => Vec::new(),
-        DryRun::No => lost::bring_back(ctx, (store, &depot))?,
+        DryRun::No => lost::bring_back(ctx, store, &depot)?,
     };
-    let mut own = Own::look(ctx, (store, Some(&depot)), &setup)?;
+    let mut own = Own::look(ctx, store, Some(&depot), &setup)?;
     own.notices.splice(0..0, back);
     let going = snapshots::named(ctx, store, &setup, &own, &request.snapshots)?;
     // Before anything goes: what stops one of them stops all.
@@ -83,11 +83,11 @@ pub fn push(ctx: &Context<'_>, request: &Request) -> Result<PushedRecords> {
             (plan, theirs, 0, sent)
         }
         DryRun::No => {
-            let sent = exchange::push(ctx, (store, &depot), &setup, &mut own, &request.allowed)?;
+            let sent = exchange::push(ctx, store, &depot, &setup, &mut own, &request.allowed)?;
             let snapshots = if going.is_empty() {
                 Vec::new()
             } else {
-                snapshots::push(ctx, (store, &depot), &setup, &going)?
+                snapshots::push(ctx, store, &depot, &setup, &going)?
             };
             setup.pushed_at = Some(ctx.env.now().rfc3339());
             setup.write(store)?;

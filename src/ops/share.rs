@@ -186,7 +186,7 @@ pub fn status(ctx: &Context<'_>) -> Result<Standing> {
     };
     let depot = depot(store)?;
     let depot = depot.as_ref();
-    let mut own = Own::look(ctx, (store, depot), &setup)?;
+    let mut own = Own::look(ctx, store, depot, &setup)?;
     let plan = Plan::make(ctx, depot, &mut own, seen(depot)?)?;
     Ok(Standing {
         on: true,
@@ -257,7 +257,7 @@ pub fn search(ctx: &Context<'_>, prompts: Option<Prompts>, allowed: &[String]) -
     let depot = depot.as_ref();
     let mut setup = setup.unwrap_or_else(|| Setup::new("", SHARED_REF, Prompts::None));
     setup.prompts = prompts.unwrap_or(setup.prompts);
-    let mut own = Own::look(ctx, (store, depot), &setup)?;
+    let mut own = Own::look(ctx, store, depot, &setup)?;
     let plan = Plan::make(ctx, depot, &mut own, seen(depot)?)?;
     let findings = plan.findings(ctx, allowed);
     scan::refuse(&findings)?;

@@ -377,7 +377,8 @@ fn outgoing(
 /// `SECRET_FOUND`; `BUSY` when others were first each time; `IO` when the remote does not take it.
 pub fn push(
     ctx: &Context<'_>,
-    (store, depot): (&Store, &Depot),
+    store: &Store,
+    depot: &Depot,
     setup: &Setup,
     own: &mut Own,
     allowed: &[String],
@@ -470,7 +471,8 @@ pub struct Received {
 /// What was fetched cannot be used; our refs cannot be written. A single record that cannot be taken is refused by name.
 pub fn take_in(
     ctx: &Context<'_>,
-    (store, depot): (&Store, &Depot),
+    store: &Store,
+    depot: &Depot,
     own: &mut Own,
     mut plan: Plan,
 ) -> Result<Received> {

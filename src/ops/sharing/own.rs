@@ -55,7 +55,8 @@ impl Own {
     /// What is shared, or the refs, cannot be read.
     pub fn look(
         ctx: &Context<'_>,
-        (store, depot): (&Store, Option<&Depot>),
+        store: &Store,
+        depot: Option<&Depot>,
         setup: &Setup,
     ) -> Result<Self> {
         let commit = match depot {
@@ -73,15 +74,14 @@ impl Own {
             elsewhere: BTreeSet::new(),
             notices: Vec::new(),
         };
-        let of = (store, depot);
-        own.look_at(ctx, of, Kind::Issue)?;
+        own.look_at(ctx, store, depot, Kind::Issue)?;
         if setup.prompts == Prompts::Redacted {
-            own.look_at(ctx, of, Kind::Chat)?;
+            own.look_at(ctx, store, depot, Kind::Chat)?;
         }
-        own.look_at_sessions(ctx, of, setup)?;
-        own.look_at_left(ctx, of)?;
+        own.look_at_sessions(ctx, store, depot, setup)?;
+        own.look_at_left(ctx, store, depot)?;
         own.look_at_tries(ctx, depot, setup)?;
-        own.notice_lost(of)?;
+        own.notice_lost(store, depot)?;
         Ok(own)
     }
 
@@ -89,7 +89,8 @@ impl Own {
     fn look_at_sessions(
         &mut self,
         ctx: &Context<'_>,
-        (store, depot): (&Store, Option<&Depot>),
+        store: &Store,
+        depot: Option<&Depot>,
         setup: &Setup,
     ) -> Result<()> {
         let (register, invalid) = ctx.sessions().list()?;
@@ -118,7 +119,8 @@ impl Own {
     fn look_at_left(
         &mut self,
         ctx: &Context<'_>,
-        (store, depot): (&Store, Option<&Depot>),
+        store: &Store,
+        depot: Option<&Depot>,
     ) -> Result<()> {
         let all = store.summaries(&[IdKind::Experiment])?;
         for (id, error) in all.invalid {
@@ -174,7 +176,8 @@ impl Own {
     fn look_at(
         &mut self,
         ctx: &Context<'_>,
-        (store, depot): (&Store, Option<&Depot>),
+        store: &Store,
+        depot: Option<&Depot>,
         kind: Kind,
     ) -> Result<()> {
         let records = match kind {
@@ -210,7 +213,7 @@ impl Own {
     }
 
     /// What has no ref here any more was lost, and is nothing to be told to others: it stays as it was shared.
-    fn notice_lost(&mut self, (store, depot): (&Store, Option<&Depot>)) -> Result<()> {
+    fn notice_lost(&mut self, store: &Store, depot: Option<&Depot>) -> Result<()> {
         let lost = lost::find(store, depot, &mut self.tree)?;
         self.notices.extend(lost.iter().map(|((kind, id), _)| {
             let kind = kind.as_str();

@@ -325,7 +325,8 @@ pub fn changed(going: &[&Going]) -> Vec<Changed> {
 /// As of pushing records.
 pub fn push(
     ctx: &Context<'_>,
-    (store, depot): (&Store, &Depot),
+    store: &Store,
+    depot: &Depot,
     setup: &Setup,
     going: &[Going],
 ) -> Result<Vec<Changed>> {
@@ -381,7 +382,8 @@ pub struct Taken {
 /// Those of fetching; `CORRUPT_RECORD` when it is no such chain; our refs cannot be written.
 pub fn pull(
     ctx: &Context<'_>,
-    (store, depot): (&Store, &Depot),
+    store: &Store,
+    depot: &Depot,
     setup: &Setup,
     is_dry: bool,
 ) -> Result<Taken> {
@@ -392,11 +394,11 @@ pub fn pull(
     let before = depot.refs.read(SHARED_SNAPSHOTS_TAKEN)?;
     let mut until = before;
     let mut is_newer = false;
-    let mut links = needed_again((store, depot), before)?;
+    let mut links = needed_again(store, depot, before)?;
     let known = links.len();
     links.extend(chain(&depot.objects, tip, before)?);
     for (nth, Link { id, commit }) in links.into_iter().enumerate() {
-        let taken = id.and_then(|id| take((store, depot), &id, commit, is_dry));
+        let taken = id.and_then(|id| take(store, depot, &id, commit, is_dry));
         if nth >= known {
             is_newer |= matches!(&taken, Err(error) if error.code() == Code::NewerRecord);
         }
@@ -423,7 +425,7 @@ pub fn pull(
 }
 
 /// Of the chain up to what was taken in last, the snapshots that an issue names and that are not here.
-fn needed_again((store, depot): (&Store, &Depot), taken: Option<Oid>) -> Result<Vec<Link>> {
+fn needed_again(store: &Store, depot: &Depot, taken: Option<Oid>) -> Result<Vec<Link>> {
     let mut needed = BTreeSet::new();
     for (_, held) in store.records(RecordKind::Issues)?.records {
         let named = held
@@ -464,7 +466,7 @@ struct NewSnapshot<'a> {
 
 impl NewSnapshot<'_> {
     /// Takes its files out of the depot, and makes its commits and its ref.
-    fn put(&self, (store, depot): (&Store, &Depot)) -> Result<()> {
+    fn put(&self, store: &Store, depot: &Depot) -> Result<()> {
         let (record, head) = (self.record, self.head);
         // Nobody shares an index: it is taken to be as HEAD was.
         let index = match head {
@@ -490,7 +492,8 @@ impl NewSnapshot<'_> {
 
 /// Makes a snapshot of ours of one of a chain. None: it is here.
 fn take(
-    (store, depot): (&Store, &Depot),
+    store: &Store,
+    depot: &Depot,
     id: &str,
     commit: Oid,
     is_dry: bool,
@@ -542,7 +545,7 @@ fn take(
         record: &record,
         title: &shown,
     };
-    new.put((store, depot))?;
+    new.put(store, depot)?;
     Ok(Some(taken))
 }
 
