@@ -2,16 +2,13 @@
 
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::sessions::{caller_or_ended, session_flag};
+use crate::ops::sessions::{SHORTEST_PART, ambiguous, caller_or_ended, not_found, session_flag};
 use crate::store::Store;
 use crate::store::address::checkpoint_named;
 use crate::store::checkpoint::{self, Checkpoint, SessionNotes};
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{Record, RecordKind};
 use crate::store::stored::Stored;
-
-/// Fewer characters name no session.
-const SHORTEST_PART: usize = 4;
 
 /// A checkpoint that was asked for.
 #[derive(Debug)]
@@ -56,17 +53,9 @@ pub fn resolve_session(ctx: &Context<'_>, store: &Store, word: Option<&str>) -> 
         ids.dedup();
     }
     match ids.as_slice() {
-        [] => Err(
-            Error::new(Code::SessionNotFound, format!("no session '{word}'"))
-                .hint("'tw session list --all-worktrees' shows what there is"),
-        ),
+        [] => Err(not_found(word).hint("'tw session list --all-worktrees' shows what there is")),
         [one] => Ok(one.clone()),
-        many => Err(Error::new(
-            Code::AmbiguousAddress,
-            format!("'{word}' names {} sessions", many.len()),
-        )
-        .hint("give more of the id; 'tw session list' shows the ids")
-        .detail("candidates", many.to_vec())),
+        _ => Err(ambiguous(word, ids)),
     }
 }
 

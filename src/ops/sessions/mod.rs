@@ -5,6 +5,7 @@
 //! checkpoints.
 
 mod end;
+mod find;
 mod start;
 
 use std::time::Duration;
@@ -25,7 +26,8 @@ use crate::store::session::{Origin, SessionRecord, Sessions};
 use crate::store::state::State;
 
 pub use super::caller::{Caller, Via, caller, caller_or_ended, session_flag};
-pub use end::{children, end, find};
+pub use end::end;
+pub use find::{SHORTEST_PART, ambiguous, children, find, not_found};
 pub use start::{start, start_of_event};
 
 /// Who starts a session, and how much may be done for it.
