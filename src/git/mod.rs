@@ -30,6 +30,7 @@ pub mod pinned;
 pub mod pipes;
 pub mod private;
 pub mod process;
+pub mod random;
 pub mod reflog;
 pub mod refs;
 pub mod regular;

@@ -75,7 +75,7 @@ impl<T> std::ops::Deref for Versioned<T> {
 /// An id that nobody has yet.
 ///
 /// # Errors
-/// The system gives no random numbers.
+/// The system gives no random bytes.
 pub fn new_id<T: RunRecord>(ctx: &Context<'_>) -> Result<String> {
     let stamp = ctx.env.now().utc().format("%Y%m%d_%H%M%S");
     Ok(format!(

@@ -12,7 +12,8 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 
 use crate::env::Moment;
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
+use crate::git::random;
 
 /// The fewest characters of an id that may stand for it.
 pub const MIN_PART: usize = 4;
@@ -64,15 +65,14 @@ impl Tail {
     /// A new one.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// `IO` when the system has no random bytes to give.
     pub fn random() -> Result<Self> {
         let mut tail = [0; TAIL];
         let mut have = 0;
         // Some are thrown away below: enough, as a rule, for one call.
         let mut bytes = [0; 16];
         while have < TAIL {
-            getrandom::fill(&mut bytes)
-                .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
+            random::fill(&mut bytes)?;
             // 252 is the greatest multiple of 36 in a byte: above it some letters would be likelier.
             for byte in bytes.into_iter().filter(|byte| *byte < 252) {
                 let letter = ALPHABET.get(usize::from(byte % 36));

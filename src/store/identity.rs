@@ -7,10 +7,11 @@ use std::path::Path;
 
 use super::state::StateDir;
 use super::{Store, state};
-use crate::error::{Code, Error, Result, ResultExt};
+use crate::error::{Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable};
 use crate::git::hex::hex;
+use crate::git::random;
 
 /// The file in a linked worktree's `timewarp` directory.
 const WORKTREE_ID: &str = "worktree-id";
@@ -73,10 +74,9 @@ fn make(file: &Path) -> Result<Option<String>> {
     if let Some(dir) = file.parent() {
         create::private_dir(dir)?;
     }
-    let mut random = [0u8; 16];
-    getrandom::fill(&mut random)
-        .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
-    let id = hex(&random);
+    let mut bytes = [0u8; 16];
+    random::fill(&mut bytes)?;
+    let id = hex(&bytes);
     // Of two that race, the first one's file stays: the link fails for the second.
     // Written whole under another name first: nobody ever reads half an id.
     let temp = file.with_extension(std::process::id().to_string());

@@ -4,11 +4,12 @@
 //! no cookie on purpose: a browser sends those to every port of a host, and so to whatever else listens on the loopback.
 //! `Host` keeps out pages whose name was made to lead here, `Origin` and `Sec-Fetch-Site` those of other sites.
 
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use super::http::Request;
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
+use crate::git::hex::hex;
+use crate::git::random;
 
 /// 32 random bytes, in hex digits.
 #[derive(Clone)]
@@ -21,13 +22,8 @@ impl Token {
     /// The system gives no random bytes.
     pub fn new() -> Result<Self> {
         let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes)
-            .map_err(|error| Error::new(Code::Io, format!("no random bytes: {error}")))?;
-        let mut text = String::with_capacity(64);
-        for byte in bytes {
-            let _ = write!(text, "{byte:02x}");
-        }
-        Ok(Self(text))
+        random::fill(&mut bytes)?;
+        Ok(Self(hex(&bytes)))
     }
 
     /// The token's text.

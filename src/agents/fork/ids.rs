@@ -1,8 +1,9 @@
 //! New ids for sessions, in the form that each agent gives its own.
 
 use crate::env::Moment;
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::git::hex::hex;
+use crate::git::random;
 
 /// A new session id for `agent`: a random UUID, for Codex one that begins with the time (version 7), for
 /// opencode its own form.
@@ -11,8 +12,7 @@ use crate::git::hex::hex;
 /// `IO` when the system has no random bytes to give.
 pub fn new_session_id(agent: &str, now: Moment) -> Result<String> {
     let mut bytes = [0_u8; 20];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::new(Code::Io, format!("no random bytes: {error}")))?;
+    random::fill(&mut bytes)?;
     Ok(match crate::agents::by_name(agent) {
         Some(agent) => agent.new_session_id(bytes, now),
         None => uuid(bytes),

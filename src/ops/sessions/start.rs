@@ -7,6 +7,8 @@ use super::{Asked, NoSnapshot, Start, Started, by_environment, touch, view};
 use crate::agents::hook::{EventKind, HookEvent};
 use crate::agents::{AGENTS, by_name};
 use crate::error::{Code, Error, Result};
+use crate::git::hex::hex;
+use crate::git::random;
 use crate::ops::swap::recover::{self, Recovery};
 use crate::ops::{Context, redaction, request, retention, snapshots};
 use crate::store::Store;
@@ -212,12 +214,10 @@ impl Starting<'_> {
         if let Some((found, id)) = by_environment(self.ctx.env, agent.as_deref()) {
             return Ok((id.to_owned(), Some(found.to_owned())));
         }
-        let mut random = [0u8; 3];
-        getrandom::fill(&mut random)
-            .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
-        let [high, middle, low] = random;
+        let mut bytes = [0u8; 3];
+        random::fill(&mut bytes)?;
         let now = self.ctx.env.now().utc().format("%Y%m%d-%H%M%S");
-        Ok((format!("tw-{now}-{high:02x}{middle:02x}{low:02x}"), agent))
+        Ok((format!("tw-{now}-{}", hex(&bytes)), agent))
     }
 
     /// Writes what is known of the session into the register.

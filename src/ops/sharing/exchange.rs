@@ -22,6 +22,7 @@ use crate::git::Oid;
 use crate::git::depot::Depot;
 use crate::git::network::{self, Line, Pushed, Refusal};
 use crate::git::objects::NewObjects;
+use crate::git::random;
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::names::{SHARED_OUTGOING, SHARED_OWN, SHARED_SEEN};
@@ -448,11 +449,10 @@ pub(super) fn others_first(setup: &Setup) -> Error {
 
 /// Waits for a random time: those who came together come apart.
 pub(super) fn pause(tries: u32) -> Result<()> {
-    let mut random = [0u8; 8];
-    getrandom::fill(&mut random)
-        .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
+    let mut bytes = [0u8; 8];
+    random::fill(&mut bytes)?;
     let longest = PAUSE * 3u64.pow(tries - 1);
-    std::thread::sleep(Duration::from_millis(u64::from_le_bytes(random) % longest));
+    std::thread::sleep(Duration::from_millis(u64::from_le_bytes(bytes) % longest));
     Ok(())
 }
 
