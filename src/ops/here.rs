@@ -17,7 +17,7 @@ use crate::git::private::{Directory, Identity, Known, Registry, Standing};
 use crate::git::refs::{RefFormat, Refs};
 use crate::git::repo::{Repo, has_git};
 use crate::json;
-use crate::ops::Context;
+use crate::ops::{Context, home_or_above, is_home_or_above};
 use crate::store::id::IdKind;
 use crate::store::lock::{Hold, WorktreeLock, hold_file_within};
 use crate::store::names;
@@ -296,11 +296,10 @@ impl Plan {
             Err(error) if error.code() == Code::NotARepository && !has_git(&self.dir) => {}
             Err(error) => return Err(error),
         }
-        let home = env.home().and_then(|home| home.canonicalize().ok());
-        if self.dir == Path::new("/") || home.is_some_and(|home| home.starts_with(&self.dir)) {
-            let message = format!("'{}' is a home directory or above one", self.dir.display());
-            return Err(Error::new(Code::UnsafeWorkspace, message)
-                .hint("choose a directory below it: tw -C DIR init --here"));
+        if is_home_or_above(env, &self.dir) {
+            return Err(
+                home_or_above(&self.dir).hint("choose a directory below it: tw -C DIR init --here")
+            );
         }
         Repo::check_owner(&self.dir, env)
     }

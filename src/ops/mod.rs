@@ -284,12 +284,11 @@ impl<'a> Context<'a> {
     /// # Errors
     /// `UNSAFE_WORKSPACE`.
     pub fn check_workspace(&self, force: bool) -> Result<()> {
-        if force || !self.is_unsafe_workspace() {
+        let root = self.repo.worktree_root();
+        if force || !is_home_or_above(self.env, root) {
             return Ok(());
         }
-        Err(self
-            .unsafe_workspace()
-            .hint("give --force if the whole of it is really meant"))
+        Err(home_or_above(root).hint("give --force if the whole of it is really meant"))
     }
 
     /// The same for what cannot be forced itself: it goes on where something was forced before.
@@ -297,24 +296,13 @@ impl<'a> Context<'a> {
     /// # Errors
     /// `UNSAFE_WORKSPACE`.
     pub fn check_workspace_was_meant(&self) -> Result<()> {
-        if !self.is_unsafe_workspace() || self.was_forced()? {
+        let root = self.repo.worktree_root();
+        if !is_home_or_above(self.env, root) || self.was_forced()? {
             return Ok(());
         }
-        Err(self.unsafe_workspace().hint(
+        Err(home_or_above(root).hint(
             "if the whole of it is really meant: 'tw snapshot --force' first, then this again",
         ))
-    }
-
-    fn is_unsafe_workspace(&self) -> bool {
-        let root = self.repo.worktree_root();
-        let home = self.env.home().and_then(|home| home.canonicalize().ok());
-        root == Path::new("/") || home.is_some_and(|home| home.starts_with(root))
-    }
-
-    fn unsafe_workspace(&self) -> Error {
-        let root = self.repo.worktree_root().display();
-        let message = format!("'{root}' is a home directory or above one");
-        Error::new(Code::UnsafeWorkspace, message)
     }
 
     /// Whether somebody has shown that this workspace is meant: nothing was captured of it that was not forced.
@@ -328,6 +316,18 @@ impl<'a> Context<'a> {
         }
         Ok(false)
     }
+}
+
+/// Whether a directory is `/`, `$HOME` or one above it: nobody means all of that.
+fn is_home_or_above(env: &Env, dir: &Path) -> bool {
+    let home = env.home().and_then(|home| home.canonicalize().ok());
+    dir == Path::new("/") || home.is_some_and(|home| home.starts_with(dir))
+}
+
+/// The error for such a directory.
+fn home_or_above(dir: &Path) -> Error {
+    let message = format!("'{}' is a home directory or above one", dir.display());
+    Error::new(Code::UnsafeWorkspace, message)
 }
 
 #[cfg(test)]
