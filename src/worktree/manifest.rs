@@ -176,6 +176,17 @@ impl Manifest {
         }
     }
 
+    /// Marks the directories over a dirty one dirty: their trees have to be made again, too.
+    pub fn mark_ancestors_dirty(&mut self) {
+        // Parents come before children: one pass backwards carries the mark up to the root.
+        for at in (1..self.dirs.len()).rev() {
+            if self.dirs[at].flags.has(DirFlags::DIRTY) {
+                let parent = self.dirs[at].parent as usize;
+                self.dirs[parent].flags |= DirFlags::DIRTY;
+            }
+        }
+    }
+
     /// Where the next file will be: [`Self::push_file`].
     pub fn next_place(&self) -> u32 {
         let made = u32::try_from(self.files.len()).ok();

@@ -212,18 +212,7 @@ impl Listing {
             });
             places.insert(dir_path, at);
         }
-        carry_up_dirty(&mut new);
+        new.mark_ancestors_dirty();
         new
-    }
-}
-
-/// Marks the directories over those whose trees have to be made again.
-fn carry_up_dirty(manifest: &mut Manifest) {
-    // Parents come before children: one pass backwards carries the mark up to the root.
-    for at in (1..manifest.dirs.len()).rev() {
-        if manifest.dirs[at].flags.has(DirFlags::DIRTY) {
-            let parent = manifest.dirs[at].parent as usize;
-            manifest.dirs[parent].flags |= DirFlags::DIRTY;
-        }
     }
 }

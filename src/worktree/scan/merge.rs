@@ -19,7 +19,7 @@ pub(super) fn assemble(old: Option<&Manifest>, mut found: Vec<FoundDir>) -> Mani
     if let Some(old) = old {
         take_over_trees(old, &mut new);
     }
-    spread_dirt(&mut new);
+    new.mark_ancestors_dirty();
     new
 }
 
@@ -39,7 +39,7 @@ pub(super) fn put_on(old: Cow<'_, Manifest>, same: &[bool], mut found: Vec<Found
         found.sort_by(|a, b| preorder(path_in(&new, a), path_in(&new, b)));
         put_in_order(&mut new, same, found);
     }
-    spread_dirt(&mut new);
+    new.mark_ancestors_dirty();
     new
 }
 
@@ -286,14 +286,4 @@ fn take_over_trees(old: &Manifest, new: &mut Manifest) {
         }
     }
     mark_parents_of_gone(&old.dirs, &places, new);
-}
-
-/// A directory over a dirty one is dirty.
-fn spread_dirt(manifest: &mut Manifest) {
-    for at in (1..manifest.dirs.len()).rev() {
-        if manifest.dirs[at].flags.has(DirFlags::DIRTY) {
-            let parent = manifest.dirs[at].parent as usize;
-            manifest.dirs[parent].flags |= DirFlags::DIRTY;
-        }
-    }
 }
