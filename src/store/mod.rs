@@ -8,6 +8,7 @@ pub mod chat;
 pub mod checkpoint;
 pub mod context;
 mod counter;
+pub mod damaged;
 pub mod id;
 pub mod identity;
 pub mod issue;

@@ -12,9 +12,10 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::damaged;
 use super::state::{Journal, StateDir, path_from_stored, read_json, stored_path};
 use super::trigger::SwapKind;
-use crate::error::{Code, Error, Result, ResultExt};
+use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Durable};
 use crate::git::repo::gitfile_of;
 use crate::json;
@@ -29,8 +30,6 @@ const TOGETHER: &str = "together.json";
 const FIELD: &str = "workspace";
 /// The field of a snapshot's record: which snapshots of the members belong to it.
 const COVERED: &str = "members";
-/// Behind the name of a file that could not be read and was set aside.
-const DAMAGED: &str = ".damaged";
 
 /// `workspace.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -264,14 +263,12 @@ impl StateDir {
     /// Gives what is damaged of the list of members and of the pointer to the head another name, and says which.
     pub fn set_damaged_membership_aside(&self) -> Result<Vec<PathBuf>> {
         let mut aside = Vec::new();
-        let damaged = [
+        let files = [
             (MEMBERS, is_damaged(&self.workspace())),
             (POINTER, is_damaged(&self.pointer())),
         ];
-        for (name, _) in damaged.into_iter().filter(|(_, damaged)| *damaged) {
-            let to = self.file(&format!("{name}{DAMAGED}"));
-            std::fs::rename(self.file(name), &to).context(|| to.display())?;
-            aside.push(to);
+        for (name, _) in files.into_iter().filter(|(_, damaged)| *damaged) {
+            aside.push(damaged::set_aside(&self.file(name))?);
         }
         Ok(aside)
     }
@@ -370,6 +367,21 @@ fn write<T: Serialize>(dir: &StateDir, name: &str, value: &T) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_second_damage_leaves_what_was_set_aside_before() {
+        let room = tempfile::tempdir().expect("a temporary directory");
+        let dir = StateDir::new(room.path());
+        dir.create().expect("made");
+        for damage in ["{", "torn"] {
+            std::fs::write(dir.file(MEMBERS), damage).expect("written");
+            dir.set_damaged_membership_aside().expect("renamed");
+            assert!(!dir.has_damaged_membership());
+        }
+        let read = |end: &str| std::fs::read_to_string(dir.file(&format!("{MEMBERS}{end}")));
+        assert_eq!(read(".damaged").expect("there"), "{");
+        assert_eq!(read(".damaged-2").expect("there"), "torn");
+    }
 
     #[test]
     fn the_way_leads_there() {
