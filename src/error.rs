@@ -188,17 +188,17 @@ impl Error {
         self
     }
 
+    /// Puts these hints in the place of those it has.
+    #[must_use]
+    pub fn with_hints(mut self, hints: impl IntoIterator<Item = String>) -> Self {
+        self.0.hints = hints.into_iter().collect();
+        self
+    }
+
     /// Adds a machine-readable detail, shown beside `code` and `message` in JSON.
     #[must_use]
     pub fn detail(mut self, name: &str, value: impl Into<serde_json::Value>) -> Self {
         self.0.details.push((name.to_owned(), value.into()));
-        self
-    }
-
-    /// Takes over the machine-readable details of another one.
-    #[must_use]
-    pub fn with_details_of(mut self, other: &Self) -> Self {
-        self.0.details.extend(other.0.details.iter().cloned());
         self
     }
 

@@ -53,11 +53,8 @@ pub fn with_way_out(ctx: &Context<'_>, error: Error) -> Error {
     let Some(first) = damaged.first() else {
         return error;
     };
-    Error::new(error.code(), error.message().to_owned())
-        .hint(format!(
-            "'tw recover' sets damaged files of tw's own aside, here '{}', and goes on without them",
-            first.display()
-        ))
-        .with_details_of(&error)
-        .caused_by(error)
+    error.with_hints([format!(
+        "'tw recover' sets damaged files of tw's own aside, here '{}', and goes on without them",
+        first.display()
+    )])
 }

@@ -353,10 +353,11 @@ fn with_way_out(error: Error) -> Error {
     if error.code() != Code::CorruptRecord {
         return error;
     }
-    Error::new(error.code(), error.message().to_owned())
-        .hint("'tw workspace off' sets it aside, and nothing else is lost")
-        .hint("in the head, 'tw workspace add DIR' makes a member again")
-        .caused_by(error)
+    let hints = [
+        "'tw workspace off' sets it aside, and nothing else is lost",
+        "in the head, 'tw workspace add DIR' makes a member again",
+    ];
+    error.with_hints(hints.map(str::to_owned))
 }
 
 fn write<T: Serialize>(dir: &StateDir, name: &str, value: &T) -> Result<()> {

@@ -311,10 +311,9 @@ pub fn head_of_member(ctx: &Context<'_>) -> Result<Option<PathBuf>> {
     let root = dir.root_of_head(&pointer)?;
     let workspace = dir.head_of(&pointer)?.workspace();
     let workspace = workspace.map_err(|error| {
-        let named = Error::new(error.code(), error.message().to_owned());
         let hints = error.hints().iter();
-        let named = hints.fold(named, |named, hint| named.hint(from_elsewhere(hint, &root)));
-        named.caused_by(error)
+        let hints: Vec<String> = hints.map(|hint| from_elsewhere(hint, &root)).collect();
+        error.with_hints(hints)
     })?;
     let Some(workspace) = workspace else {
         return Ok(None);
