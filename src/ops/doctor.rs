@@ -386,20 +386,22 @@ fn permissions(store: &Store, worktrees: &[Worktree]) -> Finding {
     let dirs = worktrees
         .iter()
         .map(|worktree| worktree.dir.path().to_owned());
-    for dir in dirs.chain([store.common("")]) {
+    for dir in dirs.chain([store.repo.common_dir().join("timewarp")]) {
         if let Ok(meta) = dir.symlink_metadata()
             && meta.mode() & 0o077 != 0
         {
-            open.push(dir.display().to_string().trim_end_matches('/').to_owned());
+            open.push(dir);
         }
     }
     open.sort();
     open.dedup();
-    match open.first() {
-        None => ok("state and logs are private"),
-        Some(first) => warning(
-            format!("others can look into {}", listed(&open)),
-            format!("chmod go-rwx '{first}'"),
-        ),
+    if open.is_empty() {
+        return ok("state and logs are private");
     }
+    let shown: Vec<String> = open.iter().map(|dir| dir.display().to_string()).collect();
+    let typed: Vec<String> = open.iter().map(|dir| typed_path(dir)).collect();
+    warning(
+        format!("others can look into {}", listed(&shown)),
+        format!("chmod go-rwx {}", typed.join(" ")),
+    )
 }

@@ -1,3 +1,5 @@
+use std::os::unix::fs::PermissionsExt;
+
 use super::Lab;
 use super::setup::run_init;
 use crate::ops::doctor::doctor;
@@ -118,6 +120,26 @@ fn interruptions_dead_locks_and_unreadable_states_are_seen_in_every_worktree() {
     let (status, _, fix) = check(&lab, "permissions");
     assert_eq!(status, CheckStatus::Warning);
     assert!(fix.starts_with("chmod go-rwx"));
+}
+
+#[test]
+fn directories_that_others_can_look_into_are_all_closed_by_the_fix() {
+    let lab = Lab::with_commit();
+    let other = lab.dir().with_file_name("it's");
+    let path = other.to_str().expect("plain");
+    lab.git(&["worktree", "add", "-q", "--detach", path]);
+    let git_dir = lab.git_in(&other, &["rev-parse", "--absolute-git-dir"]);
+    for git_dir in [lab.path(".git"), git_dir.trim().into()] {
+        let dir = git_dir.join("timewarp");
+        std::fs::create_dir_all(&dir).expect("made");
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(dir, open).expect("opened");
+    }
+    let (status, _, fix) = check(&lab, "permissions");
+    assert_eq!(status, CheckStatus::Warning);
+    let done = std::process::Command::new("sh").args(["-c", &fix]).status();
+    assert!(done.expect("a shell").success(), "{fix}");
+    assert_eq!(check(&lab, "permissions").0, CheckStatus::Ok, "{fix}");
 }
 
 #[test]
