@@ -47,7 +47,7 @@ impl DirId {
 
 /// What is at the path of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum PathOccupant {
     /// The directory.
     There,
     /// Nothing.
@@ -102,10 +102,10 @@ impl PinnedDir {
     }
 
     /// What is at its path now.
-    pub fn standing(&self) -> Standing {
-        match standing(&self.path, Some(self.id)) {
-            Standing::There if DirId::at(&self.path).is_none_or(|at| at.1 != self.device) => {
-                Standing::Other(ANOTHER)
+    pub fn occupant(&self) -> PathOccupant {
+        match occupant(&self.path, Some(self.id)) {
+            PathOccupant::There if DirId::at(&self.path).is_none_or(|at| at.1 != self.device) => {
+                PathOccupant::Other(ANOTHER)
             }
             other => other,
         }
@@ -141,16 +141,16 @@ impl AsFd for PinnedDir {
 const ANOTHER: &str = "another directory";
 
 /// What is at the path of a directory that was known by `id`; without one, any directory will do.
-pub fn standing(path: &Path, id: Option<DirId>) -> Standing {
+pub fn occupant(path: &Path, id: Option<DirId>) -> PathOccupant {
     match (path.symlink_metadata(), DirId::at(path)) {
-        (_, Some((found, _))) if id.is_none_or(|id| id == found) => Standing::There,
-        (_, Some(_)) => Standing::Other(ANOTHER),
-        (Err(error), _) if error.kind() == ErrorKind::NotFound => Standing::Gone,
+        (_, Some((found, _))) if id.is_none_or(|id| id == found) => PathOccupant::There,
+        (_, Some(_)) => PathOccupant::Other(ANOTHER),
+        (Err(error), _) if error.kind() == ErrorKind::NotFound => PathOccupant::Gone,
         // One of the directories above is none any more.
-        (Err(error), _) if error.kind() == ErrorKind::NotADirectory => Standing::Gone,
-        (Err(_), _) => Standing::Other("something that cannot be looked at"),
-        (Ok(meta), _) if meta.is_symlink() => Standing::Other("a symlink"),
-        (Ok(_), _) => Standing::Other("a file"),
+        (Err(error), _) if error.kind() == ErrorKind::NotADirectory => PathOccupant::Gone,
+        (Err(_), _) => PathOccupant::Other("something that cannot be looked at"),
+        (Ok(meta), _) if meta.is_symlink() => PathOccupant::Other("a symlink"),
+        (Ok(_), _) => PathOccupant::Other("a file"),
     }
 }
 
@@ -164,17 +164,17 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         std::fs::create_dir(at("one")).expect("mkdir");
         let pinned = PinnedDir::open(&at("one")).expect("opened");
-        let now = || (pinned.standing(), standing(&at("one"), Some(pinned.id())));
-        assert_eq!(now(), (Standing::There, Standing::There));
+        let now = || (pinned.occupant(), occupant(&at("one"), Some(pinned.id())));
+        assert_eq!(now(), (PathOccupant::There, PathOccupant::There));
         std::fs::rename(at("one"), at("away")).expect("renamed");
-        assert_eq!(now(), (Standing::Gone, Standing::Gone));
+        assert_eq!(now(), (PathOccupant::Gone, PathOccupant::Gone));
         std::os::unix::fs::symlink("away", at("one")).expect("linked");
-        let other = Standing::Other("a symlink");
+        let other = PathOccupant::Other("a symlink");
         assert_eq!(now(), (other, other));
         assert!(PinnedDir::open(&at("one")).is_err());
         std::fs::remove_file(at("one")).expect("removed");
         std::fs::create_dir(at("one")).expect("mkdir");
-        let other = Standing::Other(ANOTHER);
+        let other = PathOccupant::Other(ANOTHER);
         assert_eq!(now(), (other, other));
         // What is written goes where it is, not where it was.
         rustix::fs::mkdirat(pinned.root().expect("root").fd(), "in", Mode::RWXU).expect("mkdirat");

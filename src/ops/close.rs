@@ -6,7 +6,7 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::path;
-use crate::git::pinned::{PinnedDir, Standing, standing};
+use crate::git::pinned::{PathOccupant, PinnedDir, occupant};
 use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::Closed;
@@ -116,7 +116,7 @@ fn find(ctx: &Context<'_>, dir: &Path) -> Result<(PathBuf, Worktree, OpenedDir)>
 
 /// The directory that was made, and no other that is at its path by now.
 fn pinned(dir: &Path, opened: &OpenedDir) -> Result<PinnedDir> {
-    if let Standing::Other(what) = standing(dir, opened.identity) {
+    if let PathOccupant::Other(what) = occupant(dir, opened.identity) {
         let message = format!("'{}' is {what} than 'tw open' made", dir.display());
         return Err(Error::new(Code::Held, message).hint(
             "nothing was removed; move or remove it yourself, then 'git worktree prune' forgets it",

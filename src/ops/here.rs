@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, is_there};
-use crate::git::private::{Directory, Identity, Known, Registry, Standing};
+use crate::git::private::{Directory, DirectoryStatus, Identity, Known, Registry};
 use crate::git::refs::{RefFormat, Refs};
 use crate::git::repo::{Repo, has_git};
 use crate::json;
@@ -29,7 +29,7 @@ const WAIT: Duration = Duration::from_secs(5);
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum HistoryRequest {
     /// A history for the directory; one that it had is gone on with.
     Keep,
     /// The history of a directory that is gone, by its path or its key.
@@ -45,7 +45,7 @@ pub enum Wish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
-pub enum Became {
+pub enum HistoryChange {
     /// A new one was made.
     Created,
     /// There is one already.
@@ -71,7 +71,7 @@ pub struct KeptHere {
     #[schemars(with = "String")]
     pub path: PathBuf,
     /// What became of its private repository, or would.
-    pub became: Became,
+    pub became: HistoryChange,
     /// The private repository: a git directory. Null where none was made yet.
     #[serde(serialize_with = "json::file_or_null")]
     #[schemars(with = "Option<String>")]
@@ -95,7 +95,7 @@ pub struct KeptDirectory {
     #[schemars(with = "String")]
     pub path: PathBuf,
     /// How it stands.
-    pub standing: Stands,
+    pub standing: KeptStatus,
     /// Its key, which `--adopt` takes, too.
     pub key: String,
     /// Its private repository.
@@ -114,7 +114,7 @@ pub struct KeptDirectory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
-pub enum Stands {
+pub enum KeptStatus {
     /// Where it was.
     InPlace,
     /// Nothing is at its path.
@@ -123,6 +123,17 @@ pub enum Stands {
     Replaced,
     /// Its history was set aside.
     SetAside,
+}
+
+impl From<DirectoryStatus> for KeptStatus {
+    fn from(status: DirectoryStatus) -> Self {
+        match status {
+            DirectoryStatus::InPlace => Self::InPlace,
+            DirectoryStatus::Gone => Self::Gone,
+            DirectoryStatus::Replaced => Self::Replaced,
+            DirectoryStatus::SetAside => Self::SetAside,
+        }
+    }
 }
 
 /// Answer of `init --here --list`.
@@ -138,8 +149,8 @@ pub struct Directories {
 pub struct Plan {
     registry: Registry,
     dir: PathBuf,
-    wish: Wish,
-    became: Became,
+    request: HistoryRequest,
+    became: HistoryChange,
     /// The history that it is about; none before one is made.
     known: Option<Directory>,
     notices: Vec<String>,
@@ -151,7 +162,7 @@ pub struct Plan {
 /// `USAGE` in a repository of git's; `UNSAFE_WORKSPACE` for `/`, a home directory and what is above it; `UNSAFE_REPOSITORY` for a
 /// directory of somebody else's; `NOT_A_REPOSITORY` when there is nothing to remove; `PATH_NOT_FOUND` when there is nothing to adopt,
 /// `HELD` when that is another directory's that stands where it was, or in use.
-pub fn plan(start: &Path, env: &Env, wish: &Wish) -> Result<Plan> {
+pub fn plan(start: &Path, env: &Env, request: &HistoryRequest) -> Result<Plan> {
     let dir = start
         .canonicalize()
         .context(|| format!("cannot resolve '{}'", start.display()))?;
@@ -169,18 +180,18 @@ pub fn plan(start: &Path, env: &Env, wish: &Wish) -> Result<Plan> {
     let mut plan = Plan {
         registry,
         dir,
-        wish: wish.clone(),
-        became: Became::Created,
+        request: request.clone(),
+        became: HistoryChange::Created,
         known: None,
         notices: Vec::new(),
     };
-    match wish {
-        Wish::Remove { delete_history } => plan.removal(known, *delete_history)?,
-        Wish::Keep => {
+    match request {
+        HistoryRequest::Remove { delete_history } => plan.removal(known, *delete_history)?,
+        HistoryRequest::Keep => {
             plan.check_place(env)?;
             plan.keeping(known)?;
         }
-        Wish::Adopt(named) => {
+        HistoryRequest::Adopt(named) => {
             plan.check_place(env)?;
             plan.adoption(known, &resolved(&plan.dir.join(named)), named)?;
         }
@@ -191,7 +202,7 @@ pub fn plan(start: &Path, env: &Env, wish: &Wish) -> Result<Plan> {
 impl Plan {
     /// Whether there is anything to do.
     pub fn changes(&self) -> bool {
-        self.became != Became::Unchanged
+        self.became != HistoryChange::Unchanged
     }
 
     /// What a person is asked.
@@ -206,19 +217,19 @@ impl Plan {
         let was = was.display();
         let root = self.registry.root().display();
         match self.became {
-            Became::Created | Became::Unchanged => {
+            HistoryChange::Created | HistoryChange::Unchanged => {
                 format!("Keep the history of '{dir}' in a private repository in '{root}'?")
             }
-            Became::Attached if !is_elsewhere => {
+            HistoryChange::Attached if !is_elsewhere => {
                 format!("Go on with the history of '{dir}' ({held})?")
             }
-            Became::Attached | Became::Adopted => {
+            HistoryChange::Attached | HistoryChange::Adopted => {
                 format!("Go on in '{dir}' with the history of '{was}' ({held})?")
             }
-            Became::SetAside => {
+            HistoryChange::SetAside => {
                 format!("Add nothing more to the history of '{dir}'? What it has stays: {held}.")
             }
-            Became::Deleted => {
+            HistoryChange::Deleted => {
                 format!("Delete the history of '{was}', {held}? This cannot be undone.")
             }
         }
@@ -237,7 +248,7 @@ impl Plan {
     pub fn carry_out(self, env: &Env) -> Result<KeptHere> {
         self.registry.prepare()?;
         let _lock = hold_file_within(&self.registry.root().join("lock"), WAIT)?;
-        let now = plan(&self.dir, env, &self.wish)?;
+        let now = plan(&self.dir, env, &self.request)?;
         if now.became != self.became || now.known != self.known {
             let message = format!("the history of '{}' was just changed", self.dir.display());
             return Err(Error::new(Code::Busy, message));
@@ -254,15 +265,15 @@ impl Plan {
         };
         let registry = &self.registry;
         let done = match (self.became, &self.known) {
-            (Became::Created, _) => Some(registry.begin(&self.dir, env.now().rfc3339())?),
-            (Became::Attached | Became::Adopted, Some(known)) => {
+            (HistoryChange::Created, _) => Some(registry.begin(&self.dir, env.now().rfc3339())?),
+            (HistoryChange::Attached | HistoryChange::Adopted, Some(known)) => {
                 Some(registry.attach(known, &self.dir)?)
             }
-            (Became::SetAside, Some(known)) => {
+            (HistoryChange::SetAside, Some(known)) => {
                 registry.set_aside(known)?;
                 Some(known.clone())
             }
-            (Became::Deleted, Some(known)) => {
+            (HistoryChange::Deleted, Some(known)) => {
                 let answer = registry.delete(known);
                 answer.map(|()| None)?
             }
@@ -307,11 +318,11 @@ impl Plan {
     fn keeping(&mut self, known: Option<Known>) -> Result<()> {
         match known {
             Some(Known::Here(known)) => {
-                self.became = Became::Unchanged;
+                self.became = HistoryChange::Unchanged;
                 self.known = Some(known);
             }
             Some(Known::Moved(known) | Known::SetAside(known)) => {
-                self.became = Became::Attached;
+                self.became = HistoryChange::Attached;
                 self.known = Some(known);
             }
             Some(Known::Former(former)) => {
@@ -324,7 +335,7 @@ impl Plan {
             }
             None => {}
         }
-        if self.became == Became::Created && !Identity::of(&self.dir)?.is_certain() {
+        if self.became == HistoryChange::Created && !Identity::of(&self.dir)?.is_certain() {
             self.notices.push(
                 "this file system does not tell when a directory was made: one that is made at this path later may be taken for this one"
                     .to_owned(),
@@ -348,7 +359,10 @@ impl Plan {
         }
         let mut all = self.registry.all()?;
         all.retain(|one| one.path() == named || Path::new(one.key()) == word);
-        if all.iter().any(|one| one.standing() == Standing::InPlace) {
+        if all
+            .iter()
+            .any(|one| one.status() == DirectoryStatus::InPlace)
+        {
             let message = format!("'{}' is still where it was", named.display());
             return Err(Error::new(Code::Held, message)
                 .hint("a directory that was copied begins a history of its own: tw init --here"));
@@ -357,7 +371,7 @@ impl Plan {
         match all.as_slice() {
             [one] => {
                 check_free(one)?;
-                self.became = Became::Adopted;
+                self.became = HistoryChange::Adopted;
                 self.known = Some(one.clone());
                 Ok(())
             }
@@ -382,7 +396,7 @@ impl Plan {
             Some(Known::Here(own) | Known::Moved(own)) => own,
             Some(Known::SetAside(own)) if delete_history => own,
             Some(Known::SetAside(own)) => {
-                self.became = Became::Unchanged;
+                self.became = HistoryChange::Unchanged;
                 self.known = Some(own);
                 return Ok(());
             }
@@ -394,9 +408,9 @@ impl Plan {
         };
         check_free(&own)?;
         self.became = if delete_history {
-            Became::Deleted
+            HistoryChange::Deleted
         } else {
-            Became::SetAside
+            HistoryChange::SetAside
         };
         self.known = Some(own);
         Ok(())
@@ -417,7 +431,7 @@ fn check_free(known: &Directory) -> Result<()> {
     };
     let repository = known.repository();
     let dir = StateDir::new(&repository);
-    if known.standing() == Standing::InPlace {
+    if known.status() == DirectoryStatus::InPlace {
         if dir.state()?.mode == Mode::Past {
             return held(
                 "is in the past",
@@ -541,12 +555,7 @@ pub fn list(env: &Env) -> Result<Directories> {
     };
     let directories = all.into_iter().map(|one| KeptDirectory {
         path: one.path().to_owned(),
-        standing: match one.standing() {
-            Standing::InPlace => Stands::InPlace,
-            Standing::Gone => Stands::Gone,
-            Standing::Replaced => Stands::Replaced,
-            Standing::SetAside => Stands::SetAside,
-        },
+        standing: one.status().into(),
         key: one.key().to_owned(),
         created_at: one.created_at().to_owned(),
         snapshots: snapshots_in(&one.repository()),

@@ -20,7 +20,7 @@ use crate::agents::{Agent, by_name};
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
 use crate::store::state::Mode;
-pub use outcome::{AgentFile, AgentFiles, Became, Installed, LeftFile, Printed};
+pub use outcome::{AgentFile, AgentFiles, FileChange, Installed, LeftFile, Printed};
 use settings::Installer;
 
 /// In or out.

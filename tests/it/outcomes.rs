@@ -12,7 +12,7 @@ use timewarp::cli::human::{Human, RenderOptions};
 use timewarp::env::Moment;
 use timewarp::git::Oid;
 use timewarp::git::path::RepoPath;
-use timewarp::ops::install::{AgentFile, AgentFiles, Became, Installed};
+use timewarp::ops::install::{AgentFile, AgentFiles, FileChange, Installed};
 use timewarp::ops::list::Listing;
 use timewarp::ops::outcome::{
     Aftermath, Changes, Check, CheckStatus, Checkup, Closed, CommitMade, ConfigEntry,
@@ -453,7 +453,7 @@ fn initialised() -> Installed {
                 is_shared: false,
                 scope: Scope::Project,
                 holds: vec![Holds::Mcp],
-                became: Became::Unchanged,
+                became: FileChange::Unchanged,
             }],
         }],
         ..Installed::default()

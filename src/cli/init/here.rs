@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::cli::ask::Flag;
 use crate::cli::human::text;
 use crate::cli::prelude::*;
-use crate::ops::here::{self, Became, Directories, KeptHere, Stands, Wish};
+use crate::ops::here::{self, Directories, HistoryChange, HistoryRequest, KeptHere, KeptStatus};
 
 /// The options of `--here`.
 #[derive(Debug, clap::Args)]
@@ -39,14 +39,14 @@ impl Options {
         if self.list {
             return reply(here::list(call.env));
         }
-        let wish = match &self.adopt {
-            Some(named) => Wish::Adopt(named.clone()),
-            None if remove => Wish::Remove {
+        let request = match &self.adopt {
+            Some(named) => HistoryRequest::Adopt(named.clone()),
+            None if remove => HistoryRequest::Remove {
                 delete_history: self.delete_history,
             },
-            None => Wish::Keep,
+            None => HistoryRequest::Keep,
         };
-        let plan = here::plan(call.start, call.env, &wish)?;
+        let plan = here::plan(call.start, call.env, &request)?;
         if dry_run {
             return reply(Ok(plan.preview()));
         }
@@ -65,21 +65,21 @@ impl Human for KeptHere {
         let words = |done: &'static str, would: &'static str| if is_dry { would } else { done };
         let was = self.was_at.as_deref().map(text::path);
         match self.became {
-            Became::Created => page.line(format!(
+            HistoryChange::Created => page.line(format!(
                 "{} the history of {path}, without git",
                 words("from now on tw keeps", "tw would keep")
             )),
-            Became::Unchanged => page.line(format!("nothing to do for {path}: {held}")),
-            Became::Attached | Became::Adopted => page.line(format!(
+            HistoryChange::Unchanged => page.line(format!("nothing to do for {path}: {held}")),
+            HistoryChange::Attached | HistoryChange::Adopted => page.line(format!(
                 "{path} {} the history {}: {held}",
                 words("goes on with", "would go on with"),
                 was.map_or("that it had".to_owned(), |was| format!("of {was}"))
             )),
-            Became::SetAside => page.line(format!(
+            HistoryChange::SetAside => page.line(format!(
                 "nothing {} added to the history of {path} any more: {held}",
                 words("is", "would be")
             )),
-            Became::Deleted => page.line(format!(
+            HistoryChange::Deleted => page.line(format!(
                 "{} the history of {path}",
                 words("deleted", "would delete")
             )),
@@ -92,11 +92,11 @@ impl Human for KeptHere {
             return;
         }
         match self.became {
-            Became::Created => {
+            HistoryChange::Created => {
                 page.hint("'tw snapshot' takes a snapshot");
                 page.hint("'tw init' sets up the coding agents that you use");
             }
-            Became::SetAside => page.hint("'tw init --here' goes on with it"),
+            HistoryChange::SetAside => page.hint("'tw init --here' goes on with it"),
             _ => {}
         }
     }
@@ -109,10 +109,10 @@ impl Human for Directories {
         }
         for one in &self.directories {
             let stands = match one.standing {
-                Stands::InPlace => "",
-                Stands::Gone => "  gone",
-                Stands::Replaced => "  another directory is there now",
-                Stands::SetAside => "  set aside",
+                KeptStatus::InPlace => "",
+                KeptStatus::Gone => "  gone",
+                KeptStatus::Replaced => "  another directory is there now",
+                KeptStatus::SetAside => "  set aside",
             };
             page.line(format!(
                 "{}  {}  {}  {}{stands}",
@@ -122,7 +122,8 @@ impl Human for Directories {
                 text::size(one.bytes)
             ));
         }
-        let is_lost = |stands: Stands| matches!(stands, Stands::Gone | Stands::Replaced);
+        let is_lost =
+            |stands: KeptStatus| matches!(stands, KeptStatus::Gone | KeptStatus::Replaced);
         if self.directories.iter().any(|one| is_lost(one.standing)) {
             page.hint(
                 "'tw init --here --adopt KEY' goes on with one in the directory where it is run",

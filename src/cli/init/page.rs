@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::agents::install::{Holds, Scope};
 use crate::cli::human::text;
 use crate::cli::prelude::*;
-use crate::ops::install::{AgentFile, Became, Installed, Way};
+use crate::ops::install::{AgentFile, FileChange, Installed, Way};
 
 /// The directories that paths are shown relative to.
 #[derive(Debug, Clone, Default)]
@@ -135,9 +135,9 @@ fn content(file: &AgentFile) -> String {
     });
     let words: Vec<&str> = words.collect();
     let end = match file.became {
-        Became::Changed | Became::Removed => "",
-        Became::Unchanged => ", there already",
-        Became::Left => ", not possible",
+        FileChange::Changed | FileChange::Removed => "",
+        FileChange::Unchanged => ", there already",
+        FileChange::Left => ", not possible",
     };
     format!("{}{end}", words.join(" and "))
 }

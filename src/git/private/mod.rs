@@ -159,19 +159,19 @@ impl Directory {
     }
 
     /// How it stands now.
-    pub fn standing(&self) -> Standing {
+    pub fn status(&self) -> DirectoryStatus {
         match Identity::of(self.path()) {
-            _ if self.record.set_aside => Standing::SetAside,
-            Ok(found) if found.key() == self.key => Standing::InPlace,
-            Ok(_) => Standing::Replaced,
-            Err(_) => Standing::Gone,
+            _ if self.record.set_aside => DirectoryStatus::SetAside,
+            Ok(found) if found.key() == self.key => DirectoryStatus::InPlace,
+            Ok(_) => DirectoryStatus::Replaced,
+            Err(_) => DirectoryStatus::Gone,
         }
     }
 }
 
 /// How a known directory stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum DirectoryStatus {
     /// Where it was.
     InPlace,
     /// Nothing is at its path: it was moved or removed.

@@ -11,7 +11,7 @@ use super::protect::{self, Named};
 use super::watch::Watch;
 use crate::env::Env;
 use crate::error::Result;
-use crate::git::pinned::Standing;
+use crate::git::pinned::PathOccupant;
 use crate::git::regular;
 use crate::ops::Context;
 use crate::ops::compare::tree_diff;
@@ -257,7 +257,7 @@ impl Plan<'_> {
         let made = self.work(&ctx, subject, run, (&mut scratch, slot));
         // Behind the check, too: it executes what the run wrote.
         self.watch.end(&ctx, run.run, &mut run.outside)?;
-        if scratch.standing() != Standing::Gone {
+        if scratch.occupant() != PathOccupant::Gone {
             made?;
             return scratch.discard_rest();
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Verdict;
 use crate::error::{Code, Result};
-use crate::git::pinned::Standing;
+use crate::git::pinned::PathOccupant;
 use crate::git::threads::{self, joined};
 use crate::interrupt::Deferred;
 use crate::ops::Context;
@@ -187,8 +187,8 @@ impl Probe<'_> {
 /// Takes the scratch away. What the command left that is worth keeping is an experiment.
 fn leave(scratch: Scratch<'_>, mut probed: Probed) -> Probed {
     let dir = scratch.dir().to_owned();
-    let discarded = match scratch.standing() {
-        Standing::Gone => scratch.discard_rest(),
+    let discarded = match scratch.occupant() {
+        PathOccupant::Gone => scratch.discard_rest(),
         _ => scratch.discard().map(drop),
     };
     if let Err(error) = discarded {

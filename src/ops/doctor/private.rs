@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Finding, listed, ok, tell, warning};
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::git::private::{Known, Registry, Standing};
+use crate::git::private::{DirectoryStatus, Known, Registry};
 use crate::ops::Context;
 use crate::ops::here::{before_git, bytes_in, snapshots_of, stranded};
 use crate::ops::outcome::{Check, Checkup};
@@ -77,7 +77,12 @@ fn lost(env: &Env) -> Result<Vec<String>> {
         return Ok(Vec::new());
     };
     let mut all = registry.all()?;
-    all.retain(|one| matches!(one.standing(), Standing::Gone | Standing::Replaced));
+    all.retain(|one| {
+        matches!(
+            one.status(),
+            DirectoryStatus::Gone | DirectoryStatus::Replaced
+        )
+    });
     Ok(all
         .iter()
         .map(|one| one.path().display().to_string())

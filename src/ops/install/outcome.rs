@@ -84,14 +84,14 @@ pub struct AgentFile {
     /// What of ours belongs into it.
     pub holds: Vec<Holds>,
     /// What became of it (or would).
-    pub became: Became,
+    pub became: FileChange,
 }
 
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-pub enum Became {
+pub enum FileChange {
     /// It was written.
     Changed,
     /// It went.
@@ -146,7 +146,7 @@ impl Installed {
     /// Whether a file of an agent is written or goes.
     pub fn agents_change(&self) -> bool {
         let mut files = self.agents.iter().flat_map(|agent| &agent.files);
-        files.any(|file| matches!(file.became, Became::Changed | Became::Removed))
+        files.any(|file| matches!(file.became, FileChange::Changed | FileChange::Removed))
     }
 
     /// Tells the user something, once.

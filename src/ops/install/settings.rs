@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::files::{Change, carry_out};
-use super::outcome::{AgentFile, AgentFiles, Became, Installed, LeftFile};
+use super::outcome::{AgentFile, AgentFiles, FileChange, Installed, LeftFile};
 use super::{Install, RequestedAgent, Way};
 use crate::agents::by_name;
 use crate::agents::edit::{NO_FILE, changed_hooks};
@@ -44,21 +44,21 @@ fn said_of(refusal: Refusal, file: &Planned, target: &Target) -> String {
 }
 
 impl Planned {
-    fn became(&self) -> Became {
+    fn became(&self) -> FileChange {
         if self.old == self.new {
-            Became::Unchanged
+            FileChange::Unchanged
         } else if self.new == NO_FILE {
-            Became::Removed
+            FileChange::Removed
         } else {
-            Became::Changed
+            FileChange::Changed
         }
     }
 
     fn change(self) -> Change {
         match self.became() {
-            Became::Removed => Change::Remove,
-            Became::Changed => Change::Write(self.new),
-            Became::Unchanged | Became::Left => Change::None,
+            FileChange::Removed => Change::Remove,
+            FileChange::Changed => Change::Write(self.new),
+            FileChange::Unchanged | FileChange::Left => Change::None,
         }
     }
 }
@@ -157,7 +157,7 @@ impl<'a> Installer<'a> {
         }
         self.describe(wanted, named, &planned, done);
         for file in planned {
-            if matches!(file.became(), Became::Unchanged) && !file.existed {
+            if matches!(file.became(), FileChange::Unchanged) && !file.existed {
                 continue;
             }
             let path = file.path.clone();
@@ -221,11 +221,11 @@ impl<'a> Installer<'a> {
             let known = planned
                 .iter()
                 .find(|file| one.path.as_ref() == Some(&file.path));
-            let became = known.map_or(Became::Left, Planned::became);
+            let became = known.map_or(FileChange::Left, Planned::became);
             // Where a former place is empty nothing is told of it.
             let is_nowhere = known.is_some_and(|file| !file.existed);
             let is_silent =
-                became == Became::Unchanged && (self.request.way == Way::Out || is_nowhere);
+                became == FileChange::Unchanged && (self.request.way == Way::Out || is_nowhere);
             let Some(agent) = agents.get_mut(one.agent).filter(|_| !is_silent) else {
                 continue;
             };

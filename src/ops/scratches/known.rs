@@ -7,7 +7,7 @@ use super::scratch::Base;
 use super::{MAKER, PURPOSE, Scratch, gone, remove, trash};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{read_optional, resolved};
-use crate::git::pinned::{PinnedDir, Standing, standing};
+use crate::git::pinned::{PathOccupant, PinnedDir, occupant};
 use crate::ops::Context;
 use crate::ops::worktrees::{self, OpenedDir, Worktree, unreadable};
 use crate::store::id::SnapshotId;
@@ -71,12 +71,12 @@ pub fn all(ctx: &Context<'_>) -> Result<Vec<KnownScratch>> {
         };
         let dir = opened.path();
         let is_run = opened.extra.contains_key(PURPOSE);
-        let state = match standing(&dir, opened.identity) {
-            Standing::Gone => State::Gone,
-            Standing::Other(_) => State::Replaced,
-            Standing::There if !is_run => State::Open,
-            Standing::There if is_held(&worktree)? => State::InUse,
-            Standing::There => State::Left,
+        let state = match occupant(&dir, opened.identity) {
+            PathOccupant::Gone => State::Gone,
+            PathOccupant::Other(_) => State::Replaced,
+            PathOccupant::There if !is_run => State::Open,
+            PathOccupant::There if is_held(&worktree)? => State::InUse,
+            PathOccupant::There => State::Left,
         };
         found.push(KnownScratch {
             dir,
@@ -105,8 +105,8 @@ pub fn take_away(ctx: &Context<'_>, known: &KnownScratch) -> Result<Option<Snaps
     let maker = hold_file_within(&known.worktree.dir.file(MAKER), std::time::Duration::ZERO)?;
     let was_laid = read_optional(&known.worktree.dir.file(MAKER))?.is_some_and(|text| text == LAID);
     gone::check_unlocked(git_dir, &known.dir)?;
-    let dir = match standing(&known.dir, known.opened.identity) {
-        Standing::Gone => {
+    let dir = match occupant(&known.dir, known.opened.identity) {
+        PathOccupant::Gone => {
             gone::check_not_moved(git_dir, &known.dir)?;
             if was_laid {
                 let base = Base::opened(ctx, &known.opened)?;
@@ -115,11 +115,11 @@ pub fn take_away(ctx: &Context<'_>, known: &KnownScratch) -> Result<Option<Snaps
             with_worktrees_held(ctx, || remove::metadata(git_dir, maker))?;
             return Ok(None);
         }
-        Standing::Other(what) => {
+        PathOccupant::Other(what) => {
             let message = format!("{what} is in its place, and is left alone");
             return Err(Error::new(Code::Held, message));
         }
-        Standing::There => {
+        PathOccupant::There => {
             let what = || format!("cannot open '{}'", known.dir.display());
             PinnedDir::open(&known.dir).context(what)?
         }

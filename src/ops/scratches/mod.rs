@@ -39,7 +39,7 @@ use crate::git::command::Git;
 use crate::git::create;
 use crate::git::fs::{Durable, Root, write_atomic};
 use crate::git::path;
-use crate::git::pinned::{DirId, PinnedDir, Standing};
+use crate::git::pinned::{DirId, PathOccupant, PinnedDir};
 use crate::git::private::linked;
 use crate::git::refs::Reason;
 use crate::store::Store;
@@ -221,7 +221,7 @@ fn add_worktree(
 }
 
 fn check_made(there: &Context<'_>, dir: &PinnedDir) -> Result<()> {
-    if there.repo.worktree_root() != dir.path() || dir.standing() != Standing::There {
+    if there.repo.worktree_root() != dir.path() || dir.occupant() != PathOccupant::There {
         let message = format!("'{}' did not become a worktree", dir.path().display());
         return Err(Error::new(Code::Io, message));
     }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_at, stamp_of};
 use crate::git::path;
-use crate::git::pinned::{PinnedDir, Standing};
+use crate::git::pinned::{PathOccupant, PinnedDir};
 use crate::ops::Context;
 use crate::ops::worktrees::linked_git_dir;
 use crate::worktree::apply::{content_oid, set_permissions};
@@ -162,7 +162,7 @@ fn leaves(root: &Root, top: &[u8], found: &mut Vec<Vec<u8>>) -> Result<()> {
 /// When something was put into it meanwhile: then it stays a worktree.
 pub fn worktree<H>(dir: &PinnedDir, git_dir: &Path, parents: &[PathBuf], held: H) -> Result<()> {
     let what = || format!("cannot remove '{}'", dir.path().display());
-    if dir.standing() != Standing::There {
+    if dir.occupant() != PathOccupant::There {
         return Err(std::io::Error::other("something else is there by now")).context(what);
     }
     let link = dir.path().join(".git");

@@ -14,7 +14,7 @@ use crate::store::trigger::Trigger;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::command::NAMES_A_REPOSITORY;
-use crate::git::pinned::{PinnedDir, Standing};
+use crate::git::pinned::{PathOccupant, PinnedDir};
 use crate::git::tree::Node;
 use crate::ops::Context;
 use crate::ops::capture::{Capture, CaptureOptions, Storing};
@@ -120,8 +120,8 @@ impl<'a> Scratch<'a> {
     }
 
     /// What is at its place now.
-    pub fn standing(&self) -> Standing {
-        self.dir.standing()
+    pub fn occupant(&self) -> PathOccupant {
+        self.dir.occupant()
     }
 
     /// Refuses when a run has taken it away, or has put something else in its place: that is no scratch, and is left alone.
@@ -130,12 +130,12 @@ impl<'a> Scratch<'a> {
     /// `HELD`.
     pub fn check_there(&self) -> Result<()> {
         let dir = self.dir().display();
-        let message = match self.standing() {
-            Standing::There => return Ok(()),
-            Standing::Gone => format!(
+        let message = match self.occupant() {
+            PathOccupant::There => return Ok(()),
+            PathOccupant::Gone => format!(
                 "the run took its scratch '{dir}' away: nothing of it is left to be saved or checked"
             ),
-            Standing::Other(what) => {
+            PathOccupant::Other(what) => {
                 format!("the run took its scratch away: {what} is at '{dir}', and is left alone")
             }
         };
@@ -265,7 +265,7 @@ impl<'a> Scratch<'a> {
     /// As [`Self::discard`], where no experiment was taken yet; the system refuses; something else is in its place; `HELD` where it is
     /// locked, or was taken elsewhere.
     pub fn discard_rest(mut self) -> Result<()> {
-        if !self.was_saved && self.standing() != Standing::Gone {
+        if !self.was_saved && self.occupant() != PathOccupant::Gone {
             self.experiment(&format!("left in {}", self.name))?;
         }
         self.take_away()
@@ -274,7 +274,7 @@ impl<'a> Scratch<'a> {
     fn take_away(&mut self) -> Result<()> {
         let git_dir = self.there.repo.git_dir().to_owned();
         gone::check_unlocked(&git_dir, self.dir())?;
-        let trash = if self.standing() == Standing::Gone {
+        let trash = if self.occupant() == PathOccupant::Gone {
             gone::check_not_moved(&git_dir, self.dir())?;
             gone::check_nothing_made(&self.there, (&git_dir, self.dir()), &self.base)?;
             None
