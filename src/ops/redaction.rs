@@ -92,7 +92,7 @@ pub fn check_name(ctx: &Context<'_>, name: &str) -> Result<()> {
     }
     Err(Error::new(
         Code::InvalidLabel,
-        "the label holds what reads like a secret",
+        "the label looks like it contains a secret",
     )
     .hint("labels are names of refs, which everyone sees: choose another"))
 }

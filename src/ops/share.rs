@@ -237,7 +237,7 @@ pub fn off(ctx: &Context<'_>) -> Result<Ended> {
 pub struct Scanned {
     /// How many records would go.
     pub scanned: usize,
-    /// What reads like a secret in them; with one the command fails.
+    /// What looks like a secret in them; with one the command fails.
     pub findings: Vec<scan::Finding>,
     /// Sentences for people.
     pub notices: Vec<String>,

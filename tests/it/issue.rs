@@ -493,7 +493,7 @@ fn a_command_that_redaction_changed_is_said_to_be_no_use() {
     let sandbox = ready();
     let secret = "test \"$(cat key)\" = password=hunter2";
     let said = |document: &Value| document["notices"].to_string();
-    let notice = "the verify command holds what looks like a secret, was redacted and cannot run";
+    let notice = "the verify command looks like it contains a secret, was redacted and cannot run";
     let reported = report(&sandbox, &["--verify", secret]);
     assert!(said(&reported).contains(notice), "{reported}");
     let id = id(&reported);

@@ -24,7 +24,7 @@ Examples:
   # Name the remote; nothing is sent
   tw share init origin
 
-  # What would go, and does any of it read like a secret?
+  # What would go, and does any of it look like a secret?
   tw share status
   tw share scan
 

@@ -40,7 +40,7 @@ impl Human for Scanned {
     fn print(&self, page: &mut Page) {
         let records = count(self.scanned, "record");
         page.line(format!(
-            "{records} would go; nothing in them reads like a secret"
+            "{records} would be sent; nothing in them looks like a secret"
         ));
         page.notices(&self.notices);
     }

@@ -85,7 +85,7 @@ fn named(id: IssueId, issue: &Issue, number: u64) -> Result<u64> {
         Some(run) => match run.claimed_by() {
             None => return Ok(number),
             Some(name) => format!(
-                "run {number} of issue {id} was made elsewhere, as '{}' claims: a check of here says nothing of it",
+                "run {number} of issue {id} was made elsewhere, as '{}' claims: a check made here says nothing about it",
                 name.escape_debug()
             ),
         },
@@ -154,7 +154,7 @@ pub(super) fn changed_by_redaction(given: Option<&str>, kept: Option<&str>) -> O
     let is_changed = given.is_some_and(|given| kept.is_some_and(|kept| kept != given));
     is_changed.then(|| {
         format!(
-            "the verify command holds what looks like a secret, was redacted and cannot run as it stands: {}",
+            "the verify command looks like it contains a secret, was redacted and cannot run as it is: {}",
             approval::UNREDACTED
         )
     })

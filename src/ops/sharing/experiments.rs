@@ -213,7 +213,7 @@ pub struct SharedTryRun {
 fn is_of(read: &Read, name: &str, id: &str) -> Result<()> {
     match read.short(name) {
         Some(known) if known == id => Ok(()),
-        _ => Err(wrong("its id is another one's")),
+        _ => Err(wrong("its id does not match its path")),
     }
 }
 
@@ -265,14 +265,14 @@ impl SharedTry {
         let base = base.map(|base| SharedCheck::deserialize(base).ok());
         let base = base.map(|base| base.filter(SharedCheck::is_bounded));
         let base = match base {
-            Some(None) => return Err(wrong("its check is none")),
+            Some(None) => return Err(wrong("its check is malformed")),
             other => other.flatten(),
         };
         let mut runs = Vec::new();
         for one in read.items("runs") {
             let run = SharedTryRun::deserialize(one).ok();
             let run = run.filter(SharedTryRun::is_bounded);
-            runs.push(run.ok_or_else(|| wrong("a run of it is none"))?);
+            runs.push(run.ok_or_else(|| wrong("a run of it is malformed"))?);
         }
         runs.sort_by_key(|run| run.number);
         Ok(Self {

@@ -102,7 +102,7 @@ impl Read {
         match self.json.get(name) {
             None => Ok(None),
             Some(_) => match self.owned(name).filter(|text| is_good(text)) {
-                None => Err(wrong(&format!("'{name}' of it is not one"))),
+                None => Err(wrong(&format!("its '{name}' is malformed"))),
                 some => Ok(some),
             },
         }

@@ -397,15 +397,15 @@ impl Shared {
             _ => return Err(wrong("it has no version")),
         }
         if file.get("kind").and_then(Value::as_str) != Some(kind.as_str()) {
-            return Err(wrong("its kind is another one's"));
+            return Err(wrong("its kind does not match its path"));
         }
         if file.get("id").and_then(Value::as_str) != Some(id) {
-            return Err(wrong("its id is another one's"));
+            return Err(wrong("its id does not match its path"));
         }
         let mut read = Self::default();
         for (id, edit) in object(&mut file, "edits")? {
             let edit = decoded(&edit).filter(|_| is_edit_id(&id));
-            let edit = edit.ok_or_else(|| wrong("an edit of it is not one"))?;
+            let edit = edit.ok_or_else(|| wrong("an edit of it is malformed"))?;
             read.edits.insert(id, edit);
         }
         if read.edits.is_empty() || read.edits.len() > MOST_EDITS {
@@ -423,10 +423,10 @@ impl Shared {
             }
         }
         for (id, known) in object(&mut file, "deletions")? {
-            let known: BTreeSet<String> =
-                serde_json::from_value(known).map_err(|_| wrong("a deletion of it is not one"))?;
+            let known: BTreeSet<String> = serde_json::from_value(known)
+                .map_err(|_| wrong("a deletion of it is malformed"))?;
             if !read.edits.contains_key(&id) || !known.iter().all(|id| is_edit_id(id)) {
-                return Err(wrong("a deletion of it is not one"));
+                return Err(wrong("a deletion of it is malformed"));
             }
             read.deletions.insert(id, known);
         }

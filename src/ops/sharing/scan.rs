@@ -23,7 +23,7 @@ const MOST: usize = 100;
 /// So many are named to people.
 const SHOWN: usize = 20;
 
-/// Something that reads like a secret.
+/// Something that looks like a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Finding {
@@ -102,14 +102,19 @@ pub fn refuse(found: &[Finding]) -> Result<()> {
     }
     let is_filtered = |one: &&Finding| one.rule.starts_with(filters::RULE);
     let filtered = found.iter().filter(is_filtered).count();
-    let texts = count(found.len() - filtered, "text");
-    let files = count(filtered, "file");
-    let what = match (found.len() - filtered, filtered) {
-        (_, 0) => format!("{texts} in what would go read like a secret"),
-        (0, _) => format!("what would go has {files} in plain that git has through a filter"),
-        _ => format!(
-            "{texts} in what would go read like a secret, and it has {files} in plain that git has through a filter"
+    let secret = match found.len() - filtered {
+        1 => "1 text that would be sent looks like a secret".to_owned(),
+        texts => format!(
+            "{} that would be sent look like secrets",
+            count(texts, "text")
         ),
+    };
+    let files = count(filtered, "file");
+    let plain = format!("{files} that git stores through a filter would be sent in plain");
+    let what = match (found.len() - filtered, filtered) {
+        (_, 0) => secret,
+        (0, _) => plain,
+        _ => format!("{secret}, and {plain}"),
     };
     let message = format!("{what}; nothing was sent");
     let listed = serde_json::to_value(found.get(..MOST).unwrap_or(found)).unwrap_or_default();
@@ -122,7 +127,7 @@ pub fn refuse(found: &[Finding]) -> Result<()> {
             .map_or(String::new(), |length| format!(", {length} characters"));
         let (kind, rule) = (one.kind.as_str(), &one.rule);
         error = error.hint(format!(
-            "{kind} {}, {}: {rule}{length}; one that is none: --allow-finding {}",
+            "{kind} {}, {}: {rule}{length}; if it is not a secret: --allow-finding {}",
             one.id, one.field, one.fingerprint
         ));
     }

@@ -150,7 +150,8 @@ impl SharedSession {
         let read = Read::new(Kind::Session, shared);
         let session_id = read.owned("session_id");
         let session_id = session_id.filter(|known| session_component(known) == id);
-        let session_id = session_id.ok_or_else(|| wrong("its session is another one"))?;
+        let session_id =
+            session_id.ok_or_else(|| wrong("its session id does not match its path"))?;
         let started_at = read.time("started_at");
         let started_at = started_at.ok_or_else(|| wrong("it has no start"))?;
         let mut checkpoints = Vec::new();
@@ -161,7 +162,7 @@ impl SharedSession {
                     && SnapshotId::parse(&one.snapshot_id).is_some()
                     && one.kind.len() <= LONGEST
             });
-            checkpoints.push(checkpoint.ok_or_else(|| wrong("a checkpoint of it is none"))?);
+            checkpoints.push(checkpoint.ok_or_else(|| wrong("a checkpoint of it is malformed"))?);
         }
         checkpoints.sort_by_key(|one: &SharedCheckpoint| one.checkpoint_id);
         Ok(Self {

@@ -157,7 +157,7 @@ fn secrets_that_were_replaced_are_counted_and_a_check_without_its_own_is_named()
         let counted = format!("secrets were replaced in the texts: {count} github-personal-token");
         assert!(notices.contains(&counted), "{notices}");
         assert!(
-            notices.contains("the verify command holds what looks like a secret"),
+            notices.contains("the verify command looks like it contains a secret"),
             "{notices}"
         );
         assert!(!notices.contains(&secret));

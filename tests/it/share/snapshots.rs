@@ -265,7 +265,9 @@ fn what_a_filter_encrypts_for_git_goes_in_plain_only_when_that_was_said() {
         assert_eq!(said[0]["rule"], "filter-crypt");
         assert_eq!(said[0]["fingerprint"], said[1]["fingerprint"]);
         assert!(
-            error["message"].to_string().contains("2 files in plain"),
+            error["message"]
+                .to_string()
+                .contains("2 files that git stores through a filter"),
             "{error}"
         );
     }
