@@ -77,7 +77,7 @@ pub trait Agent: Sync {
         false
     }
 
-    /// The newest version that `tw` was tried with; `None` for one that was never driven.
+    /// The newest version that `tw` was tested with; `None` for one that was never driven.
     fn tried(&self) -> Option<Tried> {
         None
     }

@@ -1,4 +1,4 @@
-//! Which version of an agent is at work, and whether `tw` was ever tried with it.
+//! Which version of an agent is at work, and whether `tw` was ever tested with it.
 //!
 //! Starts no program: a version is what the agent wrote into a session of its own, and what stands in its package. What is newer
 //! than what was tried is worth a word, and no reason to refuse anything.

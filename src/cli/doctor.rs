@@ -7,8 +7,8 @@ use crate::ops::outcome::{CheckStatus, Checkup};
 ///
 /// In a directory without git that was moved, it finds the history that was kept for it ('tw init --here').
 ///
-/// Looks at HEAD, refs, records, caches, locks and settings, and names for each problem the command that mends it. An agent
-/// that is newer than what tw was tried with is named, as no problem. Changes nothing. The exit code is 1 when a check found an error, 0 otherwise, also with warnings.
+/// Looks at HEAD, refs, records, caches, locks and settings, and names for each problem the command that fixes it. An agent
+/// that is newer than the version tw was tested with is named, as no problem. Changes nothing. The exit code is 1 when a check found an error, 0 otherwise, also with warnings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -30,7 +30,7 @@ use crate::store::state::StateDir;
 use crate::text::{self, typed_path};
 
 /// What is said in a directory without git where there is no program of that name either.
-const NO_GIT: &str = "there is no git, and only blame, push and pull need it";
+const NO_GIT: &str = "git is not installed; only blame, push and pull need it";
 
 /// How many names a message carries.
 const SHOWN: usize = 5;
@@ -155,7 +155,7 @@ fn config(ctx: &Context<'_>) -> Check {
         Ok(match (faults.is_empty(), settings.warnings.is_empty()) {
             (false, _) => broken(messages.join("; "), Some(fixes.join("; "))),
             (true, false) => warning(settings.warnings.join("; "), "edit .timewarp/config.toml"),
-            (true, true) => ok("every setting counts where it stands"),
+            (true, true) => ok("every setting takes effect"),
         }),
     )
 }
@@ -209,7 +209,7 @@ fn states(ctx: &Context<'_>, worktrees: &[Worktree]) -> Check {
                 let name = &worktree.name;
                 broken(
                     format!(
-                        "worktree '{name}': {told}; nothing can be forgotten until it is mended"
+                        "worktree '{name}': {told}; nothing can be forgotten until it is fixed"
                     ),
                     Some(recover_in(ctx, worktree, state.as_ref())),
                 )
@@ -246,7 +246,7 @@ fn interrupted(worktrees: &[Worktree]) -> Check {
         Ok(if dead.is_empty() {
             ok("no swap was interrupted")
         } else {
-            let message = format!("a swap did not end in worktree {}", listed(&dead));
+            let message = format!("unfinished swap in worktree {}", listed(&dead));
             broken(message, Some("tw recover".to_owned()))
         }),
     )
@@ -309,7 +309,7 @@ fn undo_log(ctx: &Context<'_>, store: &Store, worktrees: &[Worktree]) -> Result<
 fn refspecs(ctx: &Context<'_>) -> Result<Finding> {
     let risks = refspecs::risks(ctx)?;
     if risks.is_empty() {
-        return Ok(ok("no remote takes in or gives out what tw keeps"));
+        return Ok(ok("no remote fetches or publishes refs of tw"));
     }
     let messages: Vec<&str> = risks.iter().map(|risk| risk.message.as_str()).collect();
     let mut fixes: Vec<&str> = risks.iter().map(|risk| risk.fix.as_str()).collect();
@@ -351,7 +351,7 @@ fn desk(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
         ok(if there {
             ".timewarp/ is there and left out by git"
         } else {
-            "no .timewarp/ here; none is needed"
+            "no .timewarp/ here; it is optional"
         })
     })
 }
@@ -361,7 +361,7 @@ fn watcher(ctx: &Context<'_>) -> Result<Finding> {
     let now = watcher::look(ctx.store()?.dir.path());
     let pid = now.pid.unwrap_or_default();
     Ok(match now.state {
-        State::Off => ok("there is none; none is needed"),
+        State::Off => ok("not running; it is optional"),
         State::Running => ok(format!(
             "watches {} directories",
             now.directories.unwrap_or_default()
@@ -401,7 +401,7 @@ fn permissions(store: &Store, worktrees: &[Worktree]) -> Finding {
     let shown: Vec<String> = open.iter().map(|dir| dir.display().to_string()).collect();
     let typed: Vec<String> = open.iter().map(|dir| typed_path(dir)).collect();
     warning(
-        format!("others can look into {}", listed(&shown)),
+        format!("open to others: {}", listed(&shown)),
         format!("chmod go-rwx {}", typed.join(" ")),
     )
 }

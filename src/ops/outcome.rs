@@ -548,7 +548,7 @@ pub struct Check {
     pub status: CheckStatus,
     /// What was found.
     pub message: String,
-    /// The command that mends it.
+    /// The command that fixes it.
     pub fix: Option<String>,
 }
 

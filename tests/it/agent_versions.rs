@@ -1,4 +1,4 @@
-//! `tw doctor` on agents that are newer than what `tw` was tried with.
+//! `tw doctor` on agents that are newer than the version `tw` was tested with.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn said(sandbox: &Sandbox, bin: &str) -> String {
     check["message"].as_str().unwrap().to_owned()
 }
 
-const NONE: &str = "none is newer than what tw was tried with";
+const NONE: &str = "none is newer than the version tw was tested with";
 
 #[test]
 fn a_newer_version_in_a_session_of_its_own_is_told_and_nothing_more() {

@@ -554,7 +554,7 @@ fn doctor_names_hooks_that_cannot_run_or_were_never_trusted() {
     warned("'codex' do not run", "config.toml");
     sandbox.remove("../home/.codex/config.toml");
     sandbox.git(["config", "timewarp.checkpoints", "steps"]);
-    warned("'codex' do not tell", "tw init --agent codex");
+    warned("'codex' do not report", "tw init --agent codex");
     sandbox.json(["init", "--agent", "codex,claude,cursor"]);
     let twice = check(with_tw());
     assert_eq!(twice["status"], "ok", "{twice}");

@@ -136,7 +136,7 @@ fn against(ctx: &Context<'_>, one: &Hooked) -> Vec<(String, String)> {
         };
         found.push((
             format!(
-                "'timewarp.checkpoints' is 'steps', of which the hooks of '{agent}' do not tell"
+                "'timewarp.checkpoints' is 'steps', which the hooks of '{agent}' do not report"
             ),
             format!("run 'tw init --agent {agent}{user}'"),
         ));
@@ -160,7 +160,7 @@ fn unheard(ctx: &Context<'_>, installed: &[Hooked]) -> Result<Vec<(String, Strin
             continue;
         }
         found.push((
-            format!("the hooks of '{name}' are installed and no session of {name} was recorded yet: {title} runs no hook before you trusted it"),
+            format!("the hooks of '{name}' are installed and no session of {name} was recorded yet: {title} runs no hook until you trust it"),
             how_to_trust.to_owned(),
         ));
     }

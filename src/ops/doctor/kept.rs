@@ -58,7 +58,7 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
     let partial = ctx.repo.is_partial_clone();
     let objects = match (unseen, torn.first()) {
         (Some(error), _) => Err(error),
-        (None, None) => Ok(ok("every object of theirs is there")),
+        (None, None) => Ok(ok("no objects are missing")),
         (None, Some(_)) if partial => Ok(warning(
             format!("objects are not here (partial clone): {}", listed(&torn)),
             mend::REFETCH,

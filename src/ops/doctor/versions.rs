@@ -1,4 +1,4 @@
-//! Agents that are newer than what `tw` was tried with: a word, never a fault.
+//! Agents that are newer than the version `tw` was tested with: a word, never a fault.
 
 use std::path::{Path, PathBuf};
 
@@ -26,12 +26,12 @@ pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
         if let Some(version) = untried(tried, seen) {
             let (title, tried) = (agent.title(), tried.version);
             newer.push(format!(
-                "{title} {version} is newer than {tried}, the last that tw was tried with"
+                "{title} {version} is newer than {tried}, the newest version tw was tested with"
             ));
         }
     }
     Ok(ok(if newer.is_empty() {
-        "none is newer than what tw was tried with".to_owned()
+        "none is newer than the version tw was tested with".to_owned()
     } else {
         format!("{}; it should work all the same", newer.join("; "))
     }))
