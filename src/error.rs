@@ -276,19 +276,17 @@ impl Error {
 fn of_system(errno: Errno) -> Option<&'static str> {
     Some(match errno {
         Errno::MFILE => {
-            "one process may not open so many files here; after 'ulimit -n 1024' this shell lets it"
+            "this shell limits how many files a process may open; 'ulimit -n 1024' raises the limit"
         }
-        Errno::NFILE => "all programs together have too many files open; end some and try again",
+        Errno::NFILE => "all programs together have too many files open; close some and try again",
         Errno::FBIG => {
-            "this shell lets no file grow so large; 'ulimit -f unlimited' in a shell with a higher limit lets it"
+            "this shell limits the size of files; 'ulimit -f unlimited' raises the limit where that is allowed"
         }
         Errno::ROFS => {
             "the file system is mounted read-only; 'mount -o remount,rw' makes it writable"
         }
-        Errno::ACCESS | Errno::PERM => {
-            "you have no right to that; 'ls -ld' tells whose it is, and who may change it"
-        }
-        Errno::IO => "the disk failed there; look at what 'dmesg' says of it before you go on",
+        Errno::ACCESS | Errno::PERM => "'ls -ld' shows who owns it and who may change it",
+        Errno::IO => "the disk failed there; see what 'dmesg' says about it before you go on",
         _ => return None,
     })
 }

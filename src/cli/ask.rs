@@ -132,7 +132,7 @@ fn agreed(
         match line.trim().to_lowercase().as_str() {
             "" | "y" | "yes" => return Ok(Some(true)),
             "n" | "no" => return Ok(Some(false)),
-            _ => writeln!(output, "y or n is needed")?,
+            _ => writeln!(output, "answer y or n")?,
         }
     }
 }
@@ -241,7 +241,7 @@ mod tests {
             let end = if expected.is_none() { "\n" } else { "" };
             assert_eq!(
                 String::from_utf8_lossy(&shown),
-                ["Now? [Y/n] "; 3][..asked].join("y or n is needed\n") + end
+                ["Now? [Y/n] "; 3][..asked].join("answer y or n\n") + end
             );
         }
     }

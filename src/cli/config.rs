@@ -82,7 +82,7 @@ impl Run for Args {
         match &change {
             Some(change) => reply(ops::config::change(&context, key, file, change)),
             None if self.global => Err(Error::usage("--global goes with a VALUE or with --unset")
-                .hint("'tw config KEY' shows what holds, wherever it was set")),
+                .hint("'tw config KEY' shows the value in effect")),
             None => reply(ops::config::get(&context, key)),
         }
     }
@@ -112,7 +112,7 @@ impl Human for Setting {
         page.notices(&self.warnings);
         if self.overridden {
             page.note(format!(
-                "what was set does not hold: {} has a value that wins",
+                "the new value has no effect: {} takes precedence",
                 self.entry.origin
             ));
         }

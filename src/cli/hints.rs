@@ -56,7 +56,7 @@ fn usual(code: Code) -> &'static str {
         }
         Code::PathNotFound => "'tw find PATH' says which snapshots have a path",
         Code::Usage => "'--help' after the command says what it takes",
-        Code::Io => "mend what is named, then try again; 'tw doctor' checks what tw keeps",
+        Code::Io => "fix what is named, then try again; 'tw doctor' checks what tw keeps",
     }
 }
 

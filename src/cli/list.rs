@@ -154,7 +154,7 @@ impl Human for Listing {
             page.hint("'tw snapshot' takes a snapshot");
         } else if self.snapshots.is_empty() && self.chosen {
             let all = count(self.total, "snapshot");
-            page.note(format!("none of {all} is what was asked for"));
+            page.note(format!("none of {all} matches"));
         } else if self.snapshots.is_empty() && self.invalid.is_empty() {
             let all = count(self.total, "snapshot");
             page.note(format!("none of {all} is of this worktree's present"));

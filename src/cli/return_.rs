@@ -185,7 +185,7 @@ fn head(page: &mut Page, head: &HeadReport) {
     ));
     let there = typed(reference.strip_prefix("refs/heads/").unwrap_or(reference));
     page.hint(match head.reason {
-        Some(DetachedBy::BranchBroken) => "'tw doctor' says how to mend it".to_owned(),
+        Some(DetachedBy::BranchBroken) => "'tw doctor' says how to fix it".to_owned(),
         Some(DetachedBy::BranchGone) => format!("'git switch -c {there}' makes the branch again"),
         Some(DetachedBy::CheckedOutElsewhere) => "'git worktree list' shows where".to_owned(),
         _ => format!(

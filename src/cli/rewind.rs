@@ -113,7 +113,7 @@ impl Run for Args {
         };
         // Behind the document would come whatever the agent prints.
         if self.exec && call.output.is_json() {
-            return Err(Error::usage("--exec and --json do not go together"));
+            return Err(Error::usage("--exec and --json cannot be used together"));
         }
         let mode = match mode_of(self) {
             Some(mode) => mode,

@@ -395,7 +395,7 @@ pub fn usage(log: &ContextLog, token_count: u64) -> Result<Counted> {
     if i64::try_from(token_count).is_err() {
         return Err(Error::new(
             Code::Usage,
-            format!("{token_count} tokens are too many"),
+            format!("{token_count} is too large a token count"),
         ));
     }
     log.hold()?.append(&record::usage(token_count))?;

@@ -36,8 +36,8 @@ pub fn diff(ctx: &Context<'_>, request: &DiffSides) -> Result<Diff> {
         (None, Some(_)) if request.from.is_some() => {
             let word = request.from.as_deref().unwrap_or_default();
             return Err(
-                Error::usage(format!("'{word}' names no snapshot and stands before one"))
-                    .hint("paths come behind the snapshots"),
+                Error::usage(format!("'{word}' is not a snapshot but comes before one"))
+                    .hint("paths go after the snapshots"),
             );
         }
         (None, to) => (side(ctx, store, &words.usual)?, to.unwrap_or(Side::Present)),

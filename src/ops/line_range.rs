@@ -60,7 +60,7 @@ impl LineRange {
         let start = self.start.unwrap_or(1);
         if start > lines {
             let message = format!("'{}': the file has {lines} lines", self.word);
-            return Err(Error::new(Code::Usage, message).hint("-L takes lines of the file, from 1"));
+            return Err(Error::new(Code::Usage, message).hint("lines are counted from 1"));
         }
         let (first, last) = match self.end {
             End::Line(end) => (start, end.unwrap_or(lines)),

@@ -306,7 +306,7 @@ impl Magic {
                 b'!' | b'^' => magic.exclude = true,
                 b':' => return Ok((magic, after)),
                 byte if RESERVED.contains(byte) => {
-                    return Err(unknown(word, "what follows its ':' is not known"));
+                    return Err(unknown(word, "unknown pathspec magic"));
                 }
                 _ => break,
             }
@@ -319,7 +319,7 @@ impl Magic {
         match name {
             b"top" => self.top = true,
             b"literal" | b"glob" if self.wildcards != Wildcards::Any => {
-                return Err(unknown(word, "'literal' and 'glob' exclude each other"));
+                return Err(unknown(word, "'literal' and 'glob' are incompatible"));
             }
             b"literal" => self.wildcards = Wildcards::None,
             b"glob" => self.wildcards = Wildcards::OfOneName,
@@ -327,7 +327,7 @@ impl Magic {
             b"exclude" => self.exclude = true,
             _ => {
                 let name = path::display(name);
-                return Err(unknown(word, &format!("the magic '{name}' is not known")));
+                return Err(unknown(word, &format!("unknown pathspec magic '{name}'")));
             }
         }
         Ok(())

@@ -223,7 +223,7 @@ pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
             record.session_id
         );
         return Err(Error::new(Code::Usage, message).hint(
-            "go on with it in the agent itself; 'tw session list' shows the sessions there are",
+            "resume it in the agent itself; 'tw session list' shows the sessions there are",
         ));
     };
     let recorded = transcript(ctx, &record, &mut Vec::new()).and_then(|transcript| transcript.cwd);

@@ -96,7 +96,7 @@ fn refuse_existing(export: &Export) -> Result<()> {
     match file.symlink_metadata() {
         Err(_) => Ok(()),
         Ok(there) if !there.is_file() => {
-            let message = format!("'{}' is no regular file", file.display());
+            let message = format!("'{}' is not a regular file", file.display());
             Err(Error::new(Code::WouldOverwrite, message).hint("name another file"))
         }
         Ok(_) if export.force => Ok(()),

@@ -282,7 +282,7 @@ fn what_a_private_directory_held_is_not_put_in_an_open_one_of_another_owner() {
         let ran = tw_as(&sandbox, USER, args);
         assert_eq!(ran.code, 1, "{}", ran.err());
         assert!(
-            ran.err().contains("'dir' is another user's"),
+            ran.err().contains("'dir' belongs to another user"),
             "{}",
             ran.err()
         );

@@ -260,7 +260,7 @@ fn an_end_that_is_not_as_it_is_to_be_is_named() {
     let slow = sandbox
         .json_error(["bisect", "run", "--timeout", "1s", "--", "sleep", "60"])
         .0;
-    assert_eq!(slow["probes"][0]["reason"], "its time was over");
+    assert_eq!(slow["probes"][0]["reason"], "it timed out");
     assert!(begun.elapsed() < Duration::from_secs(40));
     let backwards = [
         "bisect", "run", "--good", &ids[3], "--bad", &ids[0], "--", "true",
@@ -319,7 +319,7 @@ fn what_was_seen_before_the_good_end_that_was_sought_is_told() {
 }
 
 #[test]
-fn a_command_that_says_now_this_now_that_blames_nothing() {
+fn a_command_with_different_verdicts_blames_nothing() {
     let (sandbox, _) = line("gggbbb");
     let counter = sandbox.root().join("counter");
     let flip = format!(

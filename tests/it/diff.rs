@@ -130,7 +130,7 @@ fn a_word_that_names_no_snapshot_and_is_a_path_is_one() {
     let (error, code) = sandbox.json_error(["diff", "spaced.txt", "one"]);
     assert_eq!(
         (&error["hint"], code),
-        (&"paths come behind the snapshots".into(), 2)
+        (&"paths go after the snapshots".into(), 2)
     );
 }
 

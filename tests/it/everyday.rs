@@ -123,10 +123,7 @@ fn a_worktree_without_snapshots_says_that_others_have_some() {
         "note: none of 1 snapshot is of this worktree's present\nhint: 'tw list --all' shows them\n"
     );
     let ran = sandbox.tw_in(sandbox.root().join("linked"), ["list", "-n", "0"]);
-    assert_eq!(
-        ran.err(),
-        "note: none of 1 snapshot is what was asked for\n"
-    );
+    assert_eq!(ran.err(), "note: none of 1 snapshot matches\n");
 }
 
 #[test]

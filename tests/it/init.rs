@@ -303,7 +303,7 @@ fn what_lies_beneath_a_file_is_left_and_named_by_a_dry_run_too() {
         assert!(
             error["message"]
                 .to_string()
-                .contains("lies beneath something that is no directory"),
+                .contains("lies beneath something that is not a directory"),
             "{error}"
         );
     }

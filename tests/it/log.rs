@@ -277,7 +277,7 @@ fn nothing_is_said_to_be_nothing() {
     sandbox.snap();
     assert_eq!(
         sandbox.show(&sandbox.tw(["log", "--grep", "nowhere"])),
-        "exit 0\n--- stderr\nnote: nothing that happened is what was asked for\n"
+        "exit 0\n--- stderr\nnote: nothing matches\n"
     );
 }
 

@@ -25,7 +25,7 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let path = paths.file(".codex/hooks.json", "CODEX_HOME", ".codex", "hooks.json");
     let mut targets = vec![target(path, hooks), paths.skill()];
     let mut notices = vec![
-        "Codex runs no hook before you have reviewed and trusted it: open '/hooks' in codex, now and after every change",
+        "Codex runs no hook until you have reviewed and trusted it: open '/hooks' in codex, now and after every change",
         "Codex tells of a session's end from version 0.169 on: before, 'tw session end' does, else it counts as live for 24 hours",
     ];
     let servers = ServerFiles::of(paths);

@@ -224,7 +224,7 @@ impl State {
         if let Some(id) = &facts.id {
             let parent = facts.parent.clone().filter(|_| !facts.boundary);
             if self.ids.insert(id.clone(), parent).is_some() {
-                return Err(format!("id '{id}' stands there twice"));
+                return Err(format!("id '{id}' appears twice"));
             }
             self.roots += u64::from(facts.parent.is_none() && !facts.boundary && shape.chained);
         }

@@ -40,7 +40,7 @@ pub fn validate(original: &Path, fork: &Path) -> Result<Validation> {
         if let Some(id) = owned(message, "id")
             && !ids.insert(id.clone())
         {
-            return Err(wrong(&format!("id '{id}' stands there twice")));
+            return Err(wrong(&format!("id '{id}' appears twice")));
         }
         for call in calls(message) {
             count += 1;

@@ -32,7 +32,7 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         return Err(Error::new(
             Code::CheckpointUnavailable,
             format!(
-                "'{}' stands in no session of Kimi Code",
+                "'{}' is in no session of Kimi Code",
                 transcript.path.display()
             ),
         ));

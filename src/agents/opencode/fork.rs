@@ -329,7 +329,7 @@ impl Seen<'_> {
             return Err(format!("'{id}' is an id of the original"));
         }
         if self.ids.insert(id.to_owned(), is_message).is_some() {
-            return Err(format!("id '{id}' stands there twice"));
+            return Err(format!("id '{id}' appears twice"));
         }
         Ok(())
     }

@@ -57,7 +57,7 @@ impl Human for Applied {
                 applied.run
             ));
         } else if applied.backup_id.is_some() && !applied.conflicts.is_empty() {
-            page.hint("mend the files and 'git add' them, or 'tw undo' takes it all back");
+            page.hint("fix the files and 'git add' them, or run 'tw undo' to take everything back");
         } else if applied.backup_id.is_some() {
             page.hint(format!(
                 "'tw issue verify {id}' runs its check, 'tw undo' takes it back"

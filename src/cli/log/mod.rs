@@ -164,7 +164,7 @@ impl Human for Told {
     fn print(&self, page: &mut Page) {
         page.notices(&self.notices);
         if !self.any && self.chosen {
-            page.note("nothing that happened is what was asked for");
+            page.note("nothing matches");
         } else if !self.any {
             page.note("nothing happened yet");
             page.hint("'tw snapshot' takes a snapshot");

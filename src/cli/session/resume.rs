@@ -35,7 +35,7 @@ impl Run for Args {
             return reply(Ok(resume));
         }
         if call.output.is_json() {
-            return Err(Error::usage("--exec and --json do not go together"));
+            return Err(Error::usage("--exec and --json cannot be used together"));
         }
         Err(exec::replace_process(
             &resume.resume_command,

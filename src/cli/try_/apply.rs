@@ -56,7 +56,7 @@ impl Human for Applied {
             return;
         }
         if !applied.conflicts.is_empty() {
-            page.hint("mend the files, or 'tw undo' takes it all back");
+            page.hint("fix the files, or run 'tw undo' to take everything back");
             return;
         }
         if let Some(issue) = &self.issue_id {

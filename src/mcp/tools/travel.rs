@@ -58,7 +58,7 @@ impl Request for Travel {
             }
             (None, None) => refused("'snapshot' is missing")
                 .map_err(|error| error.hint("give 'snapshot', or 'issue_id' to work on an issue")),
-            (Some(_), Some(_)) => refused("'snapshot' and 'issue_id' do not go together")
+            (Some(_), Some(_)) => refused("'snapshot' and 'issue_id' cannot be used together")
                 .map_err(|error| error.hint("an issue knows its snapshot")),
         }
     }

@@ -63,7 +63,7 @@ impl Applying<'_, '_> {
         let paths = self.unstaged.borrow();
         let names = path::listed(paths.iter(), SHOWN);
         (!paths.is_empty()).then(|| {
-            format!("in conflict, but without stages in the index, for what git stores of it takes a filter that is not run here: {names}")
+            format!("in conflict, but without stages in the index, because git stores it through a filter that tw does not run: {names}")
         })
     }
 

@@ -194,6 +194,6 @@ fn wrong_order(request: &Bisect) -> Error {
     if request.find_good {
         error
     } else {
-        error.hint("--find-good searches for the snapshot that mended it")
+        error.hint("--find-good searches for the snapshot that fixed it")
     }
 }

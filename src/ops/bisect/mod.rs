@@ -46,7 +46,7 @@ use crate::store::stored::Stored;
 /// How long what probes printed is kept, at least.
 const LOG_DAYS: u64 = 7;
 
-/// Search for the snapshot that broke it, or mended it.
+/// Search for the snapshot that broke it, or fixed it.
 #[derive(Debug, Clone, Default)]
 pub struct Bisect {
     /// The good end; None: it is sought backwards (with `find_good`: the present).

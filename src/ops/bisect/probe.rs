@@ -116,7 +116,7 @@ impl Probe<'_> {
                 break;
             }
         }
-        all.ok_or_else(|| crate::error::Error::usage("nothing was to be run"))
+        all.ok_or_else(|| crate::error::Error::usage("there is nothing to run"))
     }
 
     /// In a scratch of its own: what one run leaves is not to be seen by the next.
@@ -262,9 +262,9 @@ fn judge(end: End) -> (Verdict, Option<String>) {
         End::Exited(_) => (Verdict::Bad, None),
         End::Signal(signal) => (
             Verdict::Undecided,
-            Some(format!("signal {signal} ended it")),
+            Some(format!("killed by signal {signal}")),
         ),
-        End::TimedOut => (Verdict::Undecided, Some("its time was over".to_owned())),
+        End::TimedOut => (Verdict::Undecided, Some("it timed out".to_owned())),
         End::Stopped => (Verdict::Undecided, Some("it was stopped".to_owned())),
     }
 }

@@ -101,7 +101,7 @@ pub fn conversation_in(
     let source = file_of(ctx, checkpoint)?.ok_or_else(|| {
         let whose = agent.map_or("any agent", Agent::title);
         let message = format!(
-            "no file of {whose} is known that holds the conversation of session '{}'",
+            "no file of {whose} is known to hold the conversation of session '{}'",
             checkpoint.session_id
         );
         Error::new(Code::TranscriptNotFound, message).hint("its files can be rewound: give --code")

@@ -139,8 +139,8 @@ fn left_alone(
     done: &mut Installed,
 ) {
     let what = match request.way {
-        Way::In => "these lines belong into it, behind its first line",
-        Way::Out => "take the lines between the marks out of it by hand",
+        Way::In => "add these lines after its first line",
+        Way::Out => "remove the lines between the marks by hand",
     };
     let how = if is_own {
         ""

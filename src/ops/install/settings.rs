@@ -358,7 +358,7 @@ impl<'a> Installer<'a> {
             return Err("leads out of the working tree through a symbolic link");
         }
         if !missing.is_empty() && !real.is_dir() {
-            return Err("lies beneath something that is no directory");
+            return Err("lies beneath something that is not a directory");
         }
         real.extend(missing.into_iter().rev());
         Ok(real)

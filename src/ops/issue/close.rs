@@ -20,7 +20,7 @@ use crate::store::records::Json;
 pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     if !request.status.is_closed() {
         let message = format!(
-            "'{}' is not how an issue is closed",
+            "'{}' is not a way to close an issue",
             request.status.as_str()
         );
         return Err(Error::new(Code::Usage, message)

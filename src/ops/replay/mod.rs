@@ -373,7 +373,9 @@ pub fn show(ctx: &Context<'_>, name: &str) -> Result<ReplayAnswer> {
     let record: Replay = kept::find(ctx, name)?;
     let mut notices = tries::notices(record.runs());
     if record.ended_at.is_none() {
-        notices.push("it goes on, or was killed; 'tw scratch gc' saves what was left".to_owned());
+        notices.push(
+            "it is still running, or was killed; 'tw scratch gc' saves what was left".to_owned(),
+        );
     }
     Ok(ReplayAnswer { record, notices })
 }

@@ -207,7 +207,7 @@ impl Starting<'_> {
         let agent = self.request.agent.clone();
         if let Some(id) = &self.request.session {
             if id.trim().is_empty() {
-                return Err(Error::new(Code::Usage, "a session's id is not empty"));
+                return Err(Error::new(Code::Usage, "a session id must not be empty"));
             }
             return Ok((id.clone(), agent));
         }

@@ -16,7 +16,7 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
     }
     if !applied.with_writer.is_empty() {
         notices.push(format!(
-            "open for writing in another program, which goes on with a file that has no name any more until it opens it anew: {}",
+            "open for writing in another program, which keeps using the replaced file until it reopens it: {}",
             path::listed(applied.with_writer.iter(), WRITERS_SHOWN)
         ));
     }
@@ -29,7 +29,7 @@ pub fn lost_notices(applied: &Applied) -> Vec<String> {
     let mut notices = Vec::new();
     for (path, lost) in applied.lost.iter().take(LOST_SHOWN) {
         let access = if lost.kept_bits() {
-            "it is another user's, and as open as they left it"
+            "it belongs to another user, and is as open as they left it"
         } else {
             "nobody else got access to it"
         };

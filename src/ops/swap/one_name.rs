@@ -9,7 +9,7 @@ use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Plan;
 
 /// Why a path is refused that is another one here.
-pub(super) const ONE_NAME: &str = "another name but for upper and lower case";
+pub(super) const ONE_NAME: &str = "differs from another name only in case";
 
 /// The paths that a plan writes and that are one here with another that it writes, or with what is there by another name.
 ///

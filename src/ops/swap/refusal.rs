@@ -117,7 +117,7 @@ pub(super) fn refuse_to_lay_open(
     };
     let there = ctx.repo.worktree_root().join(OsStr::from_bytes(&dir));
     let message = format!(
-        "'{}' is another user's and lets in more than the directory did that comes back: what is put in it would be open to them",
+        "'{}' belongs to another user and is more open than the directory that comes back: what is put in it would be exposed",
         path::display(&dir)
     );
     Err(Error::new(Code::Io, message).hint(format!(
@@ -138,7 +138,7 @@ const WAYS_OUT: [(&str, &str); 3] = [
     ),
     (
         ONE_NAME,
-        "this file system takes names that differ in upper and lower case alone for one: rename one of them",
+        "this file system ignores case in names: rename one of them",
     ),
 ];
 

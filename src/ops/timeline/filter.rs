@@ -79,7 +79,7 @@ pub fn time_since(ctx: &Context<'_>, word: &str) -> Result<Moment> {
             at.local()
         );
         return Err(Error::new(Code::Usage, message)
-            .hint("--since takes a time that has come: '2h', 'monday 9:00'"));
+            .hint("--since takes a time in the past: '2h', 'monday 9:00'"));
     }
     Ok(at)
 }
@@ -179,7 +179,7 @@ pub fn pattern(text: &str) -> Result<Regex> {
             text.escape_debug()
         );
         Error::new(Code::Usage, message)
-            .hint("a backslash before ( ) [ ] { } . * + ? | takes such a character as it is")
+            .hint("put a backslash before ( ) [ ] { } . * + ? | to match it literally")
     })
 }
 

@@ -86,7 +86,8 @@ fn run(
         .as_ref()
         .is_some_and(|check| check.status == Status::Passed)
     {
-        notices.push("the check passes on the snapshot itself: it tells nothing".to_owned());
+        notices
+            .push("the check already passes on the snapshot itself: it proves nothing".to_owned());
     }
     Ok(Tried {
         record,

@@ -82,7 +82,7 @@ impl Stack {
                 let name = std::str::from_utf8(line).ok();
                 let name = name.filter(|name| !name.contains('/') && !name.starts_with('.'));
                 name.map(str::to_owned)
-                    .ok_or_else(|| corrupt("a name of a table that cannot be"))
+                    .ok_or_else(|| corrupt("an invalid name of a table"))
                     .context(what)
             })
             .collect()
@@ -260,7 +260,7 @@ fn value(name: &str, kind: u8, body: &[u8], width: usize) -> Option<Result<Value
 }
 
 fn oid(bytes: &[u8]) -> Result<Oid> {
-    Oid::from_bytes(bytes).map_err(|_| corrupt("an id that is none"))
+    Oid::from_bytes(bytes).map_err(|_| corrupt("an invalid id"))
 }
 
 /// `None`: an entry that says only that there is a log.

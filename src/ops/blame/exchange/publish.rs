@@ -61,7 +61,7 @@ pub fn publish(
             Err(error) => return Err(error.into()),
         }
     }
-    let message = format!("'{name}' is being written to all the time");
+    let message = format!("'{name}' keeps changing");
     Err(Error::new(Code::Busy, message).hint("try again"))
 }
 

@@ -95,7 +95,7 @@ pub fn exclude_desk(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
             return Ok(true);
         }
     }
-    let message = format!("'{}' is written all the time", path.display());
+    let message = format!("'{}' keeps changing", path.display());
     Err(Error::new(Code::Busy, message))
 }
 
