@@ -10,7 +10,7 @@ use crate::cli::prelude::*;
 /// Print the completion script of a shell
 ///
 /// The script asks the installed tw for every completion, so that commands, flags, ids, labels and the paths of snapshots are
-/// always up to date. It needs tw in PATH, and a file its directory ('mkdir -p'). To complete something never writes anything.
+/// always up to date. It needs tw in PATH, and a file its directory ('mkdir -p'). Completion never writes anything.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

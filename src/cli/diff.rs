@@ -17,7 +17,7 @@ use crate::ops::outcome::{Diff, FileDiff, OtherDiff, OtherKind};
 /// Without addresses: the latest snapshot against the working tree, or in the past the snapshot travelled to. With one:
 /// that one against the working tree; a word that names none, and is a path, is taken for one. The word 'present' stands
 /// for the working tree as it is now, untracked files included, also in the past. Told below the files: permission bits,
-/// empty directories, owners and attributes, git's index, HEAD and the operation under way, all that a trip would put back.
+/// empty directories, owners and attributes, git's index, HEAD and the operation under way: everything that travel would put back.
 /// Prints counts for each path (--stat) unless told otherwise. Name paths behind two addresses, or after '--', to see only
 /// these and what lies beneath them; they are pathspecs as git has them: '*.rs', ':!docs'.
 #[derive(Debug, clap::Args)]

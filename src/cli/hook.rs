@@ -14,7 +14,7 @@ use crate::ops::hook::{Done, Hooked, Request, take_in};
 ///
 /// Agents call this; 'tw init' sets it up. Reads the event's payload from standard input as JSON, and prints nothing, but
 /// for the note that a rewind left for the session that starts (see tw-rewind). Never fails the agent: the exit code is 0
-/// whatever happens, and what went wrong stands in timewarp/log.jsonl in the git directory; where that cannot be written,
+/// whatever happens, and what went wrong is recorded in timewarp/log.jsonl in the git directory; where that cannot be written,
 /// standard error has it.
 ///
 /// EVENT is the agent's own name of it or ours: session-start and session-end start and end a session; user-prompt-submit

@@ -13,8 +13,9 @@ use crate::ops::revert::{self, Conflicts, Lines, Revert, Reverted, Shared, Taken
 /// A prompt's turn is what lies between the snapshot before it and the one at its end; what came after the end is not part of it.
 /// It is merged out of what is there now: files that were renamed since are followed, later changes stay, also in lines directly
 /// beside it (they are named). The present is saved first, and 'tw undo' brings it back. HEAD and git's index stay. With a session
-/// and no checkpoint, all of its turns are taken back; instead of a checkpoint a snapshot is what it holds beside the one before it.
-/// A turn whose first or last snapshot was forgotten stays, and is named: what it changed is not known any more.
+/// and no checkpoint, all of its turns are taken back. A snapshot may be named instead of a checkpoint: it stands for what it changed
+/// against the one before it. A turn whose first or last snapshot was forgotten stays, and is named: what it changed is not known any
+/// more.
 ///
 /// Where the same lines were changed since, nothing is written (exit status 5): the lines are named, and the later prompts that
 /// touched them. --with-dependents takes those back, too; --conflicts writes both sides into the files, with git's markers, and
@@ -184,7 +185,7 @@ impl Human for Reverted {
         }
         if !self.dry_run && self.backup_id.is_some() {
             if !self.conflicts.is_empty() {
-                page.hint("mend the files, or 'tw undo' takes it all back");
+                page.hint("fix the files, or run 'tw undo' to take everything back");
             }
             page.hint("'tw undo' takes it back");
         }

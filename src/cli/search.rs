@@ -129,7 +129,7 @@ pub struct Args {
     #[arg(long, overrides_with = "no_heading")]
     heading: bool,
 
-    /// Print all of a hit in its line
+    /// Print each hit on one line
     #[arg(long)]
     no_heading: bool,
 }

@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "export")]
     allow_changes: bool,
 
-    /// End when nobody used the page for so long: '90s', '30m' or '2h'
+    /// End when nobody used the page for this long: '90s', '30m' or '2h'
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = flags::duration, conflicts_with = "export")]
     idle: Duration,
 }
@@ -150,7 +150,7 @@ struct Ended;
 
 impl Human for Ended {
     fn print(&self, page: &mut Page) {
-        page.note("ended: nobody used the page any more");
+        page.note("ended: idle for too long");
     }
 }
 

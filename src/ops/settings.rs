@@ -74,7 +74,7 @@ pub const KEYS: &[Key] = &[
         name: "keep_last",
         git: "timewarp.keepLast",
         form: "a non-negative integer",
-        description: "so many of the newest snapshots are kept, whatever their age",
+        description: "this many of the newest snapshots are kept, whatever their age",
     },
     Key {
         name: "keep_backup_days",

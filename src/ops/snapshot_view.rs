@@ -201,7 +201,7 @@ fn last_properties() -> Value {
         },
         "commit": {"type": "string", "description": "The snapshot commit."},
         "tree": {"type": "string", "description": "The captured files."},
-        "foreign": {"type": "boolean", "description": "Another repository's id stands in it."},
+        "foreign": {"type": "boolean", "description": "It has another repository's id."},
     })
 }
 

@@ -56,7 +56,7 @@ pub struct Served {
     pub token: String,
     /// Whether the page may start commands.
     pub allow_changes: bool,
-    /// It ends when nobody asked anything for so many seconds.
+    /// It ends when nobody asked anything for this many seconds.
     pub idle_seconds: u64,
 }
 

@@ -22,7 +22,7 @@ const FILES: usize = 10;
 /// The command's exit status says it: 0 is good, 125 cannot be judged (skip), 127 (no such command), a signal and a
 /// timeout decide nothing, everything else is bad. The exit code is 0 when the snapshot was found, and when the command was
 /// good and bad in turns (all changes that were seen are named); 4 when snapshots that cannot be judged hide it in a range; 1
-/// when an end is not as it is to be, and when --repeat finds that the command says now this, now that.
+/// when an end is not as it should be, and when --repeat finds that the command gives different verdicts for one snapshot.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +32,7 @@ Examples:
   # It was good yesterday; the test itself is new
   tw bisect run --good yesterday --with tests/new.rs -- cargo test --test new
 
-  # Which one mended it?
+  # Which one fixed it?
   tw bisect run --find-good --bad latest~20 -- make check")]
 pub struct Args {
     /// A good snapshot; default: sought backwards (with --find-good: the present)
@@ -43,11 +43,11 @@ pub struct Args {
     #[arg(long, value_name = "SNAPSHOT", add = complete::snapshots())]
     pub bad: Option<String>,
 
-    /// Run so many side by side
+    /// Run this many side by side
     #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub jobs: u16,
 
-    /// Run the command so many times on each snapshot, and blame nothing when it says now this, now that
+    /// Run the command this many times on each snapshot, and blame nothing when its verdicts differ
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
 
@@ -108,7 +108,8 @@ impl Human for Bisected {
             Answer::NotMonotonic => {
                 page.line("it changed more than once; what led to the newer end is");
             }
-            Answer::Flaky => page.line("the command says now this, now that; nothing is blamed"),
+            Answer::Flaky => page
+                .line("the command gives different verdicts for one snapshot; nothing is blamed"),
             Answer::Interrupted => page.line("the search was stopped; nothing is blamed yet"),
         }
         let edge = match (&self.first_bad, &self.first_good) {

@@ -17,7 +17,7 @@ use crate::ops::line_range::LineRange;
 ///
 /// Prints each line of PATH with its origin: the agent's turn in which it was written, as SESSION:CHECKPOINT; 'between turns' for
 /// what somebody wrote outside of them; the commit, where it came with one that was not made here; 'not captured' for what no
-/// snapshot has yet. Lines are followed through renames, commits, amends, rebases, squashes, trips and restores. Where several may
+/// snapshot has yet. Lines are followed through renames, commits, amends, rebases, squashes, travels and restores. Where several may
 /// have written a line it is said to be ambiguous, and --json names them all: turns that overlap, or a turn whose end was not noted,
 /// unless the agent's own tools say that they wrote the line. A line that was committed since also has its commit. Of a commit that was not made here
 /// git-ai's note is read, and records of Agent Trace: what they say that an agent wrote is 'imported'. Nothing is written.

@@ -25,7 +25,7 @@ pub struct Args {
     #[command(flatten)]
     pub issue: flags::Issue,
 
-    /// As what: fixed, wontfix or duplicate
+    /// Close it as fixed, wontfix or duplicate
     #[arg(
         long,
         value_name = "STATUS",

@@ -3,7 +3,7 @@
 use crate::cli::prelude::*;
 use crate::ops::issue::{self, Comment};
 
-/// Say something of an issue
+/// Comment on an issue
 ///
 /// The comment is kept in the issue with its time and, where one is known, the session it was made in.
 #[derive(Debug, clap::Args)]

@@ -17,7 +17,7 @@ Examples:
   # Everything
   tw issue list --status all")]
 pub struct Args {
-    /// Which: open, experimenting, fixed, wontfix, duplicate or all
+    /// Only those with this status: open, experimenting, fixed, wontfix, duplicate or all
     #[arg(long, value_name = "STATUS", hide_possible_values = true)]
     pub status: Option<StatusWord>,
 

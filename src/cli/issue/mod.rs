@@ -23,7 +23,7 @@ use clap::ValueEnum;
 use crate::cli::call::verbs;
 use crate::store::issue::Status;
 
-/// Report friction and work it off
+/// Report friction and work through it
 ///
 /// An issue says what was being done, what went wrong and when it counts as solved. It is tied to a snapshot, so that
 /// somebody can go back to the very state in which it happened, and keeps the redacted conversation that led to it. Issues

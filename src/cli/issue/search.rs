@@ -17,7 +17,7 @@ pub struct Args {
     #[arg(value_name = "TEXT")]
     pub text: String,
 
-    /// Which: open, experimenting, fixed, wontfix, duplicate or all
+    /// Only those with this status: open, experimenting, fixed, wontfix, duplicate or all
     #[arg(
         long,
         value_name = "STATUS",

@@ -26,7 +26,7 @@ pub struct Sources {
     #[arg(long, value_name = "N")]
     pub last: Option<usize>,
 
-    /// Keep so many messages before and after the last one
+    /// Keep this many messages before and after the last one
     #[arg(long, value_name = "BEFORE,AFTER", conflicts_with = "last", value_parser = window)]
     pub window: Option<(usize, usize)>,
 

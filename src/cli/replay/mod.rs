@@ -43,7 +43,7 @@ pub struct Args {
     #[command(subcommand)]
     pub verb: Option<Verb>,
 
-    /// Which issues: open, experimenting, fixed, wontfix, duplicate or all
+    /// Only issues with this status: open, experimenting, fixed, wontfix, duplicate or all
     #[arg(
         long,
         value_name = "STATUS",

@@ -60,11 +60,11 @@ pub struct Args {
 /// How it runs.
 #[derive(Debug, clap::Args)]
 pub struct How {
-    /// End when nobody asked for so long: '90s', '30m' or '2h' (default: never)
+    /// End when nobody asked for this long: '90s', '30m' or '2h' (default: never)
     #[arg(long, value_name = "TIME", value_parser = flags::duration)]
     idle: Option<Duration>,
 
-    /// Compare every file so often, as long as somebody asks
+    /// Compare every file this often, as long as somebody asks
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = flags::duration)]
     audit: Duration,
 }
@@ -127,7 +127,7 @@ impl Human for Ready {
 impl Human for Over {
     fn print(&self, page: &mut Page) {
         page.note(match self.ended {
-            "idle" => "ended: nobody asked any more",
+            "idle" => "ended: idle for too long",
             "gone" => "ended: the working tree or its git directory is gone, or elsewhere",
             _ => "ended: it was stopped",
         });

@@ -3,7 +3,7 @@
 use crate::cli::prelude::*;
 use crate::ops::watch::Watching;
 
-/// Show how the watcher is
+/// Show the state of the watcher
 ///
 /// Whether it runs, what it watches, how often it was asked and could not answer, and why it turned itself off.
 #[derive(Debug, clap::Args)]

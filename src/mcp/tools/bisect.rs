@@ -25,7 +25,7 @@ pub struct Bisect {
     /// Search for the first good one instead of the first bad one.
     #[serde(default)]
     find_good: bool,
-    /// Run the command so often on each snapshot, and blame nothing when it says now this, now that.
+    /// Run the command this many times on each snapshot, and blame nothing when its verdicts differ.
     repeat: Option<u32>,
     /// How many side by side, at most 16. Default: 3.
     jobs: Option<usize>,

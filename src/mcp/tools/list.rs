@@ -11,7 +11,7 @@ use crate::ops::list::ListKind;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct List {
-    /// Show at most so many. Default: 50; 'total' in the answer says how many there are.
+    /// Show at most this many. Default: 50; 'total' in the answer says how many there are.
     limit: Option<usize>,
     /// Show only this kind. Default: snapshot.
     #[serde(default)]

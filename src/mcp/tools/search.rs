@@ -50,7 +50,7 @@ pub struct Search {
     session: Option<String>,
     /// Only what was taken for this agent.
     agent: Option<String>,
-    /// At most so many hits. Default: 50; 'truncated' in the answer says whether there are more.
+    /// Show at most this many hits. Default: 50; 'truncated' in the answer says whether there are more.
     max_count: Option<usize>,
 }
 
@@ -91,7 +91,7 @@ impl Request for Search {
                 (true, true) => {
                     return Err(Error::new(
                         Code::Usage,
-                        "'added' and 'removed' exclude each other",
+                        "'added' and 'removed' cannot be used together",
                     )
                     .hint("'in' with 'diff' alone looks at both"));
                 }

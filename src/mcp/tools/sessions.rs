@@ -12,7 +12,7 @@ use crate::ops::session::{self, List};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sessions {
-    /// Show at most so many. Default: 50; 'total' in the answer says how many there are.
+    /// Show at most this many. Default: 50; 'total' in the answer says how many there are.
     limit: Option<usize>,
     /// Show only those that go on.
     #[serde(default)]

@@ -32,7 +32,7 @@ const TEMPLATE: &str = r#"# Settings of tw for everyone who works on this reposi
 # Snapshots younger than this many days are kept. Here it can only be raised.
 # keep_days = 14
 
-# So many of the newest snapshots are kept, whatever their age. Here it can only be raised.
+# This many of the newest snapshots are kept, whatever their age. Here it can only be raised.
 # keep_last = 200
 
 # Backups and experiments younger than this many days are kept. Here it can only be raised.

@@ -75,7 +75,7 @@ pub struct Proof {
 pub struct Earlier {
     /// Names it, also where copies of the issue are merged.
     pub id: String,
-    /// As what it was closed.
+    /// How it was closed.
     pub status: Status,
     /// The issue that had it, of a duplicate.
     #[serde(default, skip_serializing_if = "Option::is_none")]

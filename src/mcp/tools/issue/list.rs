@@ -11,13 +11,13 @@ use crate::store::issue::Status;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct List {
-    /// Which. Default: open; with 'text' all.
+    /// Only those with this status. Default: open; with 'text' all.
     #[serde(default)]
     #[schemars(schema_with = "status_words")]
     status: Option<String>,
     /// Only those of this kind of friction.
     kind: Option<String>,
-    /// Show at most so many. Default: 100.
+    /// Show at most this many. Default: 100.
     limit: Option<usize>,
     /// Only those whose texts, experiment or conversation contain this, whatever the case.
     text: Option<String>,

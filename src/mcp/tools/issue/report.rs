@@ -34,7 +34,7 @@ pub struct Report {
     /// Let 'latest' and times mean snapshots of other worktrees and repositories, too, and those taken in the past.
     #[serde(default)]
     all_worktrees: bool,
-    /// Keep only the last so many turns of the conversation.
+    /// Keep only this many of the last turns of the conversation.
     last: Option<usize>,
 }
 
