@@ -7,10 +7,22 @@
 //! - **snapshot**: everything in a working tree (edits, staged state, untracked files) as one commit on a hidden ref.
 //! - **present**, **past**: the working tree as it goes on; a snapshot's state that `travel` has put in its place. **return**
 //!   brings the present back exactly.
+//! - **stay**: the time from a travel to its return. **hop**: a travel from one past to another within a stay. **trip**: a travel
+//!   with its return.
 //! - **backup**: a snapshot of what a swap replaces. **experiment**: one of what a return leaves behind in the past.
 //! - **swap**: putting one recorded state of files, index and HEAD in place of another, whole or not at all.
+//! - **undo log**, **redo log**: the finished swaps that can be taken back, each a **level**. **step**: one level that is taken
+//!   from either log.
 //! - **session**: one run of an agent. **checkpoint**: a point of its conversation tied to a snapshot. **rewind**: going
 //!   back to one.
+//! - **turn**: what an agent does for one prompt, from the snapshot before it to the one at its end.
+//! - **harness**: the program that runs a model and its tools. **context log**: the conversation of a harness that has no session
+//!   file of its own.
+//! - **scratch**: a snapshot laid out in a directory of its own. **run**: one execution of a command or an agent, mostly in a
+//!   scratch. **try**: several runs of one command side by side. **replay**: runs on past issues.
+//! - **workspace**: several repositories that travel together; its **head**, where the commands are run, and its **members**.
+//! - **watcher**: a process that knows in which directories of a working tree something changed.
+//! - **depot**: the repository, beside the user's own, through which records are exchanged with a remote.
 //! - **issue**: a report of friction tied to a snapshot. **desk**: its files in `.timewarp/issues/`, a checkout of its record
 //!   for editors.
 //! - **private repository**: the git directory of a directory without git, outside of it, known by the directory's identity.
