@@ -25,12 +25,12 @@ impl Moment {
         u32::try_from(self.0.rem_euclid(1_000_000_000)).unwrap_or(0)
     }
 
-    /// So many seconds since the epoch.
+    /// This many seconds since the epoch.
     pub fn of_seconds(seconds: i64) -> Self {
         Self(i128::from(seconds) * 1_000_000_000)
     }
 
-    /// The moment so many seconds earlier.
+    /// The moment this many seconds earlier.
     #[must_use]
     pub fn minus_seconds(self, seconds: i64) -> Self {
         Self(self.0 - i128::from(seconds) * 1_000_000_000)

@@ -213,7 +213,7 @@ impl Error {
         }
     }
 
-    /// Keeps the cause.
+    /// Keeps the error that led to this one as its source.
     #[must_use]
     pub fn caused_by(
         mut self,

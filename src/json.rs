@@ -320,7 +320,7 @@ impl<F: Field> Texts<F> {
         map.end()
     }
 
-    /// Reads them back.
+    /// Reads both lists back as bytes.
     ///
     /// # Errors
     /// The list of texts is not there, or one of the two is none; what is said of the bytes is no base64.

@@ -4,13 +4,13 @@
 pub trait Progress: Sync {
     /// A phase begins; `total` steps are expected when known.
     fn begin(&self, phase: &'static str, total: Option<u64>);
-    /// So many steps of the phase are done.
+    /// This many steps of the phase are done.
     fn advance(&self, steps: u64);
     /// The phase ends.
     fn end(&self);
 }
 
-/// Says nothing.
+/// Reports nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

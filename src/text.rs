@@ -27,12 +27,12 @@ pub fn first_line(text: &str) -> &str {
     lines.find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// The first line of a text that says something, in so many characters; an ellipsis says that it goes on.
+/// The first line of a text that says something, in this many characters; an ellipsis says that it goes on.
 pub fn headline(text: &str, most: usize) -> String {
     shortened(first_line(text), most).into_owned()
 }
 
-/// A text in so many characters; an ellipsis says that it goes on.
+/// A text in this many characters; an ellipsis says that it goes on.
 pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     if text.char_indices().nth(most).is_none() {
         return text.into();
@@ -134,7 +134,7 @@ pub fn number(number: u64) -> String {
     out
 }
 
-/// `a, b and 3 more`: no more than the first so many of a list.
+/// `a, b and 3 more`: no more than this many of a list.
 pub fn listed(items: impl ExactSizeIterator<Item = String>, most: usize) -> String {
     let more = items.len().saturating_sub(most);
     let shown: Vec<String> = items.take(most).collect();

@@ -50,7 +50,7 @@ mod counts {
 
     static COUNTS: [AtomicU64; ALL.len()] = [const { AtomicU64::new(0) }; ALL.len()];
 
-    /// Counts one.
+    /// Adds one to the count of this kind of work.
     pub fn count(what: Work) {
         if let Some(counter) = COUNTS.get(what as usize) {
             counter.fetch_add(1, Ordering::Relaxed);

@@ -12,13 +12,13 @@ use sha2::compress256;
 use sha2::digest::consts::U64;
 use sha2::digest::generic_array::GenericArray;
 
-/// The digest works in blocks of so many bytes.
+/// The digest works in blocks of this many bytes.
 const BLOCK: usize = 64;
 
-/// So many of the last bytes are kept.
+/// This many of the last bytes are kept.
 const TAIL: usize = 256;
 
-/// Read at once.
+/// How many bytes are read at a time.
 const CHUNK: usize = 256 << 10;
 
 /// Where SHA-256 begins (FIPS 180-4, 5.3.3).

@@ -214,7 +214,7 @@ pub enum Selection {
     Whole,
     /// The last turns, each from its prompt on.
     LastTurns(usize),
-    /// So many messages before and after an anchor (an index in `messages`; the last message when `None`).
+    /// This many messages before and after an anchor (an index in `messages`; the last message when `None`).
     Window {
         /// Messages before the anchor.
         before: usize,

@@ -13,7 +13,7 @@ use super::Command;
 /// The heading over what goes with every command.
 pub const GLOBAL: &str = "Global options";
 
-/// Help is laid out for terminals of at most so many columns.
+/// Help is laid out for terminals of at most this many columns.
 const COLUMNS: usize = 100;
 
 /// What `--version` says: the version, commit and day where the build knows them, and what is built in.

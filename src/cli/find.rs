@@ -134,7 +134,7 @@ fn version_lines(page: &mut Page, version: &PathVersion) {
     }
 }
 
-/// The parts in one line, or in as many as they need where a line has so many columns.
+/// The parts in one line, or in as many as they need where a line has this many columns.
 fn broken(
     parts: &[Option<String>],
     widths: [usize; 4],

@@ -15,7 +15,7 @@ use crate::progress::{Progress, Silent};
 /// Work shorter than this shows nothing.
 const SILENCE: Duration = Duration::from_millis(250);
 const TICK: Duration = Duration::from_millis(100);
-/// So often is looked whether there is work.
+/// How often it is looked whether there is work.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The bar, or the silent one.

@@ -97,7 +97,7 @@ impl Run for Args {
     }
 }
 
-/// So many prompts are named without `-v`.
+/// This many prompts are named without `-v`.
 const PROMPTS: usize = 10;
 
 fn named(page: &Page, taken: &Taken) -> String {

@@ -167,7 +167,7 @@ fn mode_of(args: &Args) -> Option<Mode> {
         .find_map(|(flag, mode)| flag.then_some(mode))
 }
 
-/// So many files are named without `-v`.
+/// This many files are named without `-v`.
 const FILES: usize = 20;
 
 /// `2 files, +3 -10 lines`.

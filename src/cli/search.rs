@@ -296,7 +296,7 @@ struct Told {
 /// As grep has it: 1 says that there is no match.
 pub const FAILED: u8 = 2;
 
-/// So many objects that cannot be read are named.
+/// This many objects that cannot be read are named.
 const NAMED: usize = 10;
 
 impl Human for Told {

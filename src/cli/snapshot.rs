@@ -109,7 +109,7 @@ impl Run for Args {
     }
 }
 
-/// So many paths of one reason are named in one line.
+/// This many paths of one reason are named in one line.
 const PATHS_IN_LINE: usize = 5;
 
 impl Human for Taken {

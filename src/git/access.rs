@@ -47,7 +47,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Nothing was lost.
+    /// Whether nothing was lost.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

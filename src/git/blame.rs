@@ -92,7 +92,7 @@ pub struct Blame {
     pub about: HashMap<Oid, About>,
 }
 
-/// Asks git.
+/// Runs `git blame` and reads what it says.
 ///
 /// # Errors
 /// When git fails: the commit does not have the file, or an object is missing; a map of authors is no file.

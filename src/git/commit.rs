@@ -111,7 +111,7 @@ impl ObjectStore {
         }
     }
 
-    /// A commit.
+    /// Reads and parses a commit.
     ///
     /// # Errors
     /// `CORRUPT_RECORD`: it is missing, no copy hashes to its name, or it is not a commit.

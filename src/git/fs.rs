@@ -336,7 +336,7 @@ pub fn stamp_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Option<S
     }
 }
 
-/// `fstat`.
+/// Returns the stamp of an open file, by `fstat`.
 pub fn stamp_of(fd: BorrowedFd<'_>) -> rustix::io::Result<Stamp> {
     Ok(Stamp::of(&rustix::fs::fstat(fd)?))
 }

@@ -16,14 +16,14 @@ use super::repo::Repo;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::is_there;
 
-/// At most so many commits are listed.
+/// At most this many commits are listed.
 const COMMITS: usize = 100;
 
 /// The refs that keep a commit where a branch or a tag of the user's does.
 const KEEPING: [&str; 3] = ["refs/heads/", "refs/tags/", "refs/remotes/"];
 
 impl Repo {
-    /// The newest commits that are reachable from a commit and not from `base`, at most so many.
+    /// The newest commits that are reachable from a commit and not from `base`, at most this many.
     ///
     /// # Errors
     /// A commit on the way is not there.

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-/// So long is waited within a [`SPAN`], for all files together.
+/// How long is waited within a [`SPAN`], for all files together.
 const LONGEST: Duration = Duration::from_secs(2);
-/// So long is waited for each file.
+/// How long is waited for each file.
 const LEAST: Duration = Duration::from_millis(20);
-/// After so long waiting begins anew: a process may go on for days.
+/// After this long waiting begins anew: a process may go on for days.
 const SPAN: Duration = Duration::from_secs(30);
-/// Between two tries.
+/// How long to wait between two tries.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// When a span began, and how long was waited in it.

@@ -221,7 +221,7 @@ impl Dead {
         Ok(dead)
     }
 
-    /// Nobody died.
+    /// Whether no process died that left anything.
     pub fn is_empty(&self) -> bool {
         self.marks.is_empty() && self.sources.is_empty()
     }

@@ -25,7 +25,7 @@ pub enum ObjectFormat {
 }
 
 impl ObjectFormat {
-    /// Both.
+    /// Both object formats.
     pub const ALL: [Self; 2] = [Self::Sha1, Self::Sha256];
 
     /// As git's configuration has it; nothing for a format that is not known.
@@ -191,7 +191,7 @@ pub fn leading_digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(count)
 }
 
-/// Whether so many digits make an id.
+/// Whether this many digits make an id.
 pub fn is_whole(digits: usize) -> bool {
     ObjectFormat::ALL
         .map(ObjectFormat::digits)

@@ -126,7 +126,7 @@ pub fn all_within<'p>(
     from_there.take_while(move |path| is_within(path, dir))
 }
 
-/// Paths in quotes, for people, no more than the first so many of them.
+/// Paths in quotes, for people, no more than this many of them.
 pub fn listed<P: AsRef<[u8]>>(paths: impl ExactSizeIterator<Item = P>, most: usize) -> String {
     text::listed(
         paths.map(|path| format!("'{}'", display(path.as_ref()))),

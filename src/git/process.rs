@@ -37,7 +37,7 @@ struct Place {
 }
 
 impl Maker {
-    /// This process.
+    /// Returns this process as a maker.
     pub fn this() -> &'static Self {
         static MAKER: OnceLock<Maker> = OnceLock::new();
         MAKER.get_or_init(|| Self {

@@ -47,7 +47,7 @@ pub enum Hunks {
 /// How two texts are laid beside each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// So many lines around what differs.
+    /// This many lines around what differs.
     pub context: u32,
     /// Lines that differ in white space alone count as alike.
     pub ignores_space: bool,
@@ -140,7 +140,7 @@ pub struct Hunk {
     pub text: Vec<u8>,
 }
 
-/// The hunks between two texts, in order, with so many lines around each.
+/// The hunks between two texts, in order, with this many lines around each.
 ///
 /// # Errors
 /// As [`compare`].
@@ -345,7 +345,7 @@ fn modes(out: &mut Vec<u8>, nodes: (Option<Node>, Option<Node>)) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// With so many digits of each id; None: all.
+/// With this many digits of each id; None: all.
 fn index_line(out: &mut Vec<u8>, nodes: (Option<Node>, Option<Node>), digits: Option<usize>) {
     let format = nodes.0.or(nodes.1).map(|node| node.oid.format());
     let null = format.map_or(Oid::NULL, ObjectFormat::null);

@@ -22,7 +22,7 @@ pub fn count() -> usize {
     })
 }
 
-/// Below so many it is not worth a thread.
+/// Below this many it is not worth a thread.
 const FEW: usize = 64;
 
 /// Starts a thread.

@@ -17,7 +17,7 @@ const TITLE: usize = 200;
 /// Characters of any text.
 const TEXT: usize = 20_000;
 
-/// From so many characters on a text counts as a long one.
+/// From this many characters on a text counts as a long one.
 const LONG: usize = 1_000;
 
 /// Characters of all long texts together, beyond which each is cut where it would be one.

@@ -8,7 +8,7 @@ pub const TITLE: &str = "Work with timewarp in seven steps";
 pub const ABOUT: &str = "How friction is reported, and how an issue is worked off in the past and applied to the present.";
 /// Its argument: the issue to work on.
 pub const ISSUE_ID: &str = "issue_id";
-/// What that means.
+/// How the argument is described to clients.
 pub const ISSUE_ID_ABOUT: &str = "Work on this issue; without one, pick one.";
 
 /// What every client tells its model of this server.

@@ -15,7 +15,7 @@ const CHAT: &str = "/chat";
 /// The media type of every resource: a record quoted in JSON cannot pass for anything else.
 pub const MIME_TYPE: &str = "application/json";
 
-/// So many issues to a page.
+/// This many issues to a page.
 pub const PAGE: usize = 20;
 
 /// What is known of the URIs: template, name, title, description.

@@ -37,13 +37,13 @@ use crate::git::threads;
 /// A client that announced roots and then does not name them is not waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// So many calls may run at once, each in a process that a thread waits for.
+/// This many calls may run at once, each in a process that a thread waits for.
 const AT_ONCE: usize = 4;
 
-/// What only looks waits so long for the calls before it.
+/// What only looks waits this long for the calls before it.
 const A_MOMENT: Duration = Duration::from_secs(3);
 
-/// A client that wants to know is told so often that a call goes on.
+/// A client that wants to know is told this often that a call goes on.
 const STEP: Duration = Duration::from_secs(5);
 
 /// The client has this long to read what was written to it when all is over.

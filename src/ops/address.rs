@@ -136,7 +136,7 @@ pub fn range(word: &str) -> Option<(&str, &str)> {
     word.split_once("..").filter(|_| !leads_up)
 }
 
-/// The newest snapshot but so many, not after a moment, and how far was looked. Where this repository has none at all, as a clone with
+/// The snapshot that is this many before the newest one, not after a moment, and how far was looked. Where this repository has none at all, as a clone with
 /// fetched ones has, those of others count.
 fn nth_newest_here(
     ctx: &Context<'_>,

@@ -63,7 +63,7 @@ pub struct Put {
     pub notices: Vec<String>,
 }
 
-/// So many paths are named.
+/// This many paths are named.
 const SHOWN: usize = 5;
 
 /// What is put onto the present: what changed between two trees.

@@ -101,7 +101,7 @@ pub fn show(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Show
 pub struct List {
     /// Whose; None: the caller's.
     pub session: Option<String>,
-    /// Only so many of the newest.
+    /// Only this many of the newest.
     pub limit: Option<usize>,
 }
 

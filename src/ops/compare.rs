@@ -31,7 +31,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// A stored snapshot.
+    /// Returns the side that is a stored snapshot.
     pub fn of(stored: &Stored) -> Self {
         Self::Stored(Box::new(stored.clone()))
     }

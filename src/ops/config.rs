@@ -73,7 +73,7 @@ fn faults(settings: &Settings, is_wanted: impl Fn(&str) -> bool) -> impl Iterato
     wanted.map(|fault| format!("{}; to take it away: {}", fault.message, fault.fix))
 }
 
-/// One setting.
+/// Returns one setting with its value and where that comes from.
 ///
 /// # Errors
 /// `USAGE` for a key that is none.

@@ -465,7 +465,7 @@ impl JsonSchema for Line {
     }
 }
 
-/// Shows a log.
+/// Returns the records of a context log with its checkpoints and size.
 ///
 /// # Errors
 /// `PATH_NOT_FOUND` when there is none.

@@ -35,7 +35,7 @@ const NO_GIT: &str = "git is not installed; only blame, push and pull need it";
 /// How many names a message carries.
 const SHOWN: usize = 5;
 
-/// Looks at everything.
+/// Makes all checks and returns what each found.
 ///
 /// # Errors
 /// When the repository itself cannot be read. What a check finds is in its result.

@@ -148,7 +148,7 @@ struct Spread {
     staged: bool,
 }
 
-/// Contents by path.
+/// The contents that were found, by path.
 struct Versions<'a> {
     states: &'a States,
     turns: &'a Turns,

@@ -27,9 +27,9 @@ const TOOLS: &[(&str, &str, &[&str])] = &[
     ("rustc", "rustc", &["--version"]),
 ];
 
-/// So long a snapshot waits for git.
+/// How long a snapshot waits for git.
 const AT_ONCE: Duration = Duration::from_secs(2);
-/// So long a tool is waited for where nobody waits.
+/// How long a tool is waited for where nobody waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Default, Serialize, Deserialize)]

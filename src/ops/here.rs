@@ -156,7 +156,7 @@ pub struct Plan {
     notices: Vec<String>,
 }
 
-/// Plans.
+/// Finds out what keeping, adopting or removing a history would do, and what to ask before.
 ///
 /// # Errors
 /// `USAGE` in a repository of git's; `UNSAFE_WORKSPACE` for `/`, a home directory and what is above it; `UNSAFE_REPOSITORY` for a

@@ -89,7 +89,7 @@ pub struct Here {
 }
 
 impl Here {
-    /// This worktree.
+    /// Reads what tells this worktree from others.
     ///
     /// # Errors
     /// The ids of worktree and repository cannot be read.
@@ -251,7 +251,7 @@ pub fn newest_since(ctx: &Context<'_>, store: &Store, backup: &Stored) -> Result
     Ok(None)
 }
 
-/// The newest but so many of a kind within reach, and not after a moment.
+/// The one of a kind that is this many before the newest one within reach, and not after a moment.
 ///
 /// # Errors
 /// When refs cannot be read.

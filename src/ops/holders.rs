@@ -32,9 +32,9 @@ use crate::store::state::State;
 use crate::store::workspace::Covered;
 use crate::text::{typed_path, without_mark};
 
-/// A session is live so long after its last sign of life.
+/// A session is live this long after its last sign of life.
 pub const LIVE_SECONDS: i64 = 24 * 3600;
-/// A chat without its issue is a report under way so long.
+/// A chat without its issue is a report under way this long.
 pub const ORPHAN_SECONDS: i64 = 24 * 3600;
 
 /// Whether `--force` lets go of what something holds.

@@ -94,7 +94,7 @@ fn dir<T: RunRecord>(ctx: &Context<'_>) -> PathBuf {
     StateDir::new(ctx.repo.common_dir()).path().join(T::DIR)
 }
 
-/// Writes one down.
+/// Writes the record of a try or replay.
 ///
 /// # Errors
 /// The disk refuses.

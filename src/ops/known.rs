@@ -36,9 +36,9 @@ impl Known {
     }
 }
 
-/// So many are read and shown. Who looks for an older one types the day.
+/// This many are read and shown. Who looks for an older one types the day.
 const MANY: usize = 100;
-/// So many names of files are enough to have looked at.
+/// This many names of files are enough to have looked at.
 const ENOUGH: usize = 100_000;
 
 /// The newest of each kind whose ids fit, kind by kind, each newest first.

@@ -15,9 +15,9 @@ pub struct LineRange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Line(Option<usize>),
-    /// So many lines from its start on.
+    /// This many lines from its start on.
     After(usize),
-    /// So many lines up to its start.
+    /// This many lines up to its start.
     Before(usize),
 }
 
@@ -55,7 +55,7 @@ impl LineRange {
     /// The lines, from 0, the end not among them.
     ///
     /// # Errors
-    /// `USAGE` for a range that begins behind the end of so many lines.
+    /// `USAGE` for a range that begins behind the end of this many lines.
     pub fn of(&self, lines: usize) -> Result<std::ops::Range<usize>> {
         let start = self.start.unwrap_or(1);
         if start > lines {

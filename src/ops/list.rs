@@ -37,7 +37,7 @@ pub enum ListKind {
 /// List snapshots.
 #[derive(Debug, Clone, Default)]
 pub struct List {
-    /// At most so many.
+    /// At most this many.
     pub limit: Option<usize>,
     /// The kinds of snapshots.
     pub kind: ListKind,
@@ -67,7 +67,7 @@ pub struct Listing {
     pub invalid: Vec<Invalid>,
 }
 
-/// Up to so many are read one by one.
+/// Up to this many are read one by one.
 const SHORT: usize = 100;
 
 /// Lists snapshots, newest first.

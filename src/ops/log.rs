@@ -43,7 +43,7 @@ impl<'c> Reader<'c> {
         })
     }
 
-    /// So many more; fewer only at the end.
+    /// This many more; fewer only at the end.
     ///
     /// # Errors
     /// As [`Timeline::page`].

@@ -25,7 +25,7 @@ use crate::git::tree::GITLINK_MODE;
 use crate::store::Store;
 use crate::store::lock::{Owner, hold_file_within};
 
-/// For so many days what was dropped can be taken back.
+/// For this many days what was dropped can be taken back.
 pub const RECOVERABLE: i64 = 14;
 /// What was written more recently may be of a command that is at work.
 const YOUNG: Duration = Duration::from_secs(60 * 60);

@@ -10,7 +10,7 @@ use crate::git::fs::is_there;
 use crate::store::Store;
 use crate::store::state::StateDir;
 
-/// Recovers.
+/// Finishes or undoes an interrupted swap, and clears up after it.
 ///
 /// # Errors
 /// What stands against it, with the journal still there.

@@ -15,7 +15,7 @@ pub struct ResumeCommand {
 }
 
 impl ResumeCommand {
-    /// Serialises both forms.
+    /// Serialises a command as one line and as its words.
     ///
     /// # Errors
     /// The serializer's.
@@ -38,7 +38,7 @@ pub struct ResumeCommandOrNull {
 }
 
 impl ResumeCommandOrNull {
-    /// Serialises both forms.
+    /// Serialises a command, where there is one, as one line and as its words.
     ///
     /// # Errors
     /// The serializer's.

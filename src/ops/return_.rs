@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::store::state::{Mode, State, stored_path};
 use crate::store::trigger::SwapKind;
 
-/// Returns.
+/// Brings the present back and ends the stay in the past.
 ///
 /// # Errors
 /// `NOT_IN_PAST`, `NOT_APPROVED` for a wrong guard token, `WOULD_OVERWRITE` (with the command that gets home),

@@ -39,7 +39,7 @@ pub struct ScratchView {
     pub state: State,
 }
 
-/// Lists them.
+/// Lists the scratches of the repository.
 ///
 /// # Errors
 /// `CORRUPT_RECORD` when what was written about one cannot be read.

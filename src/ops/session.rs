@@ -28,7 +28,7 @@ use crate::store::state::Mode;
 /// Which sessions to list.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct List {
-    /// At most so many.
+    /// At most this many.
     pub limit: Option<usize>,
     /// Only those that go on.
     pub live: bool,

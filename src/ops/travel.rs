@@ -6,7 +6,7 @@ use super::request::Travel;
 use super::stay::enter::enter;
 use crate::error::Result;
 
-/// Travels.
+/// Puts the working tree back to a snapshot, which begins a stay in the past.
 ///
 /// # Errors
 /// `ALREADY_IN_PAST`, `WOULD_OVERWRITE`, `BUSY`, `INTERRUPTED`, `SNAPSHOT_NOT_FOUND`, …; nothing is changed then.

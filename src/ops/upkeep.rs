@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::store::lock::{Hold, Owner, WorktreeLock, hold_file_within};
 use crate::store::names;
 
-/// So many records are made before it is looked whether there is something to do.
+/// This many records are made before it is looked whether there is something to do.
 const EVERY: u64 = 200;
 
 /// More loose refs of ours are packed.

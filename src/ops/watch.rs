@@ -125,7 +125,7 @@ pub fn start(ctx: &Context<'_>, options: &Options) -> Result<Watching> {
     }
 }
 
-/// Ends it.
+/// Ends the watcher of this worktree and waits until it is gone.
 ///
 /// # Errors
 /// `BUSY` when it does not end.
@@ -147,7 +147,7 @@ pub fn stop(ctx: &Context<'_>) -> Result<Stopped> {
     Ok(Stopped { stopped: true })
 }
 
-/// How it is.
+/// Returns the state of the watcher of this worktree.
 ///
 /// # Errors
 /// The repository cannot be read.

@@ -137,7 +137,7 @@ pub fn patience() -> Duration {
     watch_patience().unwrap_or(PATIENCE)
 }
 
-/// How it is.
+/// Asks the watcher of a worktree for its state.
 pub fn look(own: &Path) -> Watching {
     let answer = tell(own, |nonce| Request::Status { nonce }, patience());
     let health = answer.and_then(|bytes| serde_json::from_slice::<Health>(&bytes).ok());

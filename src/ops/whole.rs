@@ -52,7 +52,7 @@ impl Place {
 }
 
 impl<'a> Whole<'a> {
-    /// Has seen nothing.
+    /// Begins a check that has looked at nothing yet.
     pub fn new(store: &'a Store) -> Self {
         Self {
             store,

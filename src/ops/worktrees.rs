@@ -79,7 +79,7 @@ pub struct OpenedDir {
 }
 
 impl OpenedDir {
-    /// Where, absolute.
+    /// Returns the absolute path of the working tree.
     pub fn path(&self) -> PathBuf {
         path_of(&self.dir)
     }

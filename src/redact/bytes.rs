@@ -59,7 +59,7 @@ fn order(input: &[u8]) -> Option<Order> {
     }
 }
 
-/// So many characters in a row that none of these is one of.
+/// This many characters in a row that none of these is one of.
 fn unused(used: impl Iterator<Item = char>, length: u32) -> Option<u32> {
     let blocks: HashSet<u32> = used
         .map(u32::from)

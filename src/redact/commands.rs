@@ -167,7 +167,7 @@ fn next_word(bytes: &[u8], from: usize, limit: usize) -> Option<Range<usize>> {
     Some(start..start + length)
 }
 
-/// Without quotes around.
+/// Narrows the range of a word to what is between its quotes.
 fn bare(text: &str, mut word: Range<usize>) -> Range<usize> {
     let bytes = text.as_bytes();
     if word.start < word.end && b"\"'".contains(&bytes[word.start]) {

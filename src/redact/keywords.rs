@@ -93,7 +93,7 @@ static LARGE: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("a short list of short words fits")
 });
 
-/// From so many bytes on, in one text or in all so far, the larger finder pays.
+/// From this many bytes on, in one text or in all so far, the larger finder pays.
 const LARGE_FROM: usize = 512 * 1024;
 
 static SEEN: AtomicUsize = AtomicUsize::new(0);

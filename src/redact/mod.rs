@@ -66,7 +66,7 @@ pub struct Redactor {
     values: Values,
 }
 
-/// A replacement may bring things together that were apart; so many passes settle every text seen so far.
+/// A replacement may bring things together that were apart; this many passes settle every text seen so far.
 const PASSES: usize = 6;
 
 /// How many bytes of a long text are read for its beginning, and how many more, again and again, until it is certain.

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-/// Beyond so many bytes, and so many times the text read so far, only the head of a value is judged.
+/// Beyond this many bytes, and this many times the text read so far, only the head of a value is judged.
 const FREE: usize = 16 * 1024;
 const LOOKS_A_BYTE: usize = 8;
 /// How much of a value is judged: as a rule, and in a text that is made of names alone.
@@ -73,13 +73,13 @@ impl Runs {
     }
 }
 
-/// How many bytes at the start are alike, up to so many.
+/// How many bytes at the start are alike, up to this many.
 pub(super) fn run_at_start(bytes: &[u8], most: usize, like: impl Fn(u8) -> bool) -> usize {
     let run = bytes.iter().take(most);
     run.take_while(|byte| like(**byte)).count()
 }
 
-/// How many bytes at the end are alike, up to so many.
+/// How many bytes at the end are alike, up to this many.
 pub(super) fn run_at_end(bytes: &[u8], most: usize, like: impl Fn(u8) -> bool) -> usize {
     let run = bytes.iter().rev().take(most);
     run.take_while(|byte| like(**byte)).count()

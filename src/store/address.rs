@@ -19,7 +19,7 @@ use super::names;
 pub enum Address {
     /// A snapshot's, backup's or experiment's id or its beginning, letter included.
     Id(String),
-    /// `latest`, or so many before it.
+    /// `latest`, or this many before it.
     Latest(u32),
     /// The current snapshot of the caller's session.
     Session,
@@ -198,7 +198,7 @@ fn by_shape(text: &str) -> Option<Address> {
     names::is_component(text).then(|| Address::Bare(text.to_owned()))
 }
 
-/// In March 2024.
+/// A day in March 2024, to try whether a text reads as a time.
 const SOME_DAY: Moment = Moment(1_710_000_000_000_000_000);
 
 /// Whether a label may have this name: one ref component that can be read as nothing but a label.

@@ -151,7 +151,7 @@ pub fn make_directory(path: &Path) -> Result<()> {
     }
 }
 
-/// So many bytes tell what a file is.
+/// This many bytes tell what a file is.
 const BEGINNING: usize = 64 * 1024;
 
 /// A log that nobody else may change now.

@@ -10,7 +10,7 @@ use crate::error::{Result, ResultExt};
 /// As many digits as the greatest number has.
 const DIGITS: usize = 20;
 
-/// The counter, held.
+/// A counter that is locked as long as this is held.
 pub(super) struct Counter {
     file: HeldFile,
     path: PathBuf,
@@ -20,7 +20,7 @@ impl Counter {
     /// Takes hold of it, and makes it.
     ///
     /// # Errors
-    /// `BUSY` when others hold it for so long; the disk refuses.
+    /// `BUSY` when others hold it for this long; the disk refuses.
     pub(super) fn hold(path: PathBuf, wait: Duration) -> Result<Self> {
         let file = hold_file_within(&path, wait)?;
         Ok(Self { file, path })

@@ -62,7 +62,7 @@ impl IdKind {
 pub struct Tail([u8; TAIL]);
 
 impl Tail {
-    /// A new one.
+    /// Makes a new random tail.
     ///
     /// # Errors
     /// `IO` when the system has no random bytes to give.

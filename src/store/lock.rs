@@ -296,7 +296,7 @@ impl GitLocks {
         Ok(locks)
     }
 
-    /// Lets go.
+    /// Releases the lock.
     ///
     /// # Errors
     /// A lock file cannot be removed; the next command tries again.

@@ -22,7 +22,7 @@ use crate::json;
 
 const VERSION: u32 = 1;
 
-/// A session without a sign of life for so long is no longer live.
+/// A session without a sign of life for this long is no longer live.
 const LIVE_SECONDS: i64 = 24 * 3600;
 
 /// One run of an agent.
@@ -125,7 +125,7 @@ impl SessionRecord {
             && begun.zip(at).is_some_and(|(begun, ended)| begun >= ended)
     }
 
-    /// Whether so many seconds have passed since its last sign of life. A time that cannot be read is now.
+    /// Whether this many seconds have passed since its last sign of life. A time that cannot be read is now.
     pub fn is_silent_for(&self, now: Moment, seconds: i64) -> bool {
         Moment::parse_rfc3339(&self.last_active_at)
             .is_some_and(|last| last < now.minus_seconds(seconds))

@@ -22,7 +22,7 @@ pub use parts::{DefaultModes, HeadRecord, IgnoredRecord, IndexRecord, Stats, Unc
 
 /// The version this `tw` writes.
 pub const VERSION: u32 = 1;
-/// So many entries of a list stand in the document.
+/// This many entries of a list stand in the document.
 pub const LIST_LIMIT: usize = 100;
 /// Who makes our commits.
 const IDENTITY: &str = "timewarp <timewarp@localhost>";

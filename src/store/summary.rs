@@ -31,7 +31,7 @@ fn magic(format: ObjectFormat) -> &'static [u8; 8] {
 /// The name of the file.
 const FILE: &str = "summaries";
 
-/// So many may be read from the objects before the file is written again; of a long list, this part of it.
+/// This many may be read from the objects before the file is written again; of a long list, this part of it.
 const FEW: usize = 64;
 const PART: usize = 16;
 

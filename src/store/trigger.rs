@@ -89,7 +89,7 @@ json::open_words!(Trigger {
 } or Swap(SwapKind));
 
 impl Default for Trigger {
-    /// Nothing is said.
+    /// The trigger of a record that names none.
     fn default() -> Self {
         Self::Other(String::new())
     }

@@ -319,12 +319,12 @@ impl StateDir {
         self.file(TOGETHER).symlink_metadata().is_ok()
     }
 
-    /// Writes it, synced.
+    /// Writes the journal of a swap over all members, and syncs it.
     pub fn write_together(&self, journal: &TogetherJournal) -> Result<()> {
         write(self, TOGETHER, journal)
     }
 
-    /// Takes it away.
+    /// Removes the journal of a swap over all members.
     pub fn remove_together(&self) -> Result<()> {
         fs::remove_optional(&self.file(TOGETHER))
     }

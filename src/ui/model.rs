@@ -58,7 +58,7 @@ pub struct DiffView {
     pub lines: Vec<Line>,
     /// All that was asked for came.
     pub done: bool,
-    /// So many lines are asked for.
+    /// This many lines are asked for.
     pub limit: usize,
     /// The line that the cursor is on.
     pub cursor: usize,
@@ -142,7 +142,7 @@ impl Search {
     }
 }
 
-/// All of it.
+/// All that the screen shows.
 #[derive(Debug)]
 pub struct Model {
     /// Columns and lines.
@@ -189,7 +189,7 @@ pub struct Model {
 pub const FIRST_LINES: usize = 2000;
 
 impl Model {
-    /// Nothing read yet.
+    /// Makes the model of a screen on which nothing was read yet.
     pub fn new(size: (u16, u16), theme: Theme, now: Moment) -> Self {
         Self {
             size,

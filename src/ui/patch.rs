@@ -11,7 +11,7 @@ use crate::git::textdiff::written::{self, LineKind, Whose};
 use crate::git::tree::Change;
 use crate::text::syntax::{self, Ink};
 
-/// A line is taken for another one's successor within so many lines.
+/// A line is taken for another one's successor within this many lines.
 const NEAR: usize = 8;
 
 /// What a line of a diff is.

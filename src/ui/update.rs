@@ -13,10 +13,10 @@ use super::patch::{Kind, Line};
 use super::plans;
 use crate::ops::timeline::Entry;
 
-/// So many entries are asked for first: two screens of most terminals. The timeline reads so few one by one, and all that are kept
+/// This many entries are asked for first: two screens of most terminals. The timeline reads so few one by one, and all that are kept
 /// when more are wanted, which takes longer than anybody should wait for a screen.
 const FIRST: usize = 60;
-/// So many are asked for at a time later on.
+/// This many are asked for at a time later on.
 const PAGE: usize = 200;
 /// The same while searching, which is not shown.
 const LEAP: usize = 2000;
@@ -61,7 +61,7 @@ pub enum Effect {
     Page(u64, usize),
     /// Count what these changed.
     Count(u64, Vec<(usize, Entry)>),
-    /// Make a diff, of so many lines at most.
+    /// Make a diff, of this many lines at most.
     Diff(u64, Subject, usize),
     /// Begin the entries anew.
     Reload,

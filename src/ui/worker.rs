@@ -22,7 +22,7 @@ use crate::progress::Silent;
 
 /// No larger file is compared.
 const LARGEST: u64 = 4 << 20;
-/// Lines are sent at least so many at a time.
+/// Lines are sent at least this many at a time.
 const PART: usize = 200;
 
 /// Where the repository is, and what is wanted of it.
@@ -43,7 +43,7 @@ enum Job {
     Reload,
 }
 
-/// The two threads.
+/// The two threads that read the timeline and make diffs.
 pub struct Worker {
     reader: Sender<Job>,
     differ: Sender<Job>,
@@ -259,7 +259,7 @@ fn of_path(timeline: &Timeline<'_>, change: &Change, side: Whose) -> Vec<Line> {
 struct Lines<'t> {
     thread: &'t Thread,
     asked: u64,
-    /// So many more are wanted.
+    /// This many more are wanted.
     left: usize,
     ready: Vec<Line>,
 }

@@ -28,9 +28,9 @@ use crate::runner::program::own_program;
 use crate::store::address::of_checkpoint;
 use crate::store::id::SnapshotId;
 
-/// What was shown can be agreed to so long.
+/// What was shown can be agreed to this long.
 const SHOWN: Duration = Duration::from_secs(600);
-/// So often it is looked whether a command has ended, and whether somebody waits for it.
+/// How often it is looked whether a command has ended, and whether somebody waits for it.
 pub const GLANCE: Duration = Duration::from_millis(10);
 /// So much that was shown is remembered.
 const REMEMBERED: usize = 16;

@@ -18,11 +18,11 @@ use crate::progress::Silent;
 use crate::text::foreign_json;
 use crate::wire;
 
-/// So many entries are given at a time.
+/// This many entries are given at a time.
 const ENTRIES: usize = 100;
-/// So many hits of a search.
+/// This many hits of a search.
 const HITS: &str = "300";
-/// So many lines of a path.
+/// This many lines of a path.
 const LINES: usize = 400;
 
 /// What the page begins with.

@@ -21,15 +21,15 @@ use crate::ops::timeline::{self, Entry, EntryKind, Filter, Timeline};
 use crate::ops::web::{self, File, Line, Lines, Others, What};
 use crate::redact::{Counts, Redactor};
 
-/// So many lines of a path go into the file.
+/// This many lines of a path go into the file.
 const LINES: usize = 300;
-/// So many paths of an entry.
+/// This many paths of an entry.
 const FILES: usize = 100;
-/// So many bytes of lines; what comes after is named without them.
+/// This many bytes of lines; what comes after is named without them.
 const ROOM: usize = 32 << 20;
-/// So many bytes are written at a time.
+/// This many bytes are written at a time.
 const CHUNK: usize = 1 << 20;
-/// So many entries are worked on at a time.
+/// This many entries are worked on at a time.
 const BATCH: usize = 64;
 
 /// What is to be written.

@@ -16,7 +16,7 @@ use crate::git::random;
 pub struct Token(String);
 
 impl Token {
-    /// A new one.
+    /// Makes a new random token.
     ///
     /// # Errors
     /// The system gives no random bytes.

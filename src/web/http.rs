@@ -7,17 +7,17 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// The first line and the headers may take so many bytes.
+/// The first line and the headers may take this many bytes.
 const HEAD: usize = 16 << 10;
-/// So many headers.
+/// A request may have this many headers.
 const HEADERS: usize = 64;
-/// The body may take so many bytes.
+/// The body may take this many bytes.
 const BODY: usize = 64 << 10;
 /// A request is there as a whole after this time.
 const REQUEST: Duration = Duration::from_secs(10);
 /// An answer is taken after this time.
 const ANSWER: Duration = Duration::from_secs(30);
-/// What is still on its way is read so long, so that the answer to it is not lost.
+/// What is still on its way is read this long, so that the answer to it is not lost.
 const REST: Duration = Duration::from_millis(500);
 
 /// What is asked.
@@ -177,7 +177,7 @@ const NO_CONTENT: &str =
     "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 impl Response {
-    /// A document.
+    /// Makes the response that is a JSON document.
     pub fn json(status: u16, body: String) -> Self {
         Self {
             status,
@@ -187,7 +187,7 @@ impl Response {
         }
     }
 
-    /// A sentence.
+    /// Makes the response that is a sentence of plain text.
     pub fn text(status: u16, body: &str) -> Self {
         Self {
             status,
@@ -197,7 +197,7 @@ impl Response {
         }
     }
 
-    /// A page.
+    /// Makes the response that is an HTML page.
     pub fn page(status: u16, policy: String, body: String) -> Self {
         Self {
             status,

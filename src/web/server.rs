@@ -20,11 +20,11 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::threads;
 use crate::ops::timeline::Filter;
 
-/// So many requests with the token are answered at once. A browser opens six connections to a host.
+/// This many requests with the token are answered at once. A browser opens six connections to a host.
 const ANSWERED: usize = 32;
-/// So many connections may not have shown it yet; for one more, the oldest of them is closed.
+/// This many connections may not have shown it yet; for one more, the oldest of them is closed.
 const STRANGERS: usize = 32;
-/// The end is looked for so often.
+/// The end is looked for this often.
 const TICK: Duration = Duration::from_millis(100);
 
 /// What is to be served.
@@ -39,7 +39,7 @@ pub struct Serve {
     pub port: u16,
     /// Whether a page may start commands.
     pub allow_changes: bool,
-    /// It ends when nobody asked anything for so long.
+    /// It ends when nobody asked anything for this long.
     pub idle: Duration,
     /// Called in the repository after a command.
     pub after_change: fn(&Env, &std::path::Path),
@@ -77,7 +77,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Somebody uses it.
+    /// Notes that somebody uses the page now.
     fn touch(&self) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }

@@ -34,7 +34,7 @@ const TRIES: usize = 3;
 /// Files a worker takes at a time.
 // So few that no thread is left with a row of large files at the end, so many that threads seldom meet at the counter.
 const CHUNK: usize = 16;
-/// Reading and hashing a file takes as long as looking at so many.
+/// Reading and hashing a file takes as long as looking at this many.
 const WEIGHT: usize = 4;
 
 /// How the hashing is done.
@@ -366,7 +366,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads at most so many bytes of a file, and no further once it has `enough` and not all that it asked for: then it has met the end.
+/// Reads at most this many bytes of a file, and no further once it has `enough` and not all that it asked for: then it has met the end.
 fn read_up_to<'b>(
     file: &mut File,
     most: u64,

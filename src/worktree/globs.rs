@@ -102,7 +102,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Of this place.
+    /// Begins a check of the globs of one place.
     pub fn new(source: Source) -> Self {
         Self {
             // Whether case counts makes no difference here.

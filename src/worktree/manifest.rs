@@ -87,7 +87,7 @@ impl Manifest {
         slice_of(cached, &self.names, name.start, name.len)
     }
 
-    /// Keeps bytes.
+    /// Keeps a copy of bytes as a name.
     pub fn intern(&mut self, bytes: &[u8]) -> Name {
         let start = self.cached_names() + self.names.len();
         self.names.extend_from_slice(bytes);
@@ -194,7 +194,7 @@ impl Manifest {
             .expect("fewer than 2^32 names")
     }
 
-    /// Makes room for so many files and bytes of names more.
+    /// Makes room for this many files and bytes of names more.
     pub fn reserve(&mut self, files: usize, names: usize) {
         self.files.reserve(files);
         self.names.reserve(names);

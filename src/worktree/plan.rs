@@ -224,7 +224,7 @@ pub struct Planning<'a> {
     pub may_change: fn(u32) -> bool,
 }
 
-/// Makes the plan.
+/// Plans the changes that lead from the earlier side to the later one.
 pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
     let mut plan = Plan::default();
     let mut seen: BTreeSet<&[u8]> = BTreeSet::new();

@@ -8,7 +8,7 @@ use crate::agents::edit::{Document, Found};
 use crate::agents::hook::EventKind;
 use crate::agents::install::{InstallPaths, Parts, SKILL, Scope, mcp_servers, target, whole};
 
-/// What it needs.
+/// Returns what 'tw init' puts into the settings of Claude Code.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let file = |project, user| paths.file(project, "CLAUDE_CONFIG_DIR", ".claude", user);
     let hooks = paths.grouped(

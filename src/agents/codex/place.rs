@@ -24,7 +24,7 @@ fn root(places: &Places) -> Option<PathBuf> {
         .or_else(|| Some(places.home()?.join(".codex")))
 }
 
-/// All rollouts.
+/// Lists the rollouts of all sessions, also of archived ones.
 fn rollouts(places: &Places) -> Vec<SessionFile> {
     root(places).map_or(Vec::new(), |root| rollouts_in(&root))
 }

@@ -9,7 +9,7 @@ use crate::agents::install::{
     InstallPaths, Parts, Piece, Scope, has_hooks_of, target, toml_settings,
 };
 
-/// What it needs.
+/// Returns what 'tw init' puts into the settings of Codex.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let hooks = paths.grouped(
         NAME,

@@ -43,7 +43,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Both.
+    /// Returns the tokens that were counted and those that are estimated, together.
     pub fn total(self) -> u64 {
         self.counted.saturating_add(self.pending)
     }
@@ -96,7 +96,7 @@ impl<'a> Log<'a> {
             .max(0)
     }
 
-    /// Its messages.
+    /// Iterates over the messages of the log, without its other records.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
         self.entries.iter().filter_map(Entry::message)
     }
@@ -133,7 +133,7 @@ impl Entry<'_> {
     }
 }
 
-/// Tokens of so many characters, roughly: kimi-cli's own rule.
+/// Tokens of this many characters, roughly: kimi-cli's own rule.
 fn estimate(characters: usize) -> u64 {
     u64::try_from(characters / 4).unwrap_or(u64::MAX)
 }

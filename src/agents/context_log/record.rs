@@ -154,7 +154,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// The JSON object.
+    /// Returns the message as the JSON object that it is in the log.
     pub fn value(&self) -> &Value {
         &self.value
     }

@@ -225,7 +225,7 @@ pub struct Draft {
 pub(in crate::agents) enum KeptMessages {
     /// Those that begin in kept lines of the session file.
     InSegments,
-    /// So many from the start.
+    /// This many from the start.
     Before(usize),
 }
 

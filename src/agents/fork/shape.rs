@@ -51,7 +51,7 @@ pub struct Shape {
     pub facts: fn(&Value) -> Facts,
 }
 
-/// Nothing may differ.
+/// No field of a fork's records may differ from the original's.
 pub const NOTHING: Free = Free {
     ids: &[],
     origin: None,

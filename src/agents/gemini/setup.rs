@@ -10,7 +10,7 @@ use crate::agents::edit::Document;
 use crate::agents::hook::EventKind;
 use crate::agents::install::{InstallPaths, Parts, Scope, mcp_servers, skill_in, target};
 
-/// What it needs.
+/// Returns what 'tw init' puts into the settings of Gemini CLI.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let mut pieces = paths.grouped(
         NAME,

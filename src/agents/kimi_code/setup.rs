@@ -14,7 +14,7 @@ pub const DIRECTORY: &str = ".kimi-code";
 /// The keys that it knows in an entry of `[[hooks]]`: any other, and it loads none of the file.
 const HOOK_KEYS: [&str; 4] = ["event", "command", "matcher", "timeout"];
 
-/// What it needs.
+/// Returns what 'tw init' puts into the settings of Kimi Code: as for kimi-cli, in a directory of its own.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     kimi::setup::setup(paths, NAME, VARIABLE, DIRECTORY)
 }

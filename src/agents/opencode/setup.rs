@@ -13,7 +13,7 @@ const OPENCODE_STEP: &str = r#"  "tool.execute.after": async ({ tool, sessionID,
   },
 "#;
 
-/// What it needs.
+/// Returns what 'tw init' puts into the settings and plugins of opencode.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let config = match paths.places.dir("XDG_CONFIG_HOME") {
         Some(dir) => dir,

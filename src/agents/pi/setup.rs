@@ -14,7 +14,7 @@ const STEP: &str = r#"  pi.on("tool_result", async (event, ctx) => {
   })
 "#;
 
-/// What it needs.
+/// Returns what 'tw init' puts into the settings and extensions of pi.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let file = |name: &str| {
         let project = format!(".pi/{name}");

@@ -7,7 +7,7 @@ use crate::agents::edit::{Document, Found};
 use crate::agents::hook::EventKind;
 use crate::agents::install::{InstallPaths, Parts, Scope, mcp_servers, target};
 
-/// What it needs.
+/// Returns what 'tw init' puts into the settings of Qwen Code.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let mut pieces = paths.grouped(
         NAME,

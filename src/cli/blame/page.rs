@@ -6,7 +6,7 @@ use crate::cli::human::time;
 use crate::cli::prelude::*;
 use crate::ops::blame::{Blamed, Candidate, Group, Kind, Line, Origin, Run};
 
-/// So many runs of lines are named of a group.
+/// This many runs of lines are named of a group.
 const RUNS: usize = 8;
 
 /// Each line behind its origin.

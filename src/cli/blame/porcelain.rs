@@ -7,7 +7,7 @@ use crate::env::Moment;
 use crate::git::textdiff::quoted;
 use crate::ops::blame::{Blamed, Kind, Line, Origin};
 
-/// Prints it.
+/// Prints the lines in the format of `git blame --porcelain`.
 pub fn print(page: &mut Page, blamed: &Blamed) {
     let not_committed = blamed.format.null().to_string();
     for line in &blamed.lines {

@@ -20,7 +20,7 @@ pub fn run(log: &ContextLog) -> Reply {
     reply(context::show(log))
 }
 
-/// So many characters of a message stand on its line.
+/// This many characters of a message stand on its line.
 const SHOWN: usize = 72;
 
 /// A record on one line; with `-v` a message in full.

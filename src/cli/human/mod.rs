@@ -112,7 +112,7 @@ pub trait Human {
     /// Puts all of it on a page.
     fn print(&self, page: &mut Page);
 
-    /// All of it.
+    /// Renders the answer to a page of its own.
     fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::new(options);
         self.print(&mut page);

@@ -29,7 +29,7 @@ impl Screen {
         }
     }
 
-    /// A text that is cut where it is wider than so many columns, with a mark that something is missing.
+    /// A text that is cut where it is wider than this many columns, with a mark that something is missing.
     pub fn fit(&self, text: &str, columns: usize) -> String {
         if width(text) <= columns {
             return text.to_owned();

@@ -6,7 +6,7 @@ use crate::git::path::RepoPath;
 use crate::ops::applying::AppliedRun;
 use crate::ops::outcome::{Changes, CommitMade, MemberSwap};
 
-/// So many paths stand in one remark.
+/// This many paths stand in one remark.
 const PATHS_IN_REMARK: usize = 10;
 
 /// The hint of every command that ends in the past.

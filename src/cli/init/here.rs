@@ -34,7 +34,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Does it.
+    /// Lists, keeps, adopts or removes the history of a directory without git, as the options say.
     pub fn run(&self, call: &Call<'_>, remove: bool, dry_run: bool) -> Reply {
         if self.list {
             return reply(here::list(call.env));

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::ops::timeline::{Entry, EntryKind};
 use crate::store::trigger::Trigger;
 
-/// So many lines of sessions stand side by side; further ones share the last.
+/// This many lines of sessions stand side by side; further ones share the last.
 const MOST: usize = 6;
 
 /// What is drawn.
@@ -61,7 +61,7 @@ pub struct Row {
 }
 
 impl Graph {
-    /// Nothing drawn yet.
+    /// Makes a graph without lines, drawn in Unicode or in ASCII.
     pub fn new(unicode: bool) -> Self {
         Self {
             signs: if unicode { &UNICODE } else { &ASCII },

@@ -116,7 +116,7 @@ impl Run for Args {
     }
 }
 
-/// So many entries are read before the first line is printed, and then each time.
+/// This many entries are read before the first line is printed, and then each time.
 const PART: usize = 32;
 
 /// Prints entries as they are read, and gives what is to be said at the end.

@@ -38,7 +38,7 @@ impl<'a> Printer<'a> {
         })
     }
 
-    /// The next hits.
+    /// Renders the next hits.
     pub fn print(&mut self, hits: &[Hit]) -> Vec<u8> {
         let mut out = Vec::new();
         for (at, hit) in hits.iter().enumerate() {

@@ -31,7 +31,7 @@ impl Run for Args {
     }
 }
 
-/// So many files are named without `-v`.
+/// This many files are named without `-v`.
 const FILES: usize = 10;
 
 /// How many files, and which, where they are few.

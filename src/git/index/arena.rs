@@ -41,7 +41,7 @@ impl Arena {
         slice_of(file, &self.own, span.start, span.len)
     }
 
-    /// Keeps bytes.
+    /// Keeps a copy of bytes, and returns where they are.
     ///
     /// # Errors
     /// All of them together pass 4 GiB.

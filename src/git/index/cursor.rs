@@ -35,7 +35,7 @@ impl<'a> Cursor<'a> {
         Some(head)
     }
 
-    /// An id.
+    /// Reads an object id.
     #[inline]
     pub(super) fn id(&mut self, format: ObjectFormat) -> Option<Oid> {
         let (id, rest) = format.split(self.rest)?;

@@ -17,7 +17,7 @@ const KEPT_BUFFER: usize = 8 << 20;
 
 /// Header, one block's head and checksum of a zlib stream that stores its bytes.
 const STORED_FRAME: usize = 2 + 5 + 4;
-/// So many bytes are stored in a file of a block, which is 4 KiB nearly everywhere.
+/// This many bytes are stored in a file of a block, which is 4 KiB nearly everywhere.
 const ONE_BLOCK: usize = 4096 - STORED_FRAME;
 
 /// How content is deflated.

@@ -19,7 +19,7 @@ pub(super) enum Entry {
 /// What a difference is from.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Base {
-    /// The entry so many bytes before.
+    /// The entry this many bytes before.
     Before(u64),
     /// The object of this name, in the same pack.
     Named(Oid),

@@ -61,7 +61,7 @@ impl Hasher {
         }
     }
 
-    /// The id.
+    /// Returns the id of the object whose bytes were hashed.
     ///
     /// # Errors
     /// Other than the announced number of bytes, or bytes made for a collision attack ([`is_collision`]).

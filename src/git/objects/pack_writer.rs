@@ -55,7 +55,7 @@ impl PackWriter {
         self.entries.is_empty()
     }
 
-    /// Bytes so far.
+    /// Returns how many bytes the pack has so far.
     pub(super) fn size(&self) -> u64 {
         self.flushed + self.buffer.len() as u64
     }

@@ -369,7 +369,7 @@ pub(super) fn inflated(file: &File, at: u64, size: u64) -> std::result::Result<V
     read_whole(size, inflater(file, at, size))
 }
 
-/// The first bytes of such a stream, at most so many.
+/// The first bytes of such a stream, at most this many.
 pub(super) fn begin_of(file: &File, at: u64, most: u64) -> std::result::Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     inflater(file, at, 0).take(most).read_to_end(&mut bytes)?;

@@ -21,7 +21,7 @@ use crate::git::fs::{entries, is_there, remove_optional};
 use crate::git::tree::{self, GITLINK_MODE};
 use crate::git::{ObjectFormat, Oid};
 
-/// Of a pack that is not looked at thoroughly, at least one in so many bytes must be free before it is written anew.
+/// Of a pack that is not looked at thoroughly, at least one in this many bytes must be free before it is written anew.
 const WORTH: u64 = 4;
 /// A larger loose file stays one.
 const LARGE: u64 = 4 << 20;

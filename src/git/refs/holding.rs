@@ -62,7 +62,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// What undoes it.
+    /// Returns the transaction that undoes this one.
     fn inverse(&self) -> Self {
         let mut back = Self::new(self.refs.clone());
         for edit in self.edits.iter().rev() {

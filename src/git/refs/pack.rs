@@ -108,7 +108,7 @@ mod tests {
 
     const PROBE: &str = "refs/probe/";
 
-    /// So many loose refs at one commit, beside a branch and an annotated tag.
+    /// This many loose refs at one commit, beside a branch and an annotated tag.
     fn some(sandbox: &Sandbox, count: usize) -> String {
         let commit = sandbox.commit("some").to_string();
         sandbox.git(&["update-ref", "refs/heads/main", &commit]);

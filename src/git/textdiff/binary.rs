@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 /// git's digits of base 85.
 const DIGITS: &[u8; 85] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
-/// So many bytes are in a line.
+/// This many bytes are in a line.
 const LINE: usize = 52;
 
 /// What stands behind the header lines: the new content, and the old one for the way back.

@@ -126,7 +126,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// `readOnlyHint`, `destructiveHint`, `idempotentHint`.
+    /// Returns MCP's `readOnlyHint`, `destructiveHint` and `idempotentHint`.
     pub fn hints(self) -> (bool, bool, bool) {
         match self {
             Self::ReadOnly => (true, false, true),
@@ -166,7 +166,7 @@ pub fn named(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// An agent reads what it lists: so many, unless it asks for more.
+/// An agent reads what it lists: this many, unless it asks for more.
 const FEW: usize = 50;
 
 #[cfg(test)]

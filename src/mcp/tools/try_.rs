@@ -40,7 +40,7 @@ pub struct Try {
     with: Vec<String>,
 }
 
-/// Nobody watches.
+/// An observer that ignores what it is told, for there is nobody to show it to.
 struct Nobody;
 
 impl PhaseObserver for Nobody {

@@ -67,7 +67,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Makes the runs, so many at a time, and counts them from 1; one that is enough ends the others. `ended` is told of each soon after
+    /// Makes the runs, this many at a time, and counts them from 1; one that is enough ends the others. `ended` is told of each soon after
     /// its end, with its place among the subjects; what it fails with is the answer once all have ended.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ struct Seen {
     uncertain: bool,
 }
 
-/// Looks on.
+/// Watches what runs change outside of their scratches.
 pub struct Watch(Mutex<Inner>);
 
 struct Inner {
@@ -29,7 +29,7 @@ struct Inner {
 }
 
 impl Watch {
-    /// From how it is now.
+    /// Begins with the surroundings as they are now.
     ///
     /// # Errors
     /// The present cannot be read.
@@ -40,7 +40,7 @@ impl Watch {
         })))
     }
 
-    /// A run begins.
+    /// Notes that a run begins.
     ///
     /// # Errors
     /// As [`Self::new`].

@@ -104,7 +104,7 @@ impl Bisect {
     }
 }
 
-/// Searches.
+/// Runs the command on past snapshots until the one that changed its verdict is found.
 ///
 /// # Errors
 /// `NOT_REPRODUCED` names the end that is not as it is to be; those of addresses and of scratches.

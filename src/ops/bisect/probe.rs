@@ -90,7 +90,7 @@ pub(super) fn side_by_side(
     })
 }
 
-/// One of them.
+/// One probe: the question, on one snapshot.
 struct Probe<'a> {
     question: &'a Question,
     slot: Slot,

@@ -30,7 +30,7 @@ pub struct Line {
     pub parallel: usize,
 }
 
-/// What to do.
+/// The next step of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Look at these places, side by side.

@@ -40,7 +40,7 @@ impl Verdicts {
         Ok(Self { file, kept })
     }
 
-    /// What was said of a tree in so many runs or more.
+    /// What was said of a tree in this many runs or more.
     pub fn get(&self, tree: Oid, runs: u32) -> Option<Verdict> {
         let kept = self.kept.get(&tree.to_string())?;
         (kept.runs >= runs).then_some(kept.verdict)

@@ -16,7 +16,7 @@ use crate::git::reflog::Move;
 use crate::git::repo::Repo;
 use crate::ops::versions::{ChainPlace, States};
 
-/// What copies were made from is looked for among so many commits.
+/// What copies were made from is looked for among this many commits.
 const MOST: usize = 100_000;
 
 /// A commit that was made here.

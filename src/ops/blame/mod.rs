@@ -57,7 +57,7 @@ pub use exchange::{Format, agent_trace, git_ai};
 pub use groups::{By, Group, Run, groups};
 pub use origin::{Blamed, Candidate, Kind, Line, Origin};
 
-/// So many names that a file had are looked for.
+/// This many names that a file had are looked for.
 const NAMES: usize = 20;
 
 /// Tell where the lines of a file come from.

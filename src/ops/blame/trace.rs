@@ -31,7 +31,7 @@ type LinesToFollow = BTreeMap<(Oid, Vec<u8>), BTreeMap<usize, Vec<usize>>>;
 /// Of a file in a commit the lines that its parents have in the other form, and which they are there.
 type InOtherForm = HashMap<(Oid, Vec<u8>), Vec<Option<(Oid, usize)>>>;
 
-/// Follows lines.
+/// Follows lines back to the state that brought them.
 pub struct Tracer<'a> {
     pub repo: &'a Repo,
     pub links: Links<'a>,

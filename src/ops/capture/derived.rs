@@ -50,7 +50,7 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// Works it out.
+    /// Derives all this from a manifest.
     pub fn of(manifest: &Manifest) -> Self {
         // Mostly right, and few have others; else the first look tells what is usual, and a second takes what is not.
         let guess = Usual {
@@ -68,7 +68,7 @@ impl Derived {
         Self::with_usual(manifest, usual, usize::MAX).0
     }
 
-    /// Works it out as if this were usual, with at most so many others, and what is usual.
+    /// Works it out as if this were usual, with at most this many others, and what is usual.
     fn with_usual(manifest: &Manifest, usual: Usual, most_others: usize) -> (Self, Usual) {
         let mut census = Censuses::default();
         let mut derived = Self {
@@ -224,7 +224,7 @@ impl Derived {
         }
     }
 
-    /// What git ignores.
+    /// Returns how many entries git ignores, and their size.
     pub fn ignored(&self) -> IgnoredRecord {
         let (entries, bytes) = self.ignored;
         IgnoredRecord { entries, bytes }

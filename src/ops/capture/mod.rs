@@ -49,10 +49,10 @@ pub use sinks::Writing;
 pub use watched::Trust;
 use watched::{Keeping, Watched};
 
-/// From so many new objects on they go into a pack: as many as git keeps in one when it fetches (`transfer.unpackLimit`).
+/// From this many new objects on they go into a pack: as many as git keeps in one when it fetches (`transfer.unpackLimit`).
 const PACK_FROM: usize = 100;
 
-/// So many files, of so many bytes together, are read in a few milliseconds: their ids are proven at once.
+/// This many files, of this many bytes together, are read in a few milliseconds: their ids are proven at once.
 const CHEAP: (u64, u64) = (2000, 8 << 20);
 
 /// A file this large goes into a pack: git streams it from there.

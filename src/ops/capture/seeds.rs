@@ -37,7 +37,7 @@ const NOTES: &str = "seeds-proven";
 /// What came out for one snapshot.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Note {
-    /// So many ids nobody can prove any more.
+    /// How many ids nobody can prove any more.
     unproven: u64,
     /// Paths whose files had other bytes.
     #[serde(default)]

@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::store::checkpoint::{Counts, PREFIXES, Place};
 use crate::store::names::session_component;
 
-/// A hook reads so long in a file that it does not know yet.
+/// A hook reads this long in a file that it does not know yet.
 const HOOK_READS: Duration = Duration::from_millis(6);
 
 /// A hook counts tokens in files up to this size.

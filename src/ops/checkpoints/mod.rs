@@ -53,7 +53,7 @@ const PROMPT_CHARS: usize = 2000;
 /// How much of it names the snapshot.
 const TITLE_CHARS: usize = 72;
 
-/// Two hooks that tell of one prompt come within so many seconds: one agent may run another's hooks beside its own.
+/// Two hooks that tell of one prompt come within this many seconds: one agent may run another's hooks beside its own.
 const REPEATED_SECONDS: i64 = 5;
 
 /// Make a checkpoint.

@@ -33,7 +33,7 @@ pub struct Compact {
     pub keep: usize,
     /// What stands for the others.
     pub summary: Summary,
-    /// Only when the context, with what is reserved, reaches so many tokens.
+    /// Only when the context, with what is reserved, reaches this many tokens.
     pub if_over: Option<u64>,
     /// Tokens to keep free.
     pub reserved: u64,

@@ -39,7 +39,7 @@ const TEMPLATE: &str = r#"# Settings of tw for everyone who works on this reposi
 # keep_backup_days = 30
 "#;
 
-/// Writes both.
+/// Writes the template of the team's settings and excludes the desk in git.
 ///
 /// # Errors
 /// `WOULD_OVERWRITE` when a symlink, or a file that git tracks, stands where the desk should be.

@@ -130,7 +130,7 @@ fn stored_chat(store: &Store, id: IssueId, part: ChatPart) -> Result<ChatShown> 
     })
 }
 
-/// Where the last so many turns begin. A turn begins with what a person said.
+/// Where this many of the last turns begin. A turn begins with what a person said.
 fn start_of_turn(chat: &Chat, turns: usize) -> usize {
     let prompts: Vec<usize> = chat
         .messages

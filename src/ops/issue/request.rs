@@ -77,7 +77,7 @@ pub struct Filter {
     pub active: bool,
     /// Only those of this kind; an empty word means those that have none.
     pub kind: Option<String>,
-    /// At most so many.
+    /// At most this many.
     pub limit: Option<usize>,
 }
 
@@ -117,7 +117,7 @@ pub struct Comment {
 /// Which part of a stored chat.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChatPart {
-    /// The last so many turns.
+    /// This many of the last turns.
     pub last: Option<usize>,
 }
 

@@ -22,7 +22,7 @@ const IDENTITY: &str = "-c user.name=tw -c user.email=tw@localhost";
 /// Brings what a partial clone lacks.
 pub const REFETCH: &str = "git fetch --refetch";
 
-/// So many digits of a commit's id are shown.
+/// This many digits of a commit's id are shown.
 const SHOWN: usize = 12;
 
 /// Whether all that a record says can be read as what it is.

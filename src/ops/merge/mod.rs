@@ -96,7 +96,7 @@ pub struct Conflict {
     pub step: usize,
 }
 
-/// What came out.
+/// The result of a merge of trees.
 #[derive(Debug, Default)]
 pub struct Merged {
     /// What each path becomes that is not to stay as it is.
@@ -131,7 +131,7 @@ struct Places<'p> {
     theirs: &'p [u8],
 }
 
-/// Merges.
+/// Merges three trees, without writing to the working tree.
 ///
 /// # Errors
 /// When a tree or blob cannot be read, or a merged one not be written.

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::git::textdiff::{file_type, is_binary};
 use crate::git::tree::{Change, Node};
 
-/// So many comparisons of contents at most; beyond it only equal contents are found.
+/// This many comparisons of contents at most; beyond it only equal contents are found.
 const MOST: usize = 10_000;
 /// Similar enough, in hundredths: as git has it.
 const SIMILAR: usize = 50;

@@ -269,7 +269,7 @@ fn called(name: &str) -> String {
     format!("{word} '{short}'")
 }
 
-/// So many of a kind are still told one by one.
+/// This many of a kind are still told one by one.
 const FEW: usize = 3;
 
 /// The sentences for people: of many refs or stashes that have the same path their number, and one of them.

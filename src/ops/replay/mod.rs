@@ -365,7 +365,7 @@ pub fn list(ctx: &Context<'_>) -> Result<Replays> {
     })
 }
 
-/// Shows one.
+/// Returns one replay, by its id or a part of it.
 ///
 /// # Errors
 /// There is none.

@@ -193,7 +193,7 @@ fn beyond(
     Ok((candidates, total, notices))
 }
 
-/// Takes those out that are among so many snapshots taken last by their numbers: what was taken while the clock was behind is old by its
+/// Takes those out that are among this many snapshots taken last by their numbers: what was taken while the clock was behind is old by its
 /// time alone. Numbers of other repositories tell nothing here.
 fn spare_taken_last(
     store: &Store,

@@ -71,7 +71,7 @@ struct Swap {
     paths: BTreeMap<Vec<u8>, [Content; 2]>,
 }
 
-/// What is gone.
+/// Tells which changes of a turn are gone from the present already.
 pub struct Gone<'a> {
     ctx: &'a Context<'a>,
     store: &'a Store,

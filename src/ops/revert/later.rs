@@ -20,7 +20,7 @@ pub type Present<'a> = &'a dyn Fn(&[u8], Node) -> Option<Vec<u8>>;
 /// The turns that touched lines, and where the lines are now; None where they could not be followed.
 pub type Followed = (Vec<Turn>, Option<Vec<Range<usize>>>);
 
-/// Follows conflicts.
+/// Finds the later prompts that touched the lines of a conflict.
 pub struct Later<'a> {
     /// Where blobs and trees are.
     pub store: &'a Store,

@@ -68,7 +68,7 @@ pub struct Revert {
     pub dry_run: DryRun,
 }
 
-/// Takes it back.
+/// Takes back what the turns of a request changed, and keeps what came later.
 ///
 /// # Errors
 /// `CONFLICT` with lines and later prompts; `INVALID_CHECKPOINT`, `SESSION_NOT_FOUND` and what an address can be refused for;

@@ -78,7 +78,7 @@ pub struct Plan {
     pub leaves_latest: bool,
 }
 
-/// Plans.
+/// Plans which paths a revert changes, turn by turn.
 pub struct Planner<'a> {
     ctx: &'a Context<'a>,
     store: &'a Store,

@@ -112,7 +112,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Reads them.
+    /// Reads the states and turns of all worktrees.
     ///
     /// # Errors
     /// The refs cannot be listed.

@@ -108,7 +108,7 @@ impl RootBits {
         })
     }
 
-    /// Makes a directory.
+    /// Makes a directory with the permission bits of the root.
     fn make(&self, dir: &Path) -> std::io::Result<()> {
         create::new_dir(dir, self.bits)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -158,7 +158,7 @@ fn check_owner(ctx: &Context<'_>, dir: &Path) -> Result<()> {
 pub struct MadeDirs(Vec<PathBuf>);
 
 impl MadeDirs {
-    /// They stay.
+    /// Keeps the directories that were made.
     pub fn keep(mut self) {
         self.0.clear();
     }

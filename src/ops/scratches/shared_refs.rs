@@ -35,7 +35,7 @@ const NOT_MADE: [&str; 4] = [
     "refs/rewritten/",
 ];
 
-/// Where those stand.
+/// Where the snapshots, backups, experiments and labels of tw are.
 const OWN: [&str; 4] = [
     names::SNAPSHOTS,
     names::BACKUPS,

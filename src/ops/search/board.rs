@@ -16,7 +16,7 @@ use crate::git::threads;
 const BATCH: usize = 8;
 /// How far workers may be ahead.
 const AHEAD: usize = 1024;
-/// So many bytes of matches may wait before nothing more is begun than what is waited for.
+/// This many bytes of matches may wait before nothing more is begun than what is waited for.
 const ROOM: usize = 64 << 20;
 
 /// What came of a content: its matches, or why it cannot be read.

@@ -125,7 +125,7 @@ impl Matches {
 /// How much is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Every line, with so many lines around it.
+    /// Every line, with this many lines around it.
     Lines {
         /// Before and after.
         context: usize,
@@ -221,7 +221,7 @@ impl Write for Pieces {
     }
 }
 
-/// The other side.
+/// The other side of that channel, which reads the pieces as one stream.
 struct Joined {
     pieces: Receiver<Vec<u8>>,
     piece: io::Cursor<Vec<u8>>,

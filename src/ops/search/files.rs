@@ -9,12 +9,12 @@ use super::runs::{Run, Runs, What};
 use super::{Change, Place};
 use crate::ops::versions::{ChainPlace, States, Version};
 
-/// Which states count.
+/// The states that a search looks at.
 #[derive(Debug)]
 pub struct Chosen(Option<Vec<Vec<usize>>>);
 
 impl Chosen {
-    /// All of them.
+    /// Chooses every state.
     pub fn all() -> Self {
         Self(None)
     }

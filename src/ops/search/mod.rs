@@ -55,7 +55,7 @@ json::fields! {
 /// What is told of hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Each of them, with so many lines around it.
+    /// Each of them, with this many lines around it.
     Lines {
         /// Before and after.
         context: usize,
@@ -97,7 +97,7 @@ pub struct Search {
     pub scope: Scope,
     /// What is told.
     pub shape: Shape,
-    /// At most so many hits.
+    /// At most this many hits.
     pub limit: Option<usize>,
 }
 

@@ -20,9 +20,9 @@ use crate::git::path::RepoPath;
 use crate::git::tree::{GITLINK_MODE, LINK_MODE};
 use crate::ops::versions::{Among, Files, States, staged_in, walk};
 
-/// So many lines are enough for a start.
+/// This many lines are enough for a start.
 const SCREEN: usize = 40;
-/// So many bytes of matches are kept for the whole search.
+/// This many bytes of matches are kept for the whole search.
 const ROOM: usize = 16 << 20;
 
 /// A path of the newest state.
@@ -43,7 +43,7 @@ pub struct Seen {
     matching: Vec<(RepoPath, Vec<Oid>)>,
 }
 
-/// Only these files.
+/// Restricts a search to these files.
 struct Only(BTreeSet<Vec<u8>>);
 
 impl Among for Only {

@@ -41,7 +41,7 @@ pub struct PatternOptions {
 pub struct Pattern(RegexMatcher);
 
 impl Pattern {
-    /// Makes it ready.
+    /// Compiles a pattern.
     ///
     /// # Errors
     /// `USAGE` says what is wrong with it.

@@ -162,7 +162,7 @@ impl Runs {
         self.done.extend(open.map(|run| Run { reach, ..run }));
     }
 
-    /// All of them.
+    /// Ends the last run and returns all of them.
     pub fn done(mut self) -> Vec<Run> {
         self.close();
         self.done

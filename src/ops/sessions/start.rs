@@ -18,7 +18,7 @@ use crate::store::session::{SessionRecord, Sessions};
 use crate::store::state::{Mode, State};
 use crate::store::trigger::Trigger;
 
-/// Two hooks that tell of one start come within so many seconds: one agent may run another's hooks beside its own.
+/// Two hooks that tell of one start come within this many seconds: one agent may run another's hooks beside its own.
 const REPEATED_SECONDS: i64 = 5;
 
 /// How much of a hint is kept.

@@ -123,7 +123,7 @@ fn cleaned(ctx: &Context<'_>, error: &Error) -> Error {
 }
 
 impl Plan {
-    /// Compares and merges.
+    /// Compares what is here with what the remote has, and merges both.
     ///
     /// # Errors
     /// `CORRUPT_RECORD` or `NEWER_RECORD` when what the remote has cannot be used at all.

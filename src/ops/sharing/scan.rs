@@ -20,7 +20,7 @@ use crate::text::count;
 
 /// More are counted and not listed.
 const MOST: usize = 100;
-/// So many are named to people.
+/// This many are named to people.
 const SHOWN: usize = 20;
 
 /// Something that looks like a secret.

@@ -48,7 +48,7 @@ pub fn record(
     }))
 }
 
-/// Which texts go.
+/// Decides which texts of a session are sent, and redacts them.
 struct Texts<'a> {
     prompts: Prompts,
     redactor: &'a Redactor,

@@ -81,7 +81,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// A new one.
+    /// Makes the setup for a remote that was just named.
     pub fn new(remote: &str, shared_ref: &str, prompts: Prompts) -> Self {
         Self {
             version: VERSION,
@@ -115,7 +115,7 @@ impl Setup {
         parse_versioned(&bytes, VERSION, &path.display().to_string()).map(Some)
     }
 
-    /// Puts it there.
+    /// Writes the setup where all worktrees find it.
     ///
     /// # Errors
     /// The disk refuses.
@@ -250,7 +250,7 @@ pub fn forget_sent_snapshots(ctx: &Context<'_>, store: &Store) -> Result<Option<
     Ok(said)
 }
 
-/// What was named.
+/// Returns the setup, which has to be there.
 ///
 /// # Errors
 /// `INVALID_CONFIG` when sharing is off, or git does not know the remote any more.

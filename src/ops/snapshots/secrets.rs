@@ -18,7 +18,7 @@ use crate::worktree::globs::{is_secret_name, literal};
 
 /// A command with more paths is none that is looked over before it is run.
 const MOST: usize = 20;
-/// So many are named in words.
+/// This many are named in words.
 const SHOWN: usize = 3;
 
 /// Says once per repository that files with secret-looking names are in the snapshot, with the command that leaves all of them out.

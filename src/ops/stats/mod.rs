@@ -174,7 +174,7 @@ pub struct Tries {
     pub passed: usize,
 }
 
-/// Counts.
+/// Counts the issues that were reported, and how they ended.
 ///
 /// # Errors
 /// Only when refs cannot be read at all.

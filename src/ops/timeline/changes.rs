@@ -19,7 +19,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Both together.
+    /// Adds both up.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             files: self.files + other.files,
@@ -96,7 +96,7 @@ impl Sides {
 pub enum PathPatch {
     /// As git writes it.
     Text(Vec<u8>),
-    /// So many bytes are more than were to be compared.
+    /// This many bytes are more than were to be compared.
     TooLarge(u64),
 }
 

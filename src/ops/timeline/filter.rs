@@ -15,7 +15,7 @@ use crate::store::address::moment_of;
 /// What is asked for. Nothing given: everything of this worktree.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// At most so many.
+    /// At most this many.
     pub limit: Option<usize>,
     /// Those whose text has a match of this regular expression; in any case when it has no capital letter.
     pub grep: Option<String>,

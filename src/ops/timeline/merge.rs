@@ -23,7 +23,7 @@ use crate::text::first_line;
 /// The place of an entry within its second: the number of the snapshot that was there, and how long after it.
 type Place = (u64, u64);
 
-/// After everything else.
+/// Sorts an entry after everything else of its second.
 const LAST: u64 = u64::MAX;
 
 impl Timeline<'_> {

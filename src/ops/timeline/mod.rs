@@ -70,10 +70,10 @@ fn issues(store: &Store, until: Option<Moment>) -> Result<Vec<IssueId>> {
     Ok(ids)
 }
 
-/// So many things to compare are worth a thread.
+/// This many things to compare are worth a thread.
 const FEW: usize = 4;
 
-/// So many entries are compared at once, to find those that changed a path.
+/// This many entries are compared at once, to find those that changed a path.
 const BLOCK: usize = 256;
 
 /// The entries that a filter lets through, newest first, made one second at a time.
@@ -187,7 +187,7 @@ impl<'c> Timeline<'c> {
         Ok(())
     }
 
-    /// So many entries more, older than those given before; fewer only at the end. What they changed is not looked at yet.
+    /// This many entries more, older than those given before; fewer only at the end. What they changed is not looked at yet.
     ///
     /// # Errors
     /// When refs or objects cannot be read.

@@ -15,7 +15,7 @@ use crate::ops::history::MadeIn;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 
-/// So many are read one by one.
+/// This many are read one by one.
 const SINGLY: usize = 200;
 
 /// All that have a ref.

@@ -37,7 +37,7 @@ pub fn list(ctx: &Context<'_>) -> Result<Tries> {
     })
 }
 
-/// Shows one.
+/// Returns one try, by its id or a part of it.
 ///
 /// # Errors
 /// There is none.

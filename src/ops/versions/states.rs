@@ -209,7 +209,7 @@ fn in_order(mut found: Vec<Summary>) -> Vec<Summary> {
 }
 
 impl States {
-    /// Reads them all.
+    /// Reads the states of all snapshots in scope.
     ///
     /// # Errors
     /// The refs cannot be listed.

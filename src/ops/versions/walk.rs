@@ -16,7 +16,7 @@ use crate::git::threads;
 use crate::git::tree::{self, Entry, GITLINK_MODE, Node, tree_order};
 use crate::git::{ObjectFormat, Oid};
 
-/// So many states are worth a thread, whose first one may be a whole tree.
+/// This many states are worth a thread, whose first one may be a whole tree.
 const PART: usize = 64;
 /// No path that git can make is longer.
 const LONGEST: usize = 65_536;
@@ -307,7 +307,7 @@ impl VersionsSoFar {
         }));
     }
 
-    /// A chain of so many states has ended.
+    /// A chain of this many states has ended.
     fn close(&mut self, chain: usize, length: usize) {
         for version in self.paths.values_mut().filter_map(|all| all.last_mut()) {
             if version.to == OPEN && version.chain == chain {

@@ -91,7 +91,7 @@ pub(super) fn between_snapshots(ctx: &Context<'_>, from: &str, to: &str) -> Resu
     crate::git::tree::diff(&|oid| store.objects.read_tree(oid), Some(from), Some(to))
 }
 
-/// The lines in which a path of the present differs from a snapshot: so many, from this one on.
+/// The lines in which a path of the present differs from a snapshot: this many, from this one on.
 ///
 /// # Errors
 /// `PATH_NOT_FOUND` when what differs there is another by now.

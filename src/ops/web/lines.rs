@@ -13,7 +13,7 @@ use crate::text::syntax::{self, Ink};
 
 /// Content over this size is not laid out; `tw diff` does that.
 const LARGEST: u64 = 4 << 20;
-/// So many characters of a line are shown.
+/// This many characters of a line are shown.
 const WIDEST: usize = 2000;
 
 /// One line; a list of its parts in JSON, since a page has many. The last one is left out where nothing has a colour.
@@ -74,7 +74,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Without lines.
+    /// Answers for a path that has no lines to show.
     pub fn none(what: What) -> Self {
         Self {
             what,
@@ -121,7 +121,7 @@ fn inks(text: &str, comment: &str) -> String {
     runs.collect()
 }
 
-/// The lines of a change, so many from this one on.
+/// The lines of a change, this many from this one on.
 ///
 /// # Errors
 /// A damaged object.
@@ -162,7 +162,7 @@ fn hunks(objects: &ObjectStore, change: &Change) -> Result<std::result::Result<V
     })
 }
 
-/// So many lines of a patch's hunks, from this one on.
+/// This many lines of a patch's hunks, from this one on.
 pub(super) fn of_hunks(patch: &[u8], from: usize, count: usize) -> Lines {
     let mut lines = numbered(patch).skip(from);
     let shown: Vec<Line> = lines.by_ref().take(count).collect();

@@ -33,7 +33,7 @@ pub use mine::{Others, of_others};
 pub use shown::{ChangeKey, ShownChange};
 pub use summary::without_prompts;
 
-/// So many paths of one entry are told at a time.
+/// This many paths of one entry are told at a time.
 pub const FILES: usize = 500;
 /// An entry may be placed so much later than one that follows it: a snapshot is told of with the end of the turn that took it.
 const MARGIN: i64 = 120;
@@ -55,7 +55,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of an entry.
+    /// Returns what names an entry.
     pub fn of(entry: &Entry) -> Self {
         Self {
             kind: entry.kind,
@@ -88,7 +88,7 @@ pub struct Page {
     pub notices: Vec<String>,
 }
 
-/// So many entries that are older than a known one; without one the newest.
+/// This many entries that are older than a known one; without one the newest.
 ///
 /// # Errors
 /// As [`Timeline::new`].
@@ -158,7 +158,7 @@ pub struct File {
 }
 
 impl File {
-    /// Of a change.
+    /// Describes a change.
     pub fn of(change: &Change) -> Self {
         let mode =
             |node: Option<crate::git::tree::Node>| node.map(|node| format!("{:06o}", node.mode));
@@ -197,7 +197,7 @@ pub struct Detail {
     pub key: ChangeKey,
 }
 
-/// So many paths, from this one on, of a list that was shown before; nothing was before the first ones.
+/// This many paths, from this one on, of a list that was shown before; nothing was before the first ones.
 #[derive(Debug, Clone, Default)]
 pub struct Rest {
     /// The place of the first one.

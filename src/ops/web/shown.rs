@@ -28,7 +28,7 @@ struct Sides<'a> {
 }
 
 impl ChangeKey {
-    /// Of one change.
+    /// Returns the key of one change.
     pub fn of(change: &Change) -> Self {
         Self::of_each([Sides::of(change)])
     }

@@ -273,7 +273,7 @@ fn stopped() -> Error {
     )
 }
 
-/// The head's side.
+/// The head's side of a swap over all members.
 struct Leader<M> {
     dir: StateDir,
     tie: Tie,
@@ -431,7 +431,7 @@ impl<M> Together for Leader<M> {
     }
 }
 
-/// A member's side.
+/// A member's side of a swap over all members.
 struct Follower<M> {
     tie: Tie,
     words: Receiver<Word>,

@@ -296,7 +296,7 @@ fn moment<Z: TimeZone>(time: &DateTime<Z>) -> Moment {
     Moment(i128::from(time.timestamp()) * 1_000_000_000)
 }
 
-/// `2h`, `90 minutes`, `1 day 2 hours`, `an hour`: so long before now, not before 1970.
+/// `2h`, `90 minutes`, `1 day 2 hours`, `an hour`: this long before now, not before 1970.
 fn ago<Z: TimeZone>(text: &str, now: Moment, zone: &Z) -> Option<Result<Moment, &'static str>> {
     let mut at = now;
     let mut rest = text.trim();

@@ -40,7 +40,7 @@ impl Identity {
         })
     }
 
-    /// As bytes.
+    /// Encodes both parts as bytes.
     pub fn encode(&self) -> [u8; Self::SIZE] {
         let mut out = [0; Self::SIZE];
         out[..8].copy_from_slice(&self.base.to_le_bytes());
@@ -48,7 +48,7 @@ impl Identity {
         out
     }
 
-    /// Reads them.
+    /// Parses what [`Self::encode`] made.
     pub fn parse(bytes: [u8; Self::SIZE]) -> Option<Self> {
         let (base, patch) = bytes.split_at(8);
         Some(Self {

@@ -13,7 +13,7 @@ use crate::worktree::manifest::{DirRec, FileRec, Manifest, Name, preorder};
 
 pub(super) const MAGIC: Magic = (*b"twpatch\n", 5);
 
-/// One of so many files may be in a patch.
+/// One in this many files may be in a patch.
 const PART: usize = 4;
 
 /// What a directory of a patch is to the base.
@@ -162,7 +162,7 @@ pub(super) fn encode(base: &Framed, manifest: &Manifest, meta: &Meta) -> Option<
 struct PatchBuilder<'a> {
     manifest: &'a Manifest,
     format: ObjectFormat,
-    /// So many files are too many.
+    /// This many files are too many.
     most: usize,
     /// Records.
     dirs: Vec<u8>,

@@ -88,7 +88,7 @@ pub fn take_known_trees(
     }
 }
 
-/// From so many directories of one depth on their trees are made by several threads.
+/// From this many directories of one depth on their trees are made by several threads.
 const FEW_TREES: usize = 16;
 
 /// Makes the trees of dirty directories, the deepest first, and answers the root's. Directories without captured files have

@@ -113,7 +113,7 @@ impl<'m> Records<'m> {
         self.len() == 0
     }
 
-    /// One of them.
+    /// Returns the record at this place.
     #[inline]
     pub fn get(self, nth: usize) -> Option<FileRec> {
         match self {
@@ -131,7 +131,7 @@ impl<'m> Records<'m> {
         }
     }
 
-    /// All of them.
+    /// Iterates over all records.
     #[inline]
     pub fn iter(self) -> Iter<'m> {
         match self {

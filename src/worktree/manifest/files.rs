@@ -26,7 +26,7 @@ impl<'m> Files<'m> {
         self.len() == 0
     }
 
-    /// One of them.
+    /// Returns the record at this place.
     #[inline]
     pub fn get(self, nth: usize) -> Option<FileRec> {
         match self {

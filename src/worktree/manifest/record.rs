@@ -29,7 +29,7 @@ macro_rules! flags {
         impl $set {
             $($(#[$doc])* pub const $flag: Self = Self($bit);)*
 
-            /// None.
+            /// The empty set of flags.
             pub const NONE: Self = Self(0);
 
             /// Whether one of these is set.
@@ -50,7 +50,7 @@ macro_rules! flags {
                 Self(self.0 & !flags.0)
             }
 
-            /// These, if so.
+            /// Returns these flags if so, and else none.
             #[must_use]
             pub fn when(self, so: bool) -> Self {
                 if so { self } else { Self::NONE }

@@ -41,7 +41,7 @@ pub enum DirChange {
     Moved,
 }
 
-/// A directory looked at costs as much as so many of its files.
+/// A directory looked at costs as much as this many of its files.
 const WEIGHT: usize = 4;
 
 /// Which directories are compared.

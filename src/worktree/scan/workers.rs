@@ -12,9 +12,9 @@ use crate::git::fs::Stamp;
 use crate::git::threads::start_in;
 use crate::worktree::rules::{Sides, SidesInside};
 
-/// So many directories that wait to be read are held open, where the process may open many more; the others are opened again.
+/// This many directories that wait to be read are held open, where the process may open many more; the others are opened again.
 const MOST_OPEN: usize = 64;
-/// One of so many that may be open is enough.
+/// One in this many that may be open is enough.
 // The rest is for the threads' own directories, for packs and for what was inherited.
 const PART_OPEN: u64 = 8;
 

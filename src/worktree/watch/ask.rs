@@ -24,7 +24,7 @@ use crate::git::hex::hex;
 /// Below the `timewarp` directory: private, with the socket, and with the cookies whose events prove that events arrive.
 pub const DIR: &str = "watch";
 
-/// In it.
+/// The socket in that directory.
 pub const SOCKET: &str = "socket";
 
 /// What the names of cookies begin with.

@@ -70,7 +70,7 @@ pub enum Since {
     Unknown,
 }
 
-/// So many directories are remembered. Past that all is forgotten: a full look is as quick.
+/// This many directories are remembered. Past that all is forgotten: a full look is as quick.
 const MOST_REMEMBERED: usize = 1 << 16;
 
 /// What is watched, and what happened there.

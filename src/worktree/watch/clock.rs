@@ -12,7 +12,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// As it is.
+    /// Returns the clock as it is set now.
     pub(super) fn now() -> Self {
         Self { offset: offset() }
     }

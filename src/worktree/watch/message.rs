@@ -215,7 +215,7 @@ fn parse_dirty(rest: &mut &[u8]) -> Option<Dirty> {
     Some(dirty)
 }
 
-/// The next bytes.
+/// Takes the next bytes off the rest.
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (first, behind) = rest.split_first_chunk::<N>()?;
     *rest = behind;

@@ -50,7 +50,7 @@ mod linux {
     }
 
     impl Notifier {
-        /// An empty one.
+        /// Makes a queue that watches nothing yet.
         ///
         /// # Errors
         /// The system allows no more of them.

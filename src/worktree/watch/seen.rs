@@ -14,7 +14,7 @@ use crate::git::fs::{self, Durable};
 use crate::worktree::cache::{Identity, Meta};
 use crate::worktree::manifest::{DirFlags, Kind, Manifest};
 
-/// Beside the cache.
+/// The file beside the cache that keeps the moment it goes with.
 pub const FILE: &str = "cache.watched";
 
 const MAGIC: [u8; 8] = *b"twseen1\n";
@@ -67,7 +67,7 @@ impl Seen {
         })
     }
 
-    /// Writes it.
+    /// Writes the moment beside the cache.
     ///
     /// # Errors
     /// The disk refuses.

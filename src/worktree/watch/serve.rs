@@ -29,7 +29,7 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 /// Whoever asks is there already: nobody else waits for long.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// With nothing to do it looks so often whether its directories are still there.
+/// With nothing to do it looks this often whether its directories are still there.
 const LOOK: Duration = Duration::from_secs(30);
 
 /// How long events of what an audit saw may take.
@@ -38,9 +38,9 @@ const GRACE: Duration = Duration::from_millis(250);
 /// How it is to be.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// It ends when nobody asked for so long.
+    /// It ends when nobody asked for this long.
     pub idle: Option<Duration>,
-    /// So often it compares everything, as long as somebody asks.
+    /// How often it compares everything, as long as somebody asks.
     pub audit: Duration,
 }
 

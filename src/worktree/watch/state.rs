@@ -25,10 +25,10 @@ use crate::worktree::manifest::{DirFlags, Manifest};
 /// With more directories than this in which files have several names, most of each look would be told of.
 const MOST_SEVERAL: usize = 256;
 
-/// So many cookies are remembered.
+/// This many cookies are remembered.
 const MOST_COOKIES: usize = 256;
 
-/// So many directories are gone through before events are taken in again: the system keeps only so many of them.
+/// This many directories are gone through before events are taken in again: the system keeps only so many of them.
 const AT_ONCE: usize = 256;
 
 pub(super) struct Watcher {

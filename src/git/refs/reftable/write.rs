@@ -8,7 +8,7 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 
 /// git's default.
 pub(super) const BLOCK_SIZE: usize = 4096;
-/// Every so many records one stands with its whole key.
+/// One record in this many has its whole key.
 const RESTART_EVERY: usize = 16;
 /// A section of more blocks gets an index.
 const UNINDEXED: usize = 3;

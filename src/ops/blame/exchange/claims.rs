@@ -238,7 +238,7 @@ fn first_of(claims: Vec<Claimed>, asked: &mut BTreeSet<u32>) -> ClaimedLines {
 }
 
 /// Gives each line all claims that name it, and takes the lines that have one out of those asked for. A claim's ranges are put together
-/// first, and a line has so many at most, so that the work stays in proportion whatever they are.
+/// first, and a line has this many at most, so that the work stays in proportion whatever they are.
 fn all_of(claims: Vec<Claimed>, asked: &mut BTreeSet<u32>) -> ClaimedLines {
     let mut order: Vec<Claim> = Vec::new();
     let mut by_claim: HashMap<Claim, Vec<Lines>> = HashMap::new();

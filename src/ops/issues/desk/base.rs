@@ -86,7 +86,7 @@ impl Base {
         read_json(&path).ok().flatten()
     }
 
-    /// Writes it.
+    /// Writes the base of an issue's desk.
     ///
     /// # Errors
     /// When the disk refuses.

@@ -57,7 +57,7 @@ fn is_known(name: &str) -> bool {
     known.any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// What opens fenced code: so many backticks or tildes, at least three.
+/// What opens fenced code: this many backticks or tildes, at least three.
 #[derive(Clone, Copy)]
 struct Fence {
     mark: char,

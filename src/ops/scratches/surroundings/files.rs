@@ -22,13 +22,13 @@ use crate::store::Store;
 use crate::worktree::manifest::{DirRec, Kind, Manifest};
 use crate::worktree::scan::{Ctime, same_stamp};
 
-/// So many entries beneath directories that are left out are looked at.
+/// This many entries beneath directories that are left out are looked at.
 const MOST: usize = 50_000;
 
 /// The bits of a mode that are no type.
 const PERMISSIONS: u32 = 0o7777;
 
-/// When more than so many entries beneath one such directory differ, the directory is named in their place.
+/// When more than this many entries beneath one such directory differ, the directory is named in their place.
 const NAMED: usize = 100;
 
 /// What is known of a path.

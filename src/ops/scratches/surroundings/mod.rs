@@ -35,7 +35,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Nothing differs.
+    /// Whether nothing differs.
     pub fn is_empty(&self) -> bool {
         self.escapes.is_empty() && self.refs.is_empty()
     }
