@@ -67,7 +67,7 @@ fn the_page_is_given_to_whoever_has_the_token_with_headers_that_keep_it_in() {
     assert!(
         notes.contains("it only looks")
             && notes.contains("nobody used it for 1 second\n")
-            && notes.contains("ended: nobody used"),
+            && notes.contains("ended: idle for too long"),
         "{notes}"
     );
 }
