@@ -17,7 +17,6 @@ use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Durable, Root};
 use crate::git::path;
-use crate::ops::capture::is_recorded_dir;
 use crate::store::id::SnapshotId;
 use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
 use crate::worktree::ignore::LeftAlone;
@@ -82,7 +81,7 @@ impl Unsaved {
         found.left_alone.roots = left_out(root, manifest)?;
         found.look_into_submodules(root, manifest);
         let dirs = manifest.dirs.iter().skip(1);
-        let entered = dirs.filter(|dir| !dir.flags.has(DirFlags::VIRTUAL) && !is_recorded_dir(dir));
+        let entered = dirs.filter(|dir| !dir.flags.has(DirFlags::VIRTUAL) && !dir.is_recorded());
         let entered = entered.map(|dir| manifest.dir_path(dir));
         let over = entered.filter(|dir| !found.left_alone.roots.contains(*dir));
         found.dirs = over.map(<[u8]>::to_vec).collect();

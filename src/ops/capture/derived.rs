@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::git::fs::Stamp;
 use crate::store::paths;
 use crate::store::snapshot::{DefaultModes, IgnoredRecord, Lists, Stats, Uncaptured, octal};
-use crate::worktree::manifest::{
-    DirFlags, DirRec, FileFlags, FileRec, Ignored, Kind, Manifest, no_oid,
-};
+use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, FileRec, Ignored, Kind, Manifest};
 
 /// With more paths than this it is not kept.
 // Every command and every hook parses the cache: what is long is worked out again by those who need it.
@@ -85,7 +83,7 @@ impl Derived {
             if on_disk {
                 census.modes[2].add(perm);
             }
-            if on_disk && !path.is_empty() && is_recorded_dir(dir) {
+            if on_disk && !path.is_empty() && dir.is_recorded() {
                 if perm != usual.modes[2] && derived.modes.len() < most_others {
                     derived.modes.push((path.to_vec(), perm));
                 }
@@ -240,11 +238,6 @@ impl Derived {
     }
 }
 
-/// Directories that only lead to what the rules leave out are not ours to describe.
-pub fn is_recorded_dir(dir: &DirRec) -> bool {
-    !dir.flags.has(DirFlags::INSIDE_IGNORED) || dir.tree != no_oid()
-}
-
 fn uncaptured(manifest: &Manifest, dir: &DirRec, file: &FileRec) -> (Vec<u8>, Uncaptured) {
     // A repository with files of ours in it is known by its `.git`, and listed like any other.
     let is_entered = file.kind == Kind::Nested && manifest.bytes(file.name) == b".git";
@@ -314,6 +307,7 @@ impl<T: Copy + Ord> Census<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worktree::manifest::no_oid;
     use std::collections::BTreeMap;
 
     /// A root directory with files of seven bytes: name, kind and mode of each.

@@ -40,7 +40,7 @@ use crate::worktree::capture::Likely;
 use crate::worktree::manifest::{Kind, Manifest, no_oid};
 use crate::worktree::scan::Suspects;
 pub use access::recorded as recorded_access;
-pub use derived::{Derived, is_recorded_dir};
+pub use derived::Derived;
 pub use index::IndexSummary;
 use index::head_text;
 pub use rules::{load_ignore_file, rule_parts};

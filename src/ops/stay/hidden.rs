@@ -7,11 +7,11 @@ use crate::error::Result;
 use crate::git::fs::{Root, Stamp};
 use crate::git::path;
 use crate::git::tree::{self, Change};
-use crate::ops::capture::{Capture, is_recorded_dir};
+use crate::ops::capture::Capture;
 use crate::ops::swap::goal::Hidden;
 use crate::ops::swap::read_tree;
 use crate::ops::unsaved::Unsaved;
-use crate::worktree::manifest::Kind;
+use crate::worktree::manifest::{DirRec, Kind};
 
 impl ReturnOperation<'_> {
     /// What the present's rules or the past's would hide from the experiment.
@@ -54,7 +54,7 @@ impl ReturnOperation<'_> {
             let manifest = &seen.manifest;
             let file = manifest.file(dir);
             let is_seen = file.is_some_and(|file| !file.kind.is_by_rule())
-                || manifest.dir_on_disk(dir).is_some_and(is_recorded_dir);
+                || manifest.dir_on_disk(dir).is_some_and(DirRec::is_recorded);
             if !is_seen && !path::any_within(&forced, dir) && root.dir_stamp(dir).is_some() {
                 forced.insert(path::join(dir, b""));
             }

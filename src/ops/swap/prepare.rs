@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::Context;
-use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture, is_recorded_dir};
+use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
 use super::blobs::Blobs;
 use super::goal::{Aim, GitGoal, Goal};
 use super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
@@ -20,7 +20,7 @@ use crate::git::{Oid, path};
 use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::text::size;
-use crate::worktree::manifest::{FileFlags, Kind, Manifest};
+use crate::worktree::manifest::{DirRec, FileFlags, Kind, Manifest};
 use crate::worktree::plan::{Plan, Side};
 
 /// A capture, and a plan that can be carried out.
@@ -394,7 +394,9 @@ impl<'s> Preparation<'_, '_, 's> {
             if stays && self.goal.aim.knows_nothing_of(self.store, &dir.path) {
                 plan.unrecorded.insert(dir.path.clone());
             }
-            let is_recorded = manifest.dir_on_disk(&dir.path).is_some_and(is_recorded_dir);
+            let is_recorded = manifest
+                .dir_on_disk(&dir.path)
+                .is_some_and(DirRec::is_recorded);
             let is_the_present_s = match &self.present {
                 Some(present) => present.has_dir(&dir.path),
                 None => !is_recorded,
@@ -463,7 +465,7 @@ fn is_file(root: &Root, path: &[u8]) -> bool {
 fn is_seen(capture: &Capture<'_>, path: &[u8]) -> bool {
     if let Some(dir) = path.strip_suffix(b"/") {
         let dir = capture.manifest.dir_on_disk(dir);
-        return dir.is_some_and(is_recorded_dir);
+        return dir.is_some_and(DirRec::is_recorded);
     }
     let file = capture.manifest.file(path);
     file.is_some_and(|file| file.kind.in_tree())

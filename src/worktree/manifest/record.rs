@@ -147,6 +147,13 @@ pub struct DirRec {
     pub ignored: Ignored,
 }
 
+impl DirRec {
+    /// Whether a snapshot describes it: one that only leads to what the rules leave out is not ours to describe.
+    pub fn is_recorded(&self) -> bool {
+        !self.flags.has(DirFlags::INSIDE_IGNORED) || self.tree != no_oid()
+    }
+}
+
 /// How much git ignores. A directory that is ignored whole counts as one, and is not looked into.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ignored {
