@@ -356,9 +356,9 @@ fn with_way_out(error: Error) -> Error {
     if error.code() != Code::CorruptRecord {
         return error;
     }
-    Error::new(error.code(), error.message().to_owned())
-        .hint("'tw recover' sets it aside: what the present ignored may then go into the experiment, and comes back with 'tw restore'")
-        .caused_by(error)
+    error.with_hints([
+        "'tw recover' sets it aside: what the present ignored may then go into the experiment, and comes back with 'tw restore'".to_owned(),
+    ])
 }
 
 /// Forgets it: the stay has ended.

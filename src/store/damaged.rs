@@ -2,10 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Result, ResultExt};
+use crate::error::{Code, Result, ResultExt};
 
 /// Behind the name of a file that was set aside; with `-2`, `-3` and so on behind that where an earlier one has the name.
 pub const SUFFIX: &str = "damaged";
+
+/// Whether what was read says that the file is damaged. One of a later version is not, and neither is one that could not be opened.
+pub fn is_corrupt<T>(read: &Result<T>) -> bool {
+    matches!(read, Err(error) if error.code() == Code::CorruptRecord)
+}
 
 /// Gives a damaged file the first such name that is free, and says which.
 ///

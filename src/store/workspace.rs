@@ -257,15 +257,15 @@ impl StateDir {
 
     /// Whether the list of members or the pointer to the head is damaged: it says nothing, to nobody.
     pub fn has_damaged_membership(&self) -> bool {
-        is_damaged(&self.workspace()) || is_damaged(&self.pointer())
+        damaged::is_corrupt(&self.workspace()) || damaged::is_corrupt(&self.pointer())
     }
 
     /// Gives what is damaged of the list of members and of the pointer to the head another name, and says which.
     pub fn set_damaged_membership_aside(&self) -> Result<Vec<PathBuf>> {
         let mut aside = Vec::new();
         let files = [
-            (MEMBERS, is_damaged(&self.workspace())),
-            (POINTER, is_damaged(&self.pointer())),
+            (MEMBERS, damaged::is_corrupt(&self.workspace())),
+            (POINTER, damaged::is_corrupt(&self.pointer())),
         ];
         for (name, _) in files.into_iter().filter(|(_, damaged)| *damaged) {
             aside.push(damaged::set_aside(&self.file(name))?);
@@ -300,7 +300,7 @@ impl StateDir {
             return Ok(Some(self.clone()));
         }
         let pointer = self.pointer();
-        if is_damaged(&pointer) {
+        if damaged::is_corrupt(&pointer) {
             return Ok(None);
         }
         pointer?.map(|pointer| self.head_of(&pointer)).transpose()
@@ -342,10 +342,6 @@ impl StateDir {
             &git_dir_of(self).join(path_of(&pointer.head)?),
         ))
     }
-}
-
-fn is_damaged<T>(read: &Result<T>) -> bool {
-    matches!(read, Err(error) if error.code() == Code::CorruptRecord)
 }
 
 /// Says how to go on with a file that says nothing.

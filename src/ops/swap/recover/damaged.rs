@@ -8,14 +8,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Code, Result, ResultExt};
+use crate::error::Result;
 use crate::git::regular;
 use crate::ops::unsaved;
 use crate::store::Store;
+use crate::store::damaged::{self, SUFFIX, is_corrupt};
 use crate::store::state::{Journal, StateDir, UNSETTLED, read_json};
-
-/// Behind the name of a file that could not be read and was set aside.
-const SUFFIX: &str = "damaged";
 
 /// What a name in a `timewarp` directory stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,11 +141,9 @@ pub(super) fn is_aside(path: &Path) -> bool {
 ///
 /// # Errors
 /// A name cannot be changed.
-pub(super) fn set_aside(damaged: Vec<PathBuf>) -> Result<Vec<(PathBuf, PathBuf)>> {
-    let renamed = damaged.into_iter().map(|path| {
-        let to = free_name(&path);
-        let what = || format!("cannot set '{}' aside", path.display());
-        std::fs::rename(&path, &to).context(what)?;
+pub(super) fn set_aside(files: Vec<PathBuf>) -> Result<Vec<(PathBuf, PathBuf)>> {
+    let renamed = files.into_iter().map(|path| {
+        let to = damaged::set_aside(&path)?;
         Ok((path, to))
     });
     renamed.collect()
@@ -203,10 +199,6 @@ fn is_damaged_journal(path: &Path) -> bool {
     !path.is_file() || is_corrupt(&read_json::<Journal>(path))
 }
 
-fn is_corrupt<T>(read: &Result<T>) -> bool {
-    matches!(read, Err(error) if error.code() == Code::CorruptRecord)
-}
-
 /// An id is written whole, or not at all.
 fn has_id(path: &Path) -> bool {
     let bytes = regular::read(path).unwrap_or_default();
@@ -226,21 +218,6 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();
     paths
-}
-
-/// The file's name with an end that no other one has.
-fn free_name(path: &Path) -> PathBuf {
-    let mut end = format!(".{SUFFIX}");
-    let mut nth = 1_u64;
-    loop {
-        let mut name = path.as_os_str().to_owned();
-        name.push(&end);
-        if Path::new(&name).symlink_metadata().is_err() {
-            return name.into();
-        }
-        nth += 1;
-        end = format!(".{SUFFIX}-{nth}");
-    }
 }
 
 #[cfg(test)]
