@@ -9,7 +9,7 @@ use crate::git::path;
 use crate::git::tree::{self, Change};
 use crate::ops::Context;
 use crate::store::Store;
-use crate::store::snapshot::Uncaptured;
+use crate::store::snapshot::{Lists, Uncaptured};
 use crate::store::stored::Stored;
 use crate::worktree::globs::{Check, Source};
 use crate::worktree::manifest::Kind;
@@ -131,14 +131,12 @@ impl<'a> LeftInPlace<'a> {
 pub(super) struct LeftOutThoughTracked(BTreeSet<Vec<u8>>);
 
 impl LeftOutThoughTracked {
-    /// # Errors
-    /// The backup's lists cannot be read.
-    pub(super) fn of(store: &Store, backup: &Stored) -> Result<Self> {
-        let listed = store.lists(backup)?.uncaptured;
-        Ok(Self(listed_as(
-            &listed,
+    /// By the backup's lists.
+    pub(super) fn of(lists: &Lists) -> Self {
+        Self(listed_as(
+            &lists.uncaptured,
             &[Kind::UserExclude, Kind::Unreadable],
-        )))
+        ))
     }
 
     /// Whether what is at a path that was left out, by the same backup, may have been there.

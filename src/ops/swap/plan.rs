@@ -82,7 +82,7 @@ struct SnapshotPlanner<'a> {
 impl SnapshotPlanner<'_> {
     /// `ends_stay`: see [`LeftOutThen::of_backup`].
     fn plan(&self, ends_stay: bool) -> Result<Plan> {
-        let (ctx, store, aim) = (self.ctx, self.store, self.aim);
+        let (ctx, store, aim, own) = (self.ctx, self.store, self.aim, self.others.own);
         let read = |oid| read_tree(store, self.capture, oid);
         let mut changes = tree::diff(&read, Some(self.capture.tree), Some(aim.stored.tree))?;
         // Before planning, so that no directory is made or removed for them.
@@ -110,7 +110,7 @@ impl SnapshotPlanner<'_> {
             leaves: &leaves,
             left_out: &|path| self.left_out(&there, path),
             leaves_dir_out: &|dir| self.leaves_dir_out(&there, dir),
-            stays: &|dir| self.stays(dir, ends_stay),
+            stays: &|dir| own.map_or(Ok(false), |own| own.stays(dir)),
             empty_dirs: aim.empty_dirs,
             only: aim.only,
             may_change,
@@ -118,7 +118,7 @@ impl SnapshotPlanner<'_> {
         // Permissions and access differ where the trees are alike.
         plan.entries.retain(|entry| !self.is_kept(&entry.path));
         let mut more = self.made_dirs_unseen()?;
-        more.extend(self.dirs_in_submodules(&changes, ends_stay)?);
+        more.extend(self.dirs_in_submodules(&changes)?);
         if !more.is_empty() {
             plan.dirs.extend(more);
             plan.dirs.sort_by(|a, b| a.path.cmp(&b.path));
@@ -183,14 +183,6 @@ impl SnapshotPlanner<'_> {
         Ok(hides && (there.lists(path) || !tracks(self.store, self.aim.stored, path)?))
     }
 
-    /// Whether a directory of the present stays where it is. One that it saved is there again when the stay ends.
-    fn stays(&self, dir: &[u8], ends_stay: bool) -> Result<bool> {
-        match self.others.own {
-            Some(own) => Ok(own.is_dir(dir) || !ends_stay && own.had_empty_dir(dir)?),
-            None => Ok(false),
-        }
-    }
-
     fn leaves_dir_out(&self, there: &LeftOutThen<'_>, dir: &[u8]) -> bool {
         let is_present_s = self.others.own.is_some_and(|own| own.has_dir(dir));
         is_present_s || !self.aim.made_before.contains(dir) && there.hides_dir(dir)
@@ -198,7 +190,7 @@ impl SnapshotPlanner<'_> {
 
     /// Directories in those of submodules that the target lacks, where there is nothing but directories and what the present left out.
     /// They go, and so does the submodule's: nothing captured says that any of them was there.
-    fn dirs_in_submodules(&self, changes: &[Change], ends_stay: bool) -> Result<Vec<DirChange>> {
+    fn dirs_in_submodules(&self, changes: &[Change]) -> Result<Vec<DirChange>> {
         let mut found = Vec::new();
         let is = |node: Option<Node>| node.is_some_and(Node::is_gitlink);
         let mut gone = changes
@@ -212,7 +204,7 @@ impl SnapshotPlanner<'_> {
         };
         let root = Root::open(self.ctx.repo.worktree_root())?;
         for change in gone {
-            if self.stays(&change.path, ends_stay)? {
+            if own.stays(&change.path)? {
                 continue;
             }
             let dirs = own.only_dirs_in(&root, &change.path).unwrap_or_default();

@@ -55,8 +55,8 @@ impl<'a> PresentOwn<'a> {
         } else {
             Some(TreeRules::of(ctx, &store.objects, backup.tree, &[])?)
         };
-        let left_out = LeftOutThoughTracked::of(store, &backup)?;
         let lists = store.lists(&backup)?;
+        let left_out = LeftOutThoughTracked::of(&lists);
         Ok(Some(Self {
             store,
             backup,
@@ -69,17 +69,19 @@ impl<'a> PresentOwn<'a> {
         }))
     }
 
-    /// Whether a directory that is at this path was there when the present left it out, also where a swap wrote into it.
-    pub fn is_dir(&self, path: &[u8]) -> bool {
-        self.unsaved.is_dir(path)
-    }
-
-    /// Whether the present had a directory here, a submodule's among them, in which nothing was that it saved. The travel that began the
-    /// stay left it, and so does what leads from one past to another.
+    /// Whether a directory of the present stays where it is: one that it left out, also where a swap wrote into it, and until the stay
+    /// ends one in which it had nothing. That one is saved, and there again afterwards.
     ///
     /// # Errors
     /// The present's trees cannot be read.
-    pub fn had_empty_dir(&self, dir: &[u8]) -> Result<bool> {
+    pub fn stays(&self, dir: &[u8]) -> Result<bool> {
+        let ends_stay = self.rules.is_none();
+        Ok(self.unsaved.is_dir(dir) || !ends_stay && self.had_empty_dir(dir)?)
+    }
+
+    /// Whether the present had a directory here, a submodule's among them, in which nothing was that it saved. The travel that began the
+    /// stay left it.
+    fn had_empty_dir(&self, dir: &[u8]) -> Result<bool> {
         if self.empty_dirs.contains(dir) || path::any_within(&self.empty_dirs, dir) {
             return Ok(true);
         }
