@@ -110,6 +110,11 @@ pub fn is_within(path: &[u8], dir: &[u8]) -> bool {
         || (path.starts_with(dir) && (path.len() == dir.len() || path[dir.len()] == b'/'))
 }
 
+/// Whether a path is one of these, or in one of them.
+pub fn has_or_is_within(paths: &BTreeSet<Vec<u8>>, full: &[u8]) -> bool {
+    !paths.is_empty() && with_parents(full).any(|at| paths.contains(at))
+}
+
 /// Whether one of these paths is beneath a directory.
 pub fn any_within(paths: &BTreeSet<Vec<u8>>, dir: &[u8]) -> bool {
     let first = join(dir, b"");

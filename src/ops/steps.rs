@@ -40,7 +40,7 @@ use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::names;
 use crate::store::snapshot::Lists;
-use crate::store::state::{Journal, Mode, State, read_json};
+use crate::store::state::{Journal, Mode, State, path_from_stored, read_json};
 use crate::store::stored::Stored;
 use crate::store::workspace::Tie;
 use crate::worktree::manifest::{Kind, Manifest};
@@ -320,6 +320,8 @@ impl<'a> Step<'a> {
                 OperationShare::Whole,
             )
         };
+        let stayed = self.level.stayed.iter();
+        let stayed = stayed.filter_map(|path| path_from_stored(path));
         let aim = SnapshotAim {
             empty_dirs,
             made_before: made
@@ -327,6 +329,7 @@ impl<'a> Step<'a> {
                 .cloned()
                 .chain(made_files(&self.level)?.into_keys())
                 .collect(),
+            stays: stayed.collect(),
             ..SnapshotAim::new(self.store, left)?
         };
         let git = if stays || (is_start && past.files_only) {

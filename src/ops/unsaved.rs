@@ -163,7 +163,7 @@ impl Unsaved {
 
     /// Whether a path is one of them, or beneath one.
     pub fn has(&self, path: &[u8]) -> bool {
-        !self.is_empty() && path::with_parents(path).any(|at| self.is_one(at))
+        path::has_or_is_within(&self.left_alone.roots, path)
     }
 
     /// The names.

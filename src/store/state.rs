@@ -158,6 +158,9 @@ pub struct Journal {
     /// Directories made, removed or changed.
     #[serde(default)]
     pub dirs: Vec<JournalDir>,
+    /// Of a return: what the present had left out and what changed in the past, where it stays. Neither side has it. Stored form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stayed: Vec<String>,
     /// Fields of a later version.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

@@ -4,6 +4,7 @@ mod dir_modes;
 mod directories;
 mod head;
 mod ignored;
+mod in_place;
 mod operations;
 mod submodules;
 mod unchanged;

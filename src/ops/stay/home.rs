@@ -104,6 +104,8 @@ impl ReturnOperation<'_> {
                 // Under its new name it may be a file like any other: it stays all the same.
                 goal.keep(moved_aside.iter().map(|(_, to)| to.clone()));
                 let stays = self.changed_left_out(aside.unsaved())?;
+                let stayed = stays.paths.iter().map(|path| path.as_bytes().to_vec());
+                let goal = goal.staying(stayed.collect());
                 let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
                 Ok((swapped, moved_aside, stays))
             })?;
@@ -240,6 +242,7 @@ impl ReturnOperation<'_> {
         Some(LeftOut {
             store: self.store,
             backup: &self.backup,
+            absent: &self.lists.absent,
             unsaved,
             made: &self.made,
             since: unsaved.looked_at.or(entered)?,

@@ -42,6 +42,8 @@ const USUAL: [&str; 10] = [
 pub(super) struct LeftOut<'a> {
     pub store: &'a Store,
     pub backup: &'a Stored,
+    /// The paths that the present had in its index alone.
+    pub absent: &'a [Vec<u8>],
     pub unsaved: &'a Unsaved,
     /// What swaps of the stay have made.
     pub made: &'a BTreeSet<Vec<u8>>,
@@ -96,6 +98,9 @@ impl LeftOut<'_> {
                 || is_repository(&to_path(root, path));
             let appeared = if is_repository {
                 self.holds_what_stays(root, path)?
+            } else if matches!(kind, Some(Kind::Socket | Kind::Pipe | Kind::Device)) {
+                // Also in the place of a file that the stay made.
+                self.had(path)?.is_none()
             } else {
                 self.is_left_out(path)? && look.is_newer(path)
             };
@@ -137,11 +142,9 @@ impl LeftOut<'_> {
     fn holds_what_stays(&self, root: &Path, dir: &[u8]) -> Result<bool> {
         let root = Root::open(root)?;
         let is_dir = root.dir_stamp(dir).is_some();
-        let read = |oid| self.store.objects.read_tree(oid);
-        let node = || tree::find(&read, self.backup.tree, dir);
         Ok(is_dir
             && self.unsaved.only_dirs_in(&root, dir).is_none()
-            && node()?.is_none_or(Node::is_gitlink))
+            && self.had(dir)?.is_none_or(Node::is_gitlink))
     }
 
     /// Says what of it is not there any more.
@@ -177,9 +180,15 @@ impl LeftOut<'_> {
 
     /// Whether neither the present's backup nor the past has a path, or files beneath it.
     fn is_left_out(&self, dir: &[u8]) -> Result<bool> {
-        let read = |oid| self.store.objects.read_tree(oid);
         let is_made = self.made.contains(dir) || path::any_within(self.made, dir);
-        Ok(!is_made && tree::find(&read, self.backup.tree, dir)?.is_none())
+        Ok(!is_made && self.had(dir)?.is_none())
+    }
+
+    /// What the present had on disk at a path, of what its backup has.
+    fn had(&self, path: &[u8]) -> Result<Option<Node>> {
+        let read = |oid| self.store.objects.read_tree(oid);
+        let found = tree::find(&read, self.backup.tree, path)?;
+        Ok(found.filter(|_| !self.absent.iter().any(|absent| absent == path)))
     }
 }
 

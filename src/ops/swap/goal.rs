@@ -58,6 +58,8 @@ pub struct SnapshotAim<'a> {
     pub made_before: BTreeSet<Vec<u8>>,
     /// Paths that stay as they are.
     pub keep: Vec<Vec<u8>>,
+    /// What stays, with all that is in it, where the snapshot has nothing: it was there as well, and was not saved.
+    pub stays: BTreeSet<Vec<u8>>,
 }
 
 impl<'a> SnapshotAim<'a> {
@@ -73,6 +75,7 @@ impl<'a> SnapshotAim<'a> {
             empty_dirs: EmptyDirs::Stay,
             made_before: BTreeSet::new(),
             keep: Vec::new(),
+            stays: BTreeSet::new(),
         })
     }
 }
@@ -250,6 +253,7 @@ pub struct Goal<'a> {
     pub(super) taken_back: Option<&'a RefCell<Vec<TakenBack>>>,
     pub(super) in_the_way: Option<&'a RefCell<Vec<Vec<u8>>>>,
     pub(super) shown: BTreeSet<Vec<u8>>,
+    pub(super) stayed: Vec<Vec<u8>>,
     pub(super) written: Option<Likely<'a>>,
 }
 
@@ -268,6 +272,7 @@ impl<'a> Goal<'a> {
             taken_back: None,
             in_the_way: None,
             shown: BTreeSet::new(),
+            stayed: Vec::new(),
             written: None,
         }
     }
@@ -307,6 +312,12 @@ impl<'a> Goal<'a> {
     /// does, as long as it is as it was written: it is saved.
     pub fn unwriting(mut self, written: Likely<'a>) -> Self {
         self.written = Some(written);
+        self
+    }
+
+    /// These are left out of both sides, changed in the past that it leaves, and stay.
+    pub fn staying(mut self, paths: Vec<Vec<u8>>) -> Self {
+        self.stayed = paths;
         self
     }
 

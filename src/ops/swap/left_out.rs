@@ -62,12 +62,12 @@ impl<'a> LeftOutThen<'a> {
     /// Whether a file that is hidden there was there, though git tracked it: the user's own globs hide such a one as well, and then the
     /// record lists it. Another one was deleted.
     pub(super) fn lists(&self, full: &[u8]) -> bool {
-        has_or_is_within(&self.listed, full)
+        path::has_or_is_within(&self.listed, full)
     }
 
     /// Whether a file at this path, or a directory over it, was there and could not be read.
     pub(super) fn could_not_read(&self, full: &[u8]) -> bool {
-        has_or_is_within(&self.unreadable, full)
+        path::has_or_is_within(&self.unreadable, full)
     }
 
     /// Whether an untracked directory at this path would be left out, with all that is in it, or could not be read.
@@ -117,7 +117,7 @@ impl<'a> LeftInPlace<'a> {
         if tree::find(&read, self.backup.tree, path)? != Some(new) {
             return Ok(false);
         }
-        let is_in_nested = has_or_is_within(&self.there.nested, path);
+        let is_in_nested = path::has_or_is_within(&self.there.nested, path);
         Ok(new.is_gitlink()
             || self.there.hides(path)
             || self.there.could_not_read(path)
@@ -149,7 +149,7 @@ impl LeftOutThoughTracked {
         backup: &Stored,
         path: &[u8],
     ) -> Result<bool> {
-        Ok(has_or_is_within(&self.0, path) || !tracks(store, backup, path)?)
+        Ok(path::has_or_is_within(&self.0, path) || !tracks(store, backup, path)?)
     }
 }
 
@@ -161,11 +161,6 @@ fn listed_as(listed: &[(Vec<u8>, Uncaptured)], kinds: &[Kind]) -> BTreeSet<Vec<u
     };
     let listed = listed.iter().filter(|(_, entry)| is_one(entry));
     listed.map(|(path, _)| path.clone()).collect()
-}
-
-/// Whether a path is one of these, or in one of them.
-fn has_or_is_within(paths: &BTreeSet<Vec<u8>>, full: &[u8]) -> bool {
-    !paths.is_empty() && path::with_parents(full).any(|at| paths.contains(at))
 }
 
 /// The globs that left things out of a snapshot when it was taken, and would not now.

@@ -176,6 +176,9 @@ impl SnapshotPlanner<'_> {
         if self.aim.made_before.contains(path) || forced.contains(path) {
             return Ok(false);
         }
+        if path::has_or_is_within(&self.aim.stays, path) {
+            return Ok(true);
+        }
         if there.could_not_read(path) {
             return Ok(true);
         }
@@ -185,7 +188,8 @@ impl SnapshotPlanner<'_> {
 
     fn leaves_dir_out(&self, there: &LeftOutThen<'_>, dir: &[u8]) -> bool {
         let is_present_s = self.others.own.is_some_and(|own| own.has_dir(dir));
-        is_present_s || !self.aim.made_before.contains(dir) && there.hides_dir(dir)
+        let stays = path::has_or_is_within(&self.aim.stays, dir);
+        is_present_s || !self.aim.made_before.contains(dir) && (stays || there.hides_dir(dir))
     }
 
     /// Directories in those of submodules that the target lacks, where there is nothing but directories and what the present left out.

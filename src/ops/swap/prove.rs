@@ -4,7 +4,7 @@
 //! files and HEAD. A path that somebody else changed after it was put back (its stamp moved since) is told, not held against it. What
 //! stands in the directory of a submodule where the present had nothing is in no experiment: it stays, and is no part of the proof.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::extras::captured_extras;
 use super::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
@@ -17,7 +17,7 @@ use crate::git::Oid;
 use crate::git::fs::{Root, Stamp};
 use crate::git::operation;
 use crate::git::path;
-use crate::git::tree::{self, Node};
+use crate::git::tree::{self, Change, Node};
 use crate::ops::Context;
 use crate::ops::capture::{Capture, CaptureOptions, Storing, capture};
 use crate::ops::unsaved::Unsaved;
@@ -159,6 +159,18 @@ fn hidden(
     Ok(gone.map(|change| change.path).filter(is_there).collect())
 }
 
+/// The modes in the claim of plain files that have the same bytes and another mode by now: with another `core.fileMode` git's mode is from
+/// the index instead of from the disk, or the other way round. Their bits tell whether they are as they were.
+fn modes_told_otherwise(changes: &[Change]) -> BTreeMap<Vec<u8>, u32> {
+    let is_plain = |node: Node| node.mode & 0o170_000 == 0o100_000;
+    let told = changes.iter().filter_map(|change| {
+        let (old, new) = (change.old?, change.new?);
+        let is_same = old.oid == new.oid && is_plain(old) && is_plain(new);
+        is_same.then(|| (change.path.clone(), old.mode))
+    });
+    told.collect()
+}
+
 /// The blob that the swap put at a path.
 fn blob_of(plan: &Plan, full: &[u8]) -> Option<Oid> {
     plan.entry(full)?.after.map(|side| side.node.oid)
@@ -200,11 +212,16 @@ impl Proof<'_> {
             file.is_none_or(|file| file.kind != Kind::Absent)
         };
         changes.retain(|change| change.old.is_some() || is_on_disk(&change.path));
+        // Where the present had it in the index alone, what cannot be captured is where nothing was: it stays, and the return names it.
+        changes.retain(|change| change.new.is_some() || !claimed.absent.contains(&change.path));
+        let claimed_modes = modes_told_otherwise(&changes);
+        changes.retain(|change| !claimed_modes.contains_key(&change.path));
         let mut differing: BTreeSet<Vec<u8>> =
             changes.into_iter().map(|change| change.path).collect();
         let extras = captured_extras(self.ctx, seen)?;
-        if extras.modes != claimed.modes || extras.defaults != claimed.defaults {
-            differing.extend(self.other_permissions());
+        let has_other_bits = extras.modes != claimed.modes || extras.defaults != claimed.defaults;
+        if has_other_bits || !claimed_modes.is_empty() {
+            differing.extend(self.other_permissions(&claimed_modes));
             differing.extend(self.other_dir_permissions()?);
         }
         let all = || seen.manifest.paths_on_disk();
@@ -248,8 +265,8 @@ impl Proof<'_> {
         Ok(other)
     }
 
-    /// Plain files whose permission bits are not those of the claim.
-    fn other_permissions(&self) -> Vec<Vec<u8>> {
+    /// Plain files whose permission bits are not those of the claim. `claimed_modes`: git's modes of those that have another one by now.
+    fn other_permissions(&self, claimed_modes: &BTreeMap<Vec<u8>, u32>) -> Vec<Vec<u8>> {
         let (manifest, claimed) = (&self.seen.manifest, &self.claim.aim.extras);
         let plain = manifest.entries().filter(|(_, file)| {
             file.git_mode & 0o170_000 == 0o100_000 && file.kind != Kind::Absent
@@ -257,7 +274,8 @@ impl Proof<'_> {
         plain
             .map(|(dir, file)| (manifest.path_of(dir, &file), file))
             .filter(|(path, file)| {
-                self.has_other_bits(path, claimed.permissions(path, file.git_mode), &file.stamp)
+                let mode = claimed_modes.get(path).copied().unwrap_or(file.git_mode);
+                self.has_other_bits(path, claimed.permissions(path, mode), &file.stamp)
             })
             .map(|(path, _)| path)
             .collect()

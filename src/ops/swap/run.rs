@@ -30,7 +30,7 @@ use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::lock::Owner;
-use crate::store::state::{Journal, Mode, State};
+use crate::store::state::{Journal, Mode, State, stored_path};
 use crate::store::workspace::Covered;
 use crate::worktree::apply::Applied;
 use crate::worktree::manifest::Manifest;
@@ -331,6 +331,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             experiment_id: is_experiment.then(|| saved.id.to_string()),
             entries: journal::entries(plan),
             dirs: journal::dirs(plan),
+            stayed: goal.stayed.iter().map(|path| stored_path(path)).collect(),
             head: head_after.map(|after| (head_before, after)),
             swaps_index: goal.git.swaps_index(),
             swaps_operation: matches!(goal.git, GitGoal::Snapshot(_)),

@@ -240,6 +240,7 @@ pub fn journal() -> Journal {
         experiment_id: None,
         entries: Vec::new(),
         dirs: Vec::new(),
+        stayed: Vec::new(),
         head: None,
         swaps_index: false,
         swaps_operation: false,

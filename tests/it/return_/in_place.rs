@@ -1,0 +1,152 @@
+//! What no side of a return has, and what took its place in the past: it stays where it is, is named, and is no difference.
+
+use crate::sandbox::Sandbox;
+use crate::trip::{mode, snapshot};
+
+fn sh(sandbox: &Sandbox, script: &str) {
+    let output = sandbox
+        .command("sh")
+        .current_dir(sandbox.repo())
+        .args(["-ec", script])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{script}: {output:?}");
+}
+
+/// Both sides leave it out before the return; afterwards the present sees it, and the past had it all the same.
+#[test]
+fn the_undo_of_a_return_leaves_what_stayed_in_the_past_and_is_a_file_by_now() {
+    for (present, past) in [
+        (
+            "echo /i/ >.gitignore; mkdir i; echo f >i/f",
+            "rm -r i; ln -s /tmp i",
+        ),
+        (
+            "echo /i/ >.gitignore; mkdir i; echo f >i/f",
+            "rm -r i; echo new >i",
+        ),
+        ("mkfifo i", "rm i; echo new >i"),
+        ("mkfifo i", "rm i; mkdir -p i/d; echo new >i/d/f"),
+        (
+            "git config timewarp.maxFileSize 1k; head -c 3000 /dev/zero >i",
+            "echo short >i",
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        sh(&sandbox, present);
+        let id = snapshot(&sandbox);
+        sandbox.write("a.txt", "edited\n");
+        sandbox.json(["travel", &id]);
+        sh(&sandbox, past);
+        sandbox.write("a.txt", "of the past\n");
+        let listing = || {
+            let output = sandbox.command("sh").current_dir(sandbox.repo()).args([
+                "-c",
+                "find . -path ./.git -prune -o -printf '%p %m %l\n' | sort; cat i i/d/f 2>/dev/null",
+            ]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let there = listing();
+        let returned = sandbox.json(["return"]);
+        let stayed = returned["stayed"].to_string();
+        assert!(stayed.contains("\"i"), "{past}: {returned}");
+        assert_eq!(listing(), there, "{past}");
+        // Of the present is what is made now, and it goes with the present.
+        sandbox.write("new.txt", "later\n");
+        sandbox.json(["undo", "--into-past"]);
+        assert_eq!(listing(), there, "{past}");
+        assert_eq!(sandbox.text("a.txt"), "of the past\n", "{past}");
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{past}: {returned}");
+        assert_eq!(sandbox.text("new.txt"), "later\n", "{past}");
+        sandbox.remove("new.txt");
+        assert_eq!(listing(), there, "{past}");
+    }
+}
+
+/// Of the travel the same: its undo is a return, and its redo goes back into the past.
+#[test]
+fn the_redo_of_a_travel_leaves_it_as_well() {
+    let sandbox = Sandbox::new();
+    sh(&sandbox, "mkfifo i");
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "edited\n");
+    sandbox.json(["travel", &id]);
+    sh(&sandbox, "rm i; echo new >i");
+    sandbox.json(["undo"]);
+    sandbox.json(["redo", "--into-past"]);
+    assert_eq!(sandbox.text("i"), "new\n");
+}
+
+/// On disk was nothing, and what is there now no snapshot can have.
+#[test]
+fn what_stands_where_the_present_had_an_entry_of_its_index_alone_is_no_difference() {
+    for hide in [
+        "git sparse-checkout set --cone src",
+        "git update-index --skip-worktree t/a; rm t/a",
+    ] {
+        for make in ["mkfifo t/a", "git init -q --template= t/a"] {
+            let sandbox = Sandbox::new();
+            sandbox.write("src/s", "s\n");
+            sandbox.write("t/a", "t\n");
+            sandbox.git(["add", "."]);
+            sandbox.git(["commit", "-q", "-m", "two"]);
+            let id = snapshot(&sandbox);
+            sh(&sandbox, hide);
+            sandbox.write("src/s", "edited\n");
+            let index = sandbox.git(["ls-files", "--stage"]);
+            sandbox.json(["travel", &id]);
+            sh(&sandbox, &format!("rm t/a; {make}"));
+            let what = format!("{hide}; {make}");
+            let would = sandbox.json(["return", "--dry-run"]);
+            assert_eq!(would["stayed"], serde_json::json!(["t/a"]), "{what}");
+            let returned = sandbox.json(["return"]);
+            assert_eq!(returned["verified"], true, "{what}: {returned}");
+            assert_eq!(returned["stayed"], serde_json::json!(["t/a"]), "{what}");
+            assert!(sandbox.exists("t/a"), "{what}");
+            assert_eq!(sandbox.text("src/s"), "edited\n", "{what}");
+            assert_eq!(sandbox.git(["ls-files", "--stage"]), index, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_what_the_trip_wrote_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t/a", "t\n");
+    let id = snapshot(&sandbox);
+    sandbox.remove("t");
+    sandbox.json(["travel", &id]);
+    sh(&sandbox, "rm t/a; mkfifo t/a");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["stayed"], serde_json::json!(["t/a"]), "{returned}");
+}
+
+/// git's mode is from the index instead of from the disk by then, or the other way round; the file is as it was.
+#[test]
+fn another_core_filemode_in_the_past_is_no_difference() {
+    for (present, past) in [("true", "false"), ("false", "true")] {
+        for change in ["", "chmod 0755 b.txt"] {
+            let sandbox = Sandbox::new();
+            sandbox.write("b.txt", "b\n");
+            sandbox.write("c.txt", "c\n");
+            sandbox.git(["add", "."]);
+            sandbox.git(["commit", "-q", "-m", "two"]);
+            sandbox.git(["config", "core.fileMode", present]);
+            sandbox.chmod("a.txt", 0o755);
+            sandbox.chmod("b.txt", 0o640);
+            let id = snapshot(&sandbox);
+            sandbox.write("c.txt", "edited\n");
+            sandbox.json(["travel", &id]);
+            sandbox.git(["config", "core.fileMode", past]);
+            sh(&sandbox, &format!("chmod 0644 a.txt; {change}"));
+            let what = format!("{present}, {past}, {change}");
+            let returned = sandbox.json(["return"]);
+            assert_eq!(returned["verified"], true, "{what}: {returned}");
+            assert_eq!(returned["changed_since"], serde_json::json!([]), "{what}");
+            assert_eq!(mode(&sandbox, "a.txt"), 0o755, "{what}");
+            assert_eq!(mode(&sandbox, "b.txt"), 0o640, "{what}");
+            assert_eq!(sandbox.text("c.txt"), "edited\n", "{what}");
+        }
+    }
+}
