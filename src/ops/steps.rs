@@ -35,7 +35,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::path::{self, RepoPath};
-use crate::git::tree::Node;
+use crate::git::tree::{self, Node};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::names;
@@ -322,7 +322,16 @@ impl<'a> Step<'a> {
         };
         let stayed = self.level.stayed.iter();
         let stayed = stayed.filter_map(|path| path_from_stored(path));
+        let mut extras = stored_extras(self.store, left)?;
+        if is_start {
+            // The snapshot does not know of those of the present that stayed empty in its past.
+            for (dir, bits) in self.emptied_dirs(left)? {
+                extras.modes.insert(dir.clone(), bits);
+                extras.empty_dirs.insert(dir);
+            }
+        }
         let aim = SnapshotAim {
+            extras,
             empty_dirs,
             made_before: made
                 .iter()
@@ -344,6 +353,23 @@ impl<'a> Step<'a> {
             })
         };
         Ok(Goal::new(self.reversal.log.into(), title, Aim::Snapshot(aim)).git(git))
+    }
+
+    /// The directories that the level took away and in which a snapshot has nothing, with their permission bits.
+    fn emptied_dirs(&self, snapshot: &Stored) -> Result<Vec<(Vec<u8>, u32)>> {
+        let read = |oid| self.store.objects.read_tree(oid);
+        let mut found = Vec::new();
+        let dirs = self.level.dirs.iter();
+        for dir in dirs.filter(|dir| dir.after.is_none()) {
+            let path = path_of(&dir.path)?;
+            let bits = permissions_of(dir.before.as_deref())?;
+            if let Some(bits) = bits
+                && tree::find(&read, snapshot.tree, &path)?.is_none()
+            {
+                found.push((path, bits));
+            }
+        }
+        Ok(found)
     }
 
     /// What is said of a dry run.

@@ -21,6 +21,7 @@ use crate::store::id::SnapshotId;
 use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
 use crate::worktree::ignore::LeftAlone;
 use crate::worktree::manifest::{DirFlags, Kind, Manifest};
+use crate::worktree::plan::{DirChange, Plan};
 
 const VERSION: u32 = 1;
 
@@ -217,29 +218,31 @@ impl Unsaved {
         self.is_dir(path) || self.has(path) && !self.left_alone.written.contains(path)
     }
 
-    /// Takes note of what a swap is about to write, and of the directories among it that it makes. Whether any of it is beneath one of
-    /// them.
-    pub fn write<'p>(
-        &mut self,
-        paths: impl Iterator<Item = &'p [u8]>,
-        makes: &BTreeSet<&[u8]>,
-    ) -> bool {
-        let mut is_beneath = false;
-        for path in paths {
-            if !self.has(path) {
-                continue;
+    /// Takes note of what a swap is about to write, and of the directories that it finds there. Whether any of it is beneath one of them.
+    pub fn write(&mut self, plan: &Plan) -> bool {
+        let files = plan.entries.iter().filter(|entry| entry.after.is_some());
+        let files: Vec<&[u8]> = files
+            .map(|entry| entry.path.as_slice())
+            .filter(|path| self.has(path))
+            .collect();
+        let dirs = plan.dirs.iter().filter(|dir| dir.after.is_some());
+        let dirs: Vec<&DirChange> = dirs.filter(|dir| self.has(&dir.path)).collect();
+        let makes = dirs.iter().filter(|dir| dir.before.is_none());
+        let makes: BTreeSet<&[u8]> = makes.map(|dir| dir.path.as_slice()).collect();
+        let over = files.iter().map(|path| path::split(path).0);
+        let all = over.chain(dirs.iter().map(|dir| dir.path.as_slice()));
+        for dir in all.flat_map(path::with_parents) {
+            let is_there = self.has(dir) && !self.is_one(dir) && !makes.contains(dir);
+            // What an earlier swap wrote into is known already.
+            if is_there && !self.left_alone.written.contains(dir) {
+                self.dirs.insert(dir.to_vec());
             }
-            is_beneath = true;
-            for dir in path::with_parents(path::split(path).0) {
-                let is_there = self.has(dir) && !self.is_one(dir) && !makes.contains(dir);
-                // What an earlier swap wrote into is known already.
-                if is_there && !self.left_alone.written.contains(dir) {
-                    self.dirs.insert(dir.to_vec());
-                }
-            }
-            let written = path::with_parents(path).map(<[u8]>::to_vec);
-            self.left_alone.written.extend(written);
         }
+        let is_beneath = !files.is_empty() || !dirs.is_empty();
+        let all = files.into_iter();
+        let all = all.chain(dirs.into_iter().map(|dir| dir.path.as_slice()));
+        let written = all.flat_map(path::with_parents).map(<[u8]>::to_vec);
+        self.left_alone.written.extend(written);
         is_beneath
     }
 

@@ -31,6 +31,9 @@ pub const GIT_DIRECTORY: &str = "git-directory";
 /// Why something is refused that this user may not look into.
 pub const UNREADABLE: &str = "unreadable";
 
+/// Why a file or an empty directory is refused that [`super::present_own`] holds.
+pub(super) const PRESENT_S: &str = "ignored in the present, whose backup does not have it";
+
 const NESTED: &str = "nested-repository";
 
 /// Looks at every place that the plan writes to, replaces or removes.
@@ -355,7 +358,11 @@ impl Finder<'_> {
                     Seen::Closed => break,
                 }
             }
-            if is_empty && !self.is_recorded(&at) {
+            let is_present_s = self.present.is_some_and(|present| present.has_dir(&at));
+            if is_empty && is_present_s {
+                // No backup of the present has it: the return could not bring it back.
+                self.refuse(&at, PRESENT_S);
+            } else if is_empty && !self.is_recorded(&at) {
                 self.found.to_force.insert(path::join(&at, b""));
             }
         }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use super::goal::Goal;
-use super::obstacles::{GIT_DIRECTORY, UNREADABLE};
+use super::obstacles::{GIT_DIRECTORY, PRESENT_S, UNREADABLE};
 use super::one_name::ONE_NAME;
 use crate::error::{Code, Error, Result};
 use crate::git::access::may_change;
@@ -17,9 +17,6 @@ use crate::store::trigger::SwapKind;
 use crate::text::{listed, typed_path};
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Plan;
-
-/// Why a file is refused that [`super::present_own`] holds.
-pub(super) const PRESENT_S: &str = "ignored in the present, whose backup does not have it";
 
 /// Why a file is refused that the user's own exclude keeps from every look.
 pub(super) const BY_THE_USER: &str = "exclude";

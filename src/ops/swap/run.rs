@@ -61,14 +61,6 @@ pub(super) struct SwapRun<'a, 'g, 's> {
     pub(super) state_after: StateAfter<'a>,
 }
 
-/// The paths that a plan writes.
-fn written(plan: &Plan) -> impl Iterator<Item = &[u8]> {
-    let files = plan.entries.iter().filter(|entry| entry.after.is_some());
-    let dirs = plan.dirs.iter().filter(|dir| dir.after.is_some());
-    let files = files.map(|entry| entry.path.as_slice());
-    files.chain(dirs.map(|dir| dir.path.as_slice()))
-}
-
 /// So many paths are named.
 const SHOWN: usize = 5;
 
@@ -246,9 +238,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         } else {
             Unsaved::of_stay(&self.store.dir)?
         };
-        let makes = plan.dirs.iter().filter(|dir| dir.before.is_none());
-        let makes = makes.map(|dir| dir.path.as_slice()).collect();
-        let mut has_changed = unsaved.write(written(plan), &makes);
+        let mut has_changed = unsaved.write(plan);
         for dir in plan.dirs.iter().filter(|dir| dir.before != dir.after) {
             if let (Some(before), Some(_)) = (dir.before, dir.after) {
                 has_changed |= unsaved.change_bits(&dir.path, before);

@@ -201,3 +201,79 @@ fn what_lies_in_a_directory_that_the_user_could_not_remove_comes_and_goes() {
     assert!(!sandbox.exists("mine/new"));
     assert_eq!(sandbox.text("mine/old/b"), "one\n");
 }
+
+/// The snapshot has it as an empty directory; in the present a rule hides it, and something is in it.
+#[test]
+fn a_directory_that_was_empty_then_and_is_left_out_now_keeps_its_bits() {
+    for then in ["data/in", "data/in/e1"] {
+        let sandbox = Sandbox::new();
+        sandbox.mkdir(then);
+        let past = snapshot(&sandbox);
+        sandbox.write("a.txt", "two\n");
+        let other = snapshot(&sandbox);
+        sandbox.write(".gitignore", "data/\n");
+        sandbox.write("data/in/key", "secret\n");
+        for bits in [0o775, 0o700] {
+            sandbox.chmod("data/in", bits);
+            let home = sandbox.state();
+            sandbox.json(["travel", &past]);
+            assert_eq!(mode(&sandbox, "data/in"), bits & 0o755, "{then}");
+            sandbox.json(["travel", "--hop", &other]);
+            assert_eq!(mode(&sandbox, "data/in"), bits & 0o755, "{then}");
+            let returned = sandbox.json(["return"]);
+            assert_eq!(returned["verified"], true, "{then}: {returned}");
+            assert_eq!(mode(&sandbox, "data/in"), bits, "{then}");
+            home.assert_same(&sandbox.state());
+        }
+    }
+}
+
+/// Only the backup of the present could have it, and that is made when the stay begins.
+#[test]
+fn a_hop_does_not_take_an_empty_directory_away_that_the_present_leaves_out() {
+    for how in [".gitignore", ".git/info/exclude", "timewarp.exclude"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("logs", "a file then\n");
+        let other = snapshot(&sandbox);
+        sandbox.remove("logs");
+        leave_out(&sandbox, how, "logs");
+        let past = snapshot(&sandbox);
+        sandbox.mkdir("logs/app");
+        let home = sandbox.state();
+        sandbox.json(["travel", &past]);
+        let (error, _) = sandbox.json_error(["travel", "--hop", &other]);
+        assert_eq!(error["code"], "WOULD_OVERWRITE", "{how}: {error}");
+        assert!(sandbox.exists("logs/app"), "{how}");
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{how}: {returned}");
+        home.assert_same(&sandbox.state());
+        // From the present it is saved.
+        if how != "timewarp.exclude" {
+            sandbox.json(["travel", &other]);
+            assert_eq!(sandbox.text("logs"), "a file then\n", "{how}");
+            sandbox.json(["return"]);
+            home.assert_same(&sandbox.state());
+        }
+    }
+}
+
+#[test]
+fn the_undo_of_a_hop_brings_the_empty_directories_of_the_present_back() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("logs", "a file then\n");
+    let other = snapshot(&sandbox);
+    sandbox.remove("logs");
+    sandbox.mkdir("logs/app");
+    sandbox.chmod("logs/app", 0o700);
+    let home = sandbox.state();
+    sandbox.json(["travel", &past]);
+    assert!(sandbox.exists("logs/app"));
+    sandbox.json(["travel", "--hop", &other]);
+    assert_eq!(sandbox.text("logs"), "a file then\n");
+    sandbox.json(["undo", "--into-past"]);
+    assert_eq!(mode(&sandbox, "logs/app"), 0o700);
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    home.assert_same(&sandbox.state());
+}
