@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::cli::human::again::{Again, command, flag};
-use crate::cli::human::swap::{changes, commits, members, remark, saved};
+use crate::cli::human::swap::{changes, commits, member_place, members, saved, told};
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
-use crate::ops::outcome::{Aftermath, DetachedBy, HeadReport, MovedAside, Returned};
+use crate::ops::outcome::{DetachedBy, HeadReport, Returned};
 use crate::text::{typed, typed_path};
 
 /// Bring the present back exactly
@@ -114,8 +114,7 @@ impl Human for Returned {
         told(page, &self.aftermath, "", self.dry_run);
         for one in &self.members {
             if let Some(there) = &one.returned {
-                let place = format!("member {}: ", clean(&one.path));
-                told(page, there, &place, self.dry_run);
+                told(page, there, &member_place(one), self.dry_run);
             }
         }
         head(page, &self.aftermath.head);
@@ -132,29 +131,6 @@ impl Human for Returned {
 
     fn brief(&self) -> Option<Vec<String>> {
         Some(self.experiment_id.iter().cloned().collect())
-    }
-}
-
-/// What a return says of paths; `place` is where, followed by a colon, or nothing.
-fn told(page: &mut Page, told: &Aftermath, place: &str, dry_run: bool) {
-    for (what, paths) in [
-        (
-            "changed by someone else since, and left so",
-            &told.changed_since,
-        ),
-        ("carried over", &told.kept),
-        ("not kept in the experiment", &told.discarded),
-        ("stayed in place and changed in the past", &told.stayed),
-    ] {
-        remark(page, &format!("{place}{what}"), paths);
-    }
-    let verb = if dry_run { "would be " } else { "" };
-    for MovedAside { from, to } in &told.moved_aside {
-        page.line(format!(
-            "  {place}{verb}moved aside: {} to {}",
-            quoted(from),
-            quoted(to)
-        ));
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::cli::ask::Flag;
 use crate::cli::human::again::{Again, command, flag};
-use crate::cli::human::swap::{RETURN_HINT, changes, members, remark, saved};
+use crate::cli::human::swap::{
+    RETURN_HINT, STAYED, changes, member_place, members, remark, saved, told,
+};
 use crate::cli::prelude::*;
 use crate::ops::outcome::{DetachedBy, HeadStays};
 use crate::ops::steps::{LevelView, Levels, StepRequest, Undone};
@@ -213,6 +215,12 @@ impl Human for Undone {
             "changed since; those bytes are in the backup",
             &self.changed_since,
         );
+        remark(page, STAYED, &self.stayed);
+        for one in &self.members {
+            if let Some(there) = &one.returned {
+                told(page, there, &member_place(one), self.dry_run);
+            }
+        }
         if let Some(why) = self.head_stayed {
             page.line(format!(
                 "  HEAD and index stay as they are: {}",

@@ -179,6 +179,8 @@ fn undone() -> Undone {
         experiment_id: None,
         changes: changes(),
         changed_since: vec![path(b"a.txt")],
+        stayed: Vec::new(),
+        returned: None,
         head_stayed: Some(HeadStays::Moved),
         notices: Vec::new(),
     }

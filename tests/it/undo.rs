@@ -3,7 +3,7 @@
 mod alone;
 mod steps;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
 use crate::trip::{commit, identity, list, mode, snapshot, state_json, stored};
@@ -45,6 +45,27 @@ fn undo_of_a_travel_is_a_return() {
     before.assert_same(&sandbox.state());
     assert_eq!(state_json(&sandbox)["mode"], "present");
     nothing(&sandbox, "undo");
+}
+
+#[test]
+fn undo_of_a_travel_names_what_stayed_as_return_does() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "build/\n");
+    sandbox.write("build/out", "one\n");
+    let id = snapshot(&sandbox);
+    sandbox.json(["travel", &id]);
+    sandbox.write("build/out", "two\n");
+    let would = sandbox.json(["undo", "--dry-run"]);
+    assert_eq!(would["stayed"], json!(["build"]), "{would}");
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(answer["stayed"], json!(["build"]), "{answer}");
+    // Nothing of the present stays in a past.
+    let answer = sandbox.json(["redo", "--into-past"]);
+    assert_eq!(answer["stayed"], json!([]), "{answer}");
+    sandbox.write("build/out", "three\n");
+    let said = sandbox.ok(["undo"]);
+    let named = "stayed in place and changed in the past: build";
+    assert!(said.contains(named), "{said}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Page;
 use super::text::{clean, count, quoted, short};
 use crate::git::path::RepoPath;
 use crate::ops::applying::AppliedRun;
-use crate::ops::outcome::{Changes, CommitMade, MemberSwap};
+use crate::ops::outcome::{Aftermath, Changes, CommitMade, MemberSwap, MovedAside};
 
 /// This many paths stand in one remark.
 const PATHS_IN_REMARK: usize = 10;
@@ -119,5 +119,36 @@ pub fn members(page: &mut Page, members: &[MemberSwap], dry_run: bool) {
             &format!("what was made in {path}"),
             one.experiment_id.as_deref(),
         );
+    }
+}
+
+/// What is said of what the present left out and the past changed.
+pub const STAYED: &str = "stayed in place and changed in the past";
+
+/// Where in a workspace something was, for [`told`].
+pub fn member_place(member: &MemberSwap) -> String {
+    format!("member {}: ", clean(&member.path))
+}
+
+/// What a return says of paths; `place` is where, followed by a colon, or nothing.
+pub fn told(page: &mut Page, told: &Aftermath, place: &str, dry_run: bool) {
+    for (what, paths) in [
+        (
+            "changed by someone else since, and left so",
+            &told.changed_since,
+        ),
+        ("carried over", &told.kept),
+        ("not kept in the experiment", &told.discarded),
+        (STAYED, &told.stayed),
+    ] {
+        remark(page, &format!("{place}{what}"), paths);
+    }
+    let verb = if dry_run { "would be " } else { "" };
+    for MovedAside { from, to } in &told.moved_aside {
+        page.line(format!(
+            "  {place}{verb}moved aside: {} to {}",
+            quoted(from),
+            quoted(to)
+        ));
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::git::path::RepoPath;
 use crate::json::{self, Texts};
-use crate::ops::outcome::{Changes, HeadStays, MemberSwap};
+use crate::ops::outcome::{Aftermath, Changes, HeadStays, MemberSwap};
 use crate::ops::swap::is_hop;
 use crate::ops::swap::undo_log::Log;
 use crate::store::state::{Journal, Mode};
@@ -13,6 +13,7 @@ use crate::store::trigger::SwapKind;
 
 json::fields! {
     ChangedSince = "changed_since",
+    Stayed = "stayed",
 }
 
 /// A swap that can be taken back.
@@ -87,6 +88,12 @@ pub struct Undone {
     /// Paths changed since the swap; their bytes are in the backup.
     #[serde(flatten, with = "Texts::<ChangedSince>")]
     pub changed_since: Vec<RepoPath>,
+    /// Where it is a return: directories left in place whose content changed in the past.
+    #[serde(flatten, with = "Texts::<Stayed>")]
+    pub stayed: Vec<RepoPath>,
+    /// Where it is a return: what that did beside putting files back.
+    #[serde(skip)]
+    pub returned: Option<Aftermath>,
     /// Why HEAD and index stayed, when they did.
     #[schemars(with = "Option<String>")]
     pub head_stayed: Option<HeadStays>,

@@ -85,7 +85,7 @@ impl WentAlong for Undone {
             experiment_id: self.experiment_id.clone(),
             written: self.changes.written.len(),
             removed: self.changes.removed.len(),
-            returned: None,
+            returned: self.returned.clone(),
         }
     }
 

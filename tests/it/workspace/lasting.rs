@@ -352,6 +352,16 @@ fn what_a_return_leaves_in_a_member_is_told() {
         said.contains("member ../lib: moved aside: fresh.txt to fresh.txt.tw-past-"),
         "{said}"
     );
+    // An undo of the travel is a return as well.
+    sandbox.write("../lib/.gitignore", "build/\n");
+    sandbox.write("../lib/build/out", "one\n");
+    trio.json_in("", &["travel", &trio.snapshot]);
+    sandbox.write("../lib/build/out", "two\n");
+    let said = sandbox.ok(["undo"]);
+    assert!(
+        said.contains("member ../lib: stayed in place and changed in the past: build"),
+        "{said}"
+    );
 }
 
 #[test]
