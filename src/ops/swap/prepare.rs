@@ -6,22 +6,22 @@ use super::super::Context;
 use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
 use super::blobs::Blobs;
 use super::goal::{Aim, GitGoal, Goal};
+use super::needs::{check_room, prove_objects};
 use super::obstacles::{GIT_DIRECTORY, Obstacles, PRESENT_S, find_obstacles};
 use super::one_name::{ONE_NAME, is_another_spelling, one_name};
 use super::plan::{Others, make_plan};
 use super::present_own::PresentOwn;
 use super::recover::node_of;
 use super::refusal::{COMES_AND_GOES, refuse_to_lay_open, would_overwrite};
+use super::repositories::OtherRepositories;
 use super::{TRIES, copied, protected_dirs};
-use crate::error::{Code, Error, Result, ResultExt};
+use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
-use crate::git::{Oid, path};
+use crate::git::{Oid, path, tree};
 use crate::store::Store;
-use crate::store::stored::Stored;
-use crate::text::size;
 use crate::worktree::manifest::{DirRec, FileFlags, Kind, Manifest};
-use crate::worktree::plan::{Plan, Side};
+use crate::worktree::plan::Plan;
 
 /// A capture, and a plan that can be carried out.
 pub struct Prepared<'s> {
@@ -351,13 +351,28 @@ impl<'s> Preparation<'_, '_, 's> {
     fn is_as_written(&self, root: &Root, path: &[u8]) -> Result<bool> {
         let experiment = self.goal.experiment.as_ref();
         let written = experiment.map(|experiment| experiment.likely);
-        match written
+        let written = written
             .or(self.goal.written)
-            .and_then(|written| written(path))
-        {
+            .and_then(|written| written(path));
+        match written.or(self.brought_from_the_index(path)?) {
             Some(written) => self.holds(root, path, written),
             None => Ok(false),
         }
+    }
+
+    /// What the trip put where the present had an entry of its index alone: both trees may have that alike.
+    fn brought_from_the_index(&self, path: &[u8]) -> Result<Option<Oid>> {
+        let experiment = self.goal.experiment.as_ref();
+        let start = experiment.and_then(|experiment| experiment.start.as_ref());
+        let (Some(start), Aim::Snapshot(aim)) = (start, &self.goal.aim) else {
+            return Ok(None);
+        };
+        if !aim.extras.absent.contains(path) {
+            return Ok(None);
+        }
+        let read = |oid| self.store.objects.read_tree(oid);
+        let found = tree::find(&read, start.files.tree, path)?;
+        Ok(found.map(|node| node.oid))
     }
 
     /// Shows the next scan what the user's own exclude hides and the target has with the same bytes: they are saved.
@@ -469,116 +484,6 @@ fn is_seen(capture: &Capture<'_>, path: &[u8]) -> bool {
     }
     let file = capture.manifest.file(path);
     file.is_some_and(|file| file.kind.in_tree())
-}
-
-/// Other repositories in the working tree, as the sides that a swap takes files from have them.
-#[derive(Default)]
-struct OtherRepositories {
-    /// The target's nested repositories, which hide what the target does not track.
-    hiding: BTreeSet<Vec<u8>>,
-    /// The nested repositories of any side. Those with files of the side in them are written into again, and so are directories with a
-    /// `.git` that made no repository of them: files beside it were captured, and come back also where it makes one now.
-    shared: BTreeSet<Vec<u8>>,
-}
-
-impl OtherRepositories {
-    fn of(store: &Store, goal: &Goal<'_>) -> Result<Self> {
-        let mut others = Self::default();
-        let (target, from): (_, &[Stored]) = match &goal.aim {
-            Aim::Snapshot(aim) => (Some(aim.stored), &[]),
-            Aim::Paths(aim) => (None, &aim.from),
-            Aim::Computed { .. } => (None, &[]),
-        };
-        let target = target.into_iter().map(|side| (side, true));
-        for (side, is_target) in target.chain(from.iter().map(|side| (side, false))) {
-            for (path, entry) in store.lists(side)?.uncaptured {
-                if entry.reason == "nested-repository" {
-                    if is_target {
-                        others.hiding.insert(path.clone());
-                    }
-                    others.shared.insert(path);
-                } else if let Some(dir) = path.strip_suffix(b"/.git") {
-                    others.shared.insert(dir.to_vec());
-                }
-            }
-        }
-        Ok(others)
-    }
-}
-
-/// Every object that will be written is readable and hashes to its name, but for what this very capture is about to store.
-fn prove_objects(
-    ctx: &Context<'_>,
-    store: &Store,
-    goal: &Goal<'_>,
-    capture: &Capture<'_>,
-    plan: &Plan,
-) -> Result<Blobs> {
-    let needed: BTreeSet<Oid> = plan
-        .entries
-        .iter()
-        .filter(|entry| !entry.is_chmod())
-        .filter_map(|entry| entry.after.map(|side| side.node.oid))
-        .collect();
-    let mut captured: BTreeSet<Oid> = match &goal.aim {
-        Aim::Computed { unwritten, .. } => unwritten.borrow().clone(),
-        _ => BTreeSet::new(),
-    };
-    if capture.writer.is_some() || matches!(goal.aim, Aim::Computed { .. }) {
-        // What this very capture stores is about to be in its pack: none of it is as the cache had it.
-        let files = capture.manifest.files_in_memory();
-        let oids = files.map(|(_, _, file)| file.oid);
-        captured.extend(oids.filter(|oid| needed.contains(oid)));
-    }
-    let stored: Vec<Oid> = needed
-        .into_iter()
-        // What is there already is not written again: its stored bytes are the ones that would be used.
-        .filter(|oid| !captured.contains(oid) || store.objects.contains(*oid))
-        .collect();
-    ctx.progress.begin("checking", Some(stored.len() as u64));
-    let blobs = Blobs::prove(&store.objects, &stored, ctx.progress).map_err(|error| {
-        // The error names an object; who reads it knows only paths.
-        let cannot_be_read = |side: Side| store.objects.verify(side.node.oid).is_err();
-        let mut entries = plan.entries.iter();
-        match entries.find(|entry| !entry.is_chmod() && entry.after.is_some_and(cannot_be_read)) {
-            Some(entry) => error.while_doing(format!(
-                "the content of '{}' is missing or damaged",
-                path::display(&entry.path)
-            )),
-            None => error,
-        }
-    })?;
-    ctx.progress.end();
-    Ok(blobs)
-}
-
-fn check_room(ctx: &Context<'_>, plan: &Plan, blobs: &Blobs) -> Result<()> {
-    let mut needed: u64 = 0;
-    for entry in &plan.entries {
-        if let Some(side) = entry.after
-            && !entry.is_chmod()
-            && let Some(size) = blobs.size(side.node.oid)
-        {
-            // A name and the last, partly filled block.
-            needed += size + 4096;
-        }
-    }
-    let stat = rustix::fs::statvfs(ctx.repo.worktree_root())
-        .context(|| format!("cannot inspect '{}'", ctx.repo.worktree_root().display()))?;
-    // `f_bavail` leaves out what the file system keeps for root.
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    if needed > free {
-        return Err(Error::new(
-            Code::NoSpace,
-            format!(
-                "this swap needs {} and {} are free",
-                size(needed),
-                size(free)
-            ),
-        )
-        .hint("make room and try again; nothing was changed"));
-    }
-    Ok(())
 }
 
 /// The directory `tw` was started in, or one above it, where the plan has a file: it is kept, so the file cannot be there.

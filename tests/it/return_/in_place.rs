@@ -150,3 +150,38 @@ fn another_core_filemode_in_the_past_is_no_difference() {
         }
     }
 }
+
+/// Both trees have it, and travel wrote it all the same.
+#[test]
+fn what_the_trip_brought_from_the_index_goes_also_where_the_user_s_exclude_hides_it() {
+    for hide in [
+        "git sparse-checkout set --no-cone '/*' '!/out'",
+        "git update-index --skip-worktree out/b; rm -r out",
+    ] {
+        for meanwhile in ["", "echo edited >out/b"] {
+            let sandbox = Sandbox::new();
+            sandbox.write("out/b", "b\n");
+            sandbox.git(["add", "."]);
+            sandbox.git(["commit", "-q", "-m", "two"]);
+            let id = snapshot(&sandbox);
+            sh(&sandbox, hide);
+            sandbox.git(["config", "timewarp.exclude", "out/"]);
+            let home = sandbox.state();
+            sandbox.json(["travel", &id]);
+            assert_eq!(sandbox.text("out/b"), "b\n", "{hide}");
+            sh(&sandbox, meanwhile);
+            if meanwhile.is_empty() {
+                let returned = sandbox.json(["return"]);
+                let none = serde_json::Value::Null;
+                assert_eq!(returned["experiment_id"], none, "{hide}: {returned}");
+                assert_eq!(returned["verified"], true, "{hide}: {returned}");
+                home.assert_same(&sandbox.state());
+            } else {
+                // No snapshot may have it.
+                let (error, _) = sandbox.json_error(["return"]);
+                assert_eq!(error["code"], "WOULD_OVERWRITE", "{hide}: {error}");
+                assert_eq!(sandbox.text("out/b"), "edited\n", "{hide}");
+            }
+        }
+    }
+}

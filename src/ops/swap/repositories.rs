@@ -1,0 +1,47 @@
+//! Other repositories that stand where a swap writes.
+
+use std::collections::BTreeSet;
+
+use super::goal::{Aim, Goal};
+use crate::error::Result;
+use crate::store::Store;
+use crate::store::stored::Stored;
+
+/// Other repositories in the working tree, as the sides that a swap takes files from have them.
+#[derive(Default)]
+pub(super) struct OtherRepositories {
+    /// The target's nested repositories, which hide what the target does not track.
+    pub(super) hiding: BTreeSet<Vec<u8>>,
+    /// The nested repositories of any side. Those with files of the side in them are written into again, and so are directories with a
+    /// `.git` that made no repository of them: files beside it were captured, and come back also where it makes one now.
+    pub(super) shared: BTreeSet<Vec<u8>>,
+}
+
+impl OtherRepositories {
+    /// By the lists of the sides.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(super) fn of(store: &Store, goal: &Goal<'_>) -> Result<Self> {
+        let mut others = Self::default();
+        let (target, from): (_, &[Stored]) = match &goal.aim {
+            Aim::Snapshot(aim) => (Some(aim.stored), &[]),
+            Aim::Paths(aim) => (None, &aim.from),
+            Aim::Computed { .. } => (None, &[]),
+        };
+        let target = target.into_iter().map(|side| (side, true));
+        for (side, is_target) in target.chain(from.iter().map(|side| (side, false))) {
+            for (path, entry) in store.lists(side)?.uncaptured {
+                if entry.reason == "nested-repository" {
+                    if is_target {
+                        others.hiding.insert(path.clone());
+                    }
+                    others.shared.insert(path);
+                } else if let Some(dir) = path.strip_suffix(b"/.git") {
+                    others.shared.insert(dir.to_vec());
+                }
+            }
+        }
+        Ok(others)
+    }
+}
