@@ -147,6 +147,8 @@ pub struct Applied {
     pub late: Vec<Vec<u8>>,
     /// Paths at which another program had open for writing what was replaced or removed: it goes on writing to what has no name.
     pub with_writer: BTreeSet<Vec<u8>>,
+    /// Empty directories that were to go and could not be removed.
+    pub stayed: BTreeSet<Vec<u8>>,
     /// Paths whose owner, group or attributes could not all be kept.
     pub lost: BTreeMap<Vec<u8>, Lost>,
 }
@@ -186,7 +188,7 @@ impl Apply<'_> {
         self.remove_all(plan, &needed, &mut opened, &mut applied)?;
         fail_point("apply-removed");
         // Between removals and new files: a file may come where a directory was, and a directory where a file was.
-        self.remove_dirs(plan, &mut opened)?;
+        self.remove_dirs(plan, &mut opened, &mut applied.stayed)?;
         for dir in &plan.dirs {
             if let (None, Some(perm)) = (dir.before, dir.after) {
                 let lost = self.make_dir(&dir.path, perm, &mut opened)?;
@@ -274,7 +276,7 @@ impl Apply<'_> {
         emptied
             .into_iter()
             .rev()
-            .try_for_each(|dir| self.remove_emptied(dir, needed, opened))
+            .try_for_each(|dir| self.remove_emptied(dir, needed, opened, &mut applied.stayed))
     }
 
     /// Gives what is to be removed its temporary name; false when there is nothing.

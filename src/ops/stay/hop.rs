@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::ops::capture::Storing;
 use crate::ops::outcome::Changes;
 use crate::ops::request::DryRun;
-use crate::ops::swap::goal::Goal;
+use crate::ops::swap::goal::{GitSide, Goal, OperationShare};
+use crate::ops::swap::head::head_for;
 use crate::ops::swap::{StateAfter, Swapped, changes, prepare, swap};
 
 /// The way to another past, looked at or gone.
@@ -29,6 +30,20 @@ impl<'a> ReturnOperation<'a> {
     /// The id of the present's backup.
     pub fn backup_id(&self) -> String {
         self.backup.id.to_string()
+    }
+
+    /// Index, HEAD and operation of the present: a past that is of files alone has them.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn git_of_present(&self) -> Result<GitSide<'_>> {
+        Ok(GitSide {
+            stored: &self.backup,
+            lists: &self.lists,
+            raw_head: head_for(self.ctx, self.store, &self.backup)?.0,
+            operation: self.store.operation(&self.backup)?,
+            takes: OperationShare::Whole,
+        })
     }
 
     /// What the experiment of this past is called.

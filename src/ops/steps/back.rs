@@ -67,8 +67,12 @@ impl Step<'_> {
         let left = self.saved("the undo log names neither an experiment nor a snapshot")?;
         let lists = self.store.lists(&left)?;
         let stays = self.head_moved()?;
-        let goal = self.past_goal(&left, &lists, stays, stay.title(), stay.made())?;
+        let mut goal = self.past_goal(&left, &lists, stays, stay.title(), stay.made())?;
         let past = &self.level.state_before;
+        let had_files_only = past.files_only && self.level.experiment_id.is_none();
+        if had_files_only && self.level.head.is_some() && !stays {
+            goal = goal.git(GitGoal::Snapshot(stay.git_of_present()?));
+        }
         let state_after = |before: &State, _: &Made<'_>| State {
             current_snapshot_id: past.current_snapshot_id.clone(),
             issue_id: past.issue_id.clone(),

@@ -4,10 +4,12 @@
 //! level that a stay adds is kept under a second name as long as the stay lasts. Promises: once a swap has ended in the past what it
 //! made is known; in the present nothing is kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::journal::made_files;
 use crate::error::{Code, Result, ResultExt};
+use crate::git::Oid;
 use crate::git::create;
 use crate::git::fs::{self, Durable};
 use crate::git::tree;
@@ -93,6 +95,23 @@ pub fn made_here(store: &Store, state: &State) -> Result<MadeHere> {
     }
     if !knows_begin {
         found.paths.extend(brought_by_travel(store, state)?);
+    }
+    Ok(found)
+}
+
+/// The blobs that the swaps of a stay put where nothing was, by path; what a damaged level says is not among them.
+///
+/// # Errors
+/// `NEWER_RECORD` when what was noted is of a newer version.
+pub(super) fn blobs_made_here(store: &Store) -> Result<BTreeMap<Vec<u8>, BTreeSet<Oid>>> {
+    let mut found: BTreeMap<Vec<u8>, BTreeSet<Oid>> = BTreeMap::new();
+    for file in fs::entries(&store.dir.file(DIR))? {
+        let Some(level) = read_level(&file)? else {
+            continue;
+        };
+        for (path, oid) in made_files(&level)? {
+            found.entry(path).or_default().insert(oid);
+        }
     }
     Ok(found)
 }

@@ -17,7 +17,13 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
     if !applied.with_writer.is_empty() {
         notices.push(format!(
             "open for writing in another program, which keeps using the replaced file until it reopens it: {}",
-            path::listed(applied.with_writer.iter(), WRITERS_SHOWN)
+            path::listed(applied.with_writer.iter(), SHOWN)
+        ));
+    }
+    if !applied.stayed.is_empty() {
+        notices.push(format!(
+            "empty, and not removed, since the directory over it is not yours to change: {}",
+            path::listed(applied.stayed.iter(), SHOWN)
         ));
     }
     notices.extend(lost_notices(applied));
@@ -54,8 +60,8 @@ pub fn renamed_notice(from: &str, to: &str) -> String {
     format!("'{from}' was in the way of the return and is now '{to}'")
 }
 
-/// So many files are named that others have open.
-const WRITERS_SHOWN: usize = 5;
+/// So many paths are named in one sentence.
+const SHOWN: usize = 5;
 
 /// So many paths are named one by one.
 const LOST_SHOWN: usize = 100;

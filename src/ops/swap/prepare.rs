@@ -1,11 +1,13 @@
 //! What comes before a swap: capture, plan, refusals, proofs, room on disk. Nothing is written but temporary objects.
 
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Context;
 use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
 use super::blobs::Blobs;
 use super::goal::{Aim, GitGoal, Goal};
+use super::made::blobs_made_here;
 use super::needs::{check_room, prove_objects};
 use super::obstacles::{GIT_DIRECTORY, Obstacles, PRESENT_S, find_obstacles};
 use super::one_name::{ONE_NAME, is_another_spelling, one_name};
@@ -18,7 +20,7 @@ use super::{TRIES, copied, protected_dirs};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
-use crate::git::{Oid, path, tree};
+use crate::git::{Oid, path};
 use crate::store::Store;
 use crate::worktree::manifest::{DirRec, FileFlags, Kind, Manifest};
 use crate::worktree::plan::Plan;
@@ -58,6 +60,7 @@ pub fn prepare<'s>(
         shown: goal.shown.clone(),
         other_rules: goal.experiment.as_ref().and_then(|left| left.likely_rules),
         prove: prove_first(goal, storing),
+        made: OnceCell::new(),
         newest: None,
         is_last: false,
     };
@@ -104,6 +107,8 @@ struct Preparation<'a, 'g, 's> {
     /// A tree whose ignore rules hold beside those on disk.
     other_rules: Option<Oid>,
     prove: Prove,
+    /// What the swaps of a stay put where nothing was, once that is asked for.
+    made: OnceCell<BTreeMap<Vec<u8>, BTreeSet<Oid>>>,
     /// The last path that one of the two got.
     newest: Option<Vec<u8>>,
     /// No other scan follows.
@@ -347,32 +352,30 @@ impl<'s> Preparation<'_, '_, 's> {
         dir.is_some_and(|dir| aim.made_before.contains(dir))
     }
 
-    /// Whether a file is what the trip put there that began the stay, or the swap that is taken back.
+    /// Whether a file is what a swap of the stay put there, or the swap that is taken back.
     fn is_as_written(&self, root: &Root, path: &[u8]) -> Result<bool> {
         let experiment = self.goal.experiment.as_ref();
         let written = experiment.map(|experiment| experiment.likely);
-        let written = written
-            .or(self.goal.written)
-            .and_then(|written| written(path));
-        match written.or(self.brought_from_the_index(path)?) {
-            Some(written) => self.holds(root, path, written),
-            None => Ok(false),
+        let written = written.or(self.goal.written);
+        if let Some(written) = written.and_then(|written| written(path))
+            && self.holds(root, path, written)?
+        {
+            return Ok(true);
         }
-    }
-
-    /// What the trip put where the present had an entry of its index alone: both trees may have that alike.
-    fn brought_from_the_index(&self, path: &[u8]) -> Result<Option<Oid>> {
-        let experiment = self.goal.experiment.as_ref();
-        let start = experiment.and_then(|experiment| experiment.start.as_ref());
-        let (Some(start), Aim::Snapshot(aim)) = (start, &self.goal.aim) else {
-            return Ok(None);
+        let made = match self.made.get() {
+            Some(made) => made,
+            None if experiment.is_none() => return Ok(false),
+            None => {
+                let made = blobs_made_here(self.store)?;
+                self.made.get_or_init(|| made)
+            }
         };
-        if !aim.extras.absent.contains(path) {
-            return Ok(None);
+        for written in made.get(path).into_iter().flatten() {
+            if self.holds(root, path, *written)? {
+                return Ok(true);
+            }
         }
-        let read = |oid| self.store.objects.read_tree(oid);
-        let found = tree::find(&read, start.files.tree, path)?;
-        Ok(found.map(|node| node.oid))
+        Ok(false)
     }
 
     /// Shows the next scan what the user's own exclude hides and the target has with the same bytes: they are saved.

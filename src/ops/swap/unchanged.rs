@@ -23,6 +23,7 @@ use crate::store::snapshot::{Lists, Uncaptured};
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
 use crate::store::{Store, names};
+use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Extras;
 
 /// Takes the experiment of a return that is committed away when the past is as travel had left it; says whether it did. The journal
@@ -37,7 +38,8 @@ pub(super) fn drop_needless(
     let mut attempt = || -> Result<bool> {
         let store = ctx.store()?;
         let stored = store.read_noted(&saved.id, Some(&saved.commit.to_string()))?;
-        if head != start.raw_head || !is_start(ctx, store, &stored, start)? {
+        let manifest = &saved.capture.manifest;
+        if head != start.raw_head || !is_start(ctx, store, (&stored, manifest), start)? {
             return Ok(false);
         }
         replace(store, &stored, start.files, journal)
@@ -50,7 +52,7 @@ pub(super) fn drop_needless(
 fn is_start(
     ctx: &Context<'_>,
     store: &Store,
-    saved: &Stored,
+    (saved, manifest): (&Stored, &Manifest),
     start: &PastStart<'_>,
 ) -> Result<bool> {
     let git = start.git;
@@ -64,7 +66,7 @@ fn is_start(
     // What cannot be captured stays where it is in a swap, and so do empty directories of the present when travel leaves it.
     let own = Unsaved::of_backup(&store.dir, &start.backup.id.to_string())?;
     Ok(is_same
-        && has_same_lists(ctx, store, saved, (start, &own))?
+        && has_same_lists(ctx, store, (saved, manifest), (start, &own))?
         && has_same_access(store, saved, (start, &own))?)
 }
 
@@ -103,7 +105,7 @@ fn index_parts(store: &Store, stored: &Stored) -> Result<(Oid, Option<Node>)> {
 fn has_same_lists(
     ctx: &Context<'_>,
     store: &Store,
-    saved: &Stored,
+    (saved, manifest): (&Stored, &Manifest),
     (start, own): (&PastStart<'_>, &Unsaved),
 ) -> Result<bool> {
     let now = store.lists(saved)?;
@@ -116,7 +118,15 @@ fn has_same_lists(
         .iter()
         .partition(|dir| files.empty_dirs.contains(dir));
     let read = |oid| store.objects.read_tree(oid);
-    let mut dirs = dirs.len() == files.empty_dirs.len();
+    let known: BTreeSet<&Vec<u8>> = dirs.into_iter().collect();
+    let root = Root::open(ctx.repo.worktree_root())?;
+    // What the present has in one makes it none, and so does a rule that hides it: that one is the present's, and is there still.
+    let is_there = |dir: &Vec<u8>| {
+        let seen = manifest.dir_on_disk(dir).is_some();
+        seen || own.has_dir(dir) && root.dir_stamp(dir).is_some()
+    };
+    let mut dirs = files.empty_dirs.iter();
+    let mut dirs = dirs.all(|dir| known.contains(dir) || is_there(dir));
     for dir in &stayed {
         // Also that of a submodule that was not fetched, and one that holds what the present left out.
         let then = tree::find(&read, start.backup.tree, dir)?;

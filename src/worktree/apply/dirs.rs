@@ -22,6 +22,7 @@ impl Apply<'_> {
         from: &[u8],
         needed: &BTreeSet<&[u8]>,
         opened: &mut OpenedDirs,
+        stayed: &mut BTreeSet<Vec<u8>>,
     ) -> Result<()> {
         let mut at = from;
         while !at.is_empty() && !self.is_protected(at) && !needed.contains(at) {
@@ -38,6 +39,10 @@ impl Apply<'_> {
                 Ok(()) => opened.forget(at),
                 Err(Errno::NOENT) => {}
                 Err(errno) if self.is_in_use(at, errno) => return Ok(()),
+                Err(errno) if is_refused(errno) => {
+                    stayed.insert(at.to_vec());
+                    return Ok(());
+                }
                 Err(errno) => {
                     return Err(errno).context(|| format!("cannot remove '{}'", path::display(at)));
                 }
@@ -53,7 +58,7 @@ impl Apply<'_> {
             // POSIX allows either of the first two for a directory with something in it; a mount point is busy.
             Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY => true,
             // Linux asks for the right to remove it before it looks into it.
-            Errno::ACCESS | Errno::PERM | Errno::ROFS => {
+            _ if is_refused(errno) => {
                 let names = self.root.names(dir);
                 names.is_ok_and(|names| !names.is_empty())
             }
@@ -66,7 +71,12 @@ impl Apply<'_> {
     }
 
     /// Removes the directories that the plan has nothing for, as far as nothing is in them.
-    pub(super) fn remove_dirs(&self, plan: &Plan, opened: &mut OpenedDirs) -> Result<()> {
+    pub(super) fn remove_dirs(
+        &self,
+        plan: &Plan,
+        opened: &mut OpenedDirs,
+        stayed: &mut BTreeSet<Vec<u8>>,
+    ) -> Result<()> {
         for DirChange {
             path: full, after, ..
         } in plan.dirs.iter().rev()
@@ -91,6 +101,10 @@ impl Apply<'_> {
                 Ok(()) => opened.forget(full),
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
                 Err(errno) if self.is_in_use(full, errno) => {}
+                // In the place of a file it would be in the way.
+                Err(errno) if is_refused(errno) && plan.entry(full).is_none() => {
+                    stayed.insert(full.clone());
+                }
                 Err(errno) => {
                     return Err(errno)
                         .context(|| format!("cannot remove '{}'", path::display(full)));
@@ -142,6 +156,11 @@ impl Apply<'_> {
         rustix::fs::fchmod(&new, Mode::from_raw_mode(perm)).context(what)?;
         Ok(lost)
     }
+}
+
+/// Whether the system refuses it, whatever is there: the directory over it is not the user's to change.
+fn is_refused(errno: Errno) -> bool {
+    matches!(errno, Errno::ACCESS | Errno::PERM | Errno::ROFS)
 }
 
 /// Directories that the plan puts something in or keeps: they stay although they are empty for a moment.

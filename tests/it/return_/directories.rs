@@ -202,6 +202,70 @@ fn what_lies_in_a_directory_that_the_user_could_not_remove_comes_and_goes() {
     assert_eq!(sandbox.text("mine/old/b"), "one\n");
 }
 
+/// Nobody may remove it, so it stays, and is named.
+#[test]
+fn an_empty_directory_that_the_user_cannot_remove_keeps_nobody_in_the_past() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    sandbox.write("mine/a", "one\n");
+    give_all(&sandbox.path("mine"), USER, USER);
+    let root = |path: &Path| std::os::unix::fs::chown(path, Some(0), Some(0)).unwrap();
+    root(&sandbox.repo());
+    let taken = json_as(&sandbox, USER, &["snapshot"]);
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    let make = || {
+        sandbox.write("more/x", "x\n");
+        give_all(&sandbox.path("more"), USER, USER);
+    };
+    let named = "the directory over it is not yours to change: 'more'";
+    json_as(&sandbox, USER, &["travel", id]);
+    make();
+    let returned = json_as(&sandbox, USER, &["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    assert!(
+        returned["notices"].to_string().contains(named),
+        "{returned}"
+    );
+    assert!(!sandbox.exists("more/x"));
+    make();
+    let travelled = json_as(&sandbox, USER, &["travel", id]);
+    assert!(
+        travelled["notices"].to_string().contains(named),
+        "{travelled}"
+    );
+    let returned = json_as(&sandbox, USER, &["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    assert_eq!(sandbox.text("more/x"), "x\n");
+}
+
+/// What the present has in one makes it none, and so does a rule.
+#[test]
+fn empty_directories_of_a_snapshot_that_are_none_by_now_keep_no_experiment() {
+    for (then, now, hidden) in [
+        ("data/in", "data/in", "data/"),
+        ("logs", "logs/app/x", ""),
+        ("web", "web/src/empty", ""),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.mkdir(then);
+        let past = snapshot(&sandbox);
+        sandbox.mkdir(now);
+        sandbox.write(".git/info/exclude", format!("{hidden}\n"));
+        let home = sandbox.state();
+        sandbox.json(["travel", &past]);
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["experiment_id"], Value::Null, "{then}: {returned}");
+        home.assert_same(&sandbox.state());
+        // One that is gone is a change, where it comes back and where it does not.
+        sandbox.json(["travel", &past]);
+        sandbox.remove(then);
+        let returned = sandbox.json(["return"]);
+        assert_ne!(returned["experiment_id"], Value::Null, "{then}: {returned}");
+    }
+}
+
 /// The snapshot has it as an empty directory; in the present a rule hides it, and something is in it.
 #[test]
 fn a_directory_that_was_empty_then_and_is_left_out_now_keeps_its_bits() {

@@ -185,3 +185,27 @@ fn what_the_trip_brought_from_the_index_goes_also_where_the_user_s_exclude_hides
         }
     }
 }
+
+/// A snapshot has it: it goes, as what the trip itself wrote.
+#[test]
+fn what_a_restore_in_the_past_wrote_goes_also_where_the_user_s_exclude_hides_it() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("gen/x", "x\n");
+    let with = snapshot(&sandbox);
+    sandbox.remove("gen");
+    sandbox.git(["config", "timewarp.exclude", "gen/"]);
+    sandbox.json(["travel", &id]);
+    sandbox.json(["restore", &with, "gen/x"]);
+    assert_eq!(sandbox.text("gen/x"), "x\n");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    assert!(!sandbox.exists("gen/x"));
+    // What was changed since no snapshot has.
+    sandbox.json(["travel", &id]);
+    sandbox.json(["restore", &with, "gen/x"]);
+    sandbox.write("gen/x", "edited\n");
+    let (error, _) = sandbox.json_error(["return"]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
+    assert_eq!(sandbox.text("gen/x"), "edited\n");
+}

@@ -317,3 +317,26 @@ fn a_dry_run_says_what_does_it_with_its_options() {
     let hint = format!("hint: 'tw issue start {issue}' does it\n");
     assert_eq!(said(&["issue", "start", issue, "--dry-run"]), hint);
 }
+
+/// There HEAD and index are the present's.
+#[test]
+fn the_undo_of_a_hop_leads_back_into_a_past_of_files_alone() {
+    let sandbox = Sandbox::new();
+    let one = snapshot(&sandbox);
+    sandbox.write("a.txt", "two\n");
+    let two = snapshot(&sandbox);
+    sandbox.write("a.txt", "three\n");
+    sandbox.git(["commit", "-q", "-a", "-m", "three"]);
+    sandbox.write("staged", "s\n");
+    sandbox.git(["add", "staged"]);
+    let home = sandbox.state();
+    sandbox.json(["travel", &two, "--files-only"]);
+    let past = sandbox.state();
+    sandbox.json(["travel", "--hop", &one]);
+    assert_ne!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+    sandbox.json(["undo", "--into-past"]);
+    past.assert_same(&sandbox.state());
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+    home.assert_same(&sandbox.state());
+}
