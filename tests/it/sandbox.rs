@@ -522,13 +522,18 @@ impl Sandbox {
         self.try_git_in(self.repo(), args)
     }
 
-    /// Runs git in another directory. Only git gets a name to commit under: `tw` must do without.
+    /// Runs git in another directory. Only git gets a name to commit under: `tw` must do without. It asks no second git after each commit
+    /// whether there is something to tidy up.
     pub fn try_git_in<S: AsRef<OsStr>>(
         &self,
         dir: impl AsRef<Path>,
         args: impl IntoIterator<Item = S>,
     ) -> Ran {
         let mut command = self.command("git");
+        command
+            .env("GIT_CONFIG_COUNT", "1")
+            .env("GIT_CONFIG_KEY_0", "maintenance.auto")
+            .env("GIT_CONFIG_VALUE_0", "false");
         for role in ["AUTHOR", "COMMITTER"] {
             command
                 .env(format!("GIT_{role}_NAME"), "Test")
