@@ -7,7 +7,8 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-use super::field_names::{NameClass, classify};
+use super::chosen::{Place, is_phrase, is_word_with_digits};
+use super::field_names::{NameClass, classify, names_an_owned_secret, names_many};
 use super::judge::{Trust, is_assigned_secret, is_mnemonic, is_secret};
 use super::runs::{Runs, Stop, run_at_end, run_at_start};
 use super::shape::{Shape, is_uuid, wordiness};
@@ -99,7 +100,11 @@ pub(super) fn is_secret_under(name: &str, value: &str) -> bool {
     match classify(name) {
         NameClass::None => false,
         NameClass::Password => is_secret(value, Trust::Password),
-        NameClass::Strong => is_secret(value, Trust::Named),
+        NameClass::Strong if names_many(name) => is_secret(value, Trust::Named),
+        NameClass::Strong => {
+            is_secret(value, Trust::Made(Place::Quotes))
+                || names_an_owned_secret(name) && is_secret(value, Trust::Words)
+        }
         NameClass::Weak => is_weak_secret(value, || vendors::named_in(name), name),
     }
 }
@@ -176,6 +181,7 @@ fn convinces(text: &str, field: &Field, class: NameClass, value: &str) -> bool {
             };
             let sure = match field.tie {
                 Tie::Assign | Tie::Element => true,
+                Tie::Call if is_word_with_digits(value, Place::Code) => true,
                 Tie::Call | Tie::Is => {
                     has_digits(value, 1) && !value.starts_with('-') && wordiness(value) < 0.6
                 }
@@ -185,16 +191,14 @@ fn convinces(text: &str, field: &Field, class: NameClass, value: &str) -> bool {
                         && is_whole_word(&text[field.name.clone()]))
                 }
             };
-            sure && is_secret(value, trust)
+            sure && !is_label(text, field, value) && is_secret(value, trust)
         }
         NameClass::Strong => {
             let sure = !matches!(field.tie, Tie::Blank | Tie::Is) || flag || stands_out(value);
-            let trust = if is_trusted_place(text, field) && bare {
-                Trust::Assigned
-            } else {
-                Trust::Named
-            };
-            sure && is_secret(value, trust)
+            let trust = trust_in(text, field);
+            let owned = || names_an_owned_secret(&text[field.name.clone()]);
+            sure && (is_secret(value, trust)
+                || trust == Trust::Made(Place::Quotes) && owned() && is_secret(value, Trust::Words))
         }
         NameClass::Weak => {
             let sure =
@@ -209,6 +213,44 @@ fn convinces(text: &str, field: &Field, class: NameClass, value: &str) -> bool {
         }
         NameClass::None => false,
     }
+}
+
+/// How far a value under a name like `token` or `api_key` is trusted where it stands.
+fn trust_in(text: &str, field: &Field) -> Trust {
+    let name = &text[field.name.clone()];
+    let flag = name.starts_with('-') && matches!(field.tie, Tie::Assign | Tie::Blank | Tie::Call);
+    let assigned = matches!(field.tie, Tie::Assign | Tie::Element);
+    match field.quoting {
+        _ if names_many(name) => Trust::Named,
+        Quoting::Bare if flag || is_trusted_place(text, field) => Trust::Assigned,
+        Quoting::Bare if is_setting(text, field) => Trust::Made(Place::Line),
+        Quoting::Bare if assigned => Trust::Made(Place::Code),
+        Quoting::Quoted | Quoting::Text if assigned || flag => Trust::Made(Place::Quotes),
+        Quoting::Quoted if field.tie == Tie::Call => Trust::Made(Place::Code),
+        _ => Trust::Named,
+    }
+}
+
+/// `api_key=…` alone, as in files of settings, addresses and logs; arguments and statements have signs behind them.
+fn is_setting(text: &str, field: &Field) -> bool {
+    let bytes = text.as_bytes();
+    let name = &text[field.name.clone()];
+    field.tie == Tie::Assign
+        && field.value.start == field.name.end + 1
+        && bytes[field.name.end] == b'='
+        && !["self.", "this."].iter().any(|own| name.starts_with(own))
+        && bytes
+            .get(field.value.end)
+            .is_none_or(|byte| *byte <= b' ' || b"\"'`&<\\".contains(byte))
+}
+
+/// Words of a page after a tag: `<label for="password">Access to it</label>`.
+fn is_label(text: &str, field: &Field, value: &str) -> bool {
+    field.quoting == Quoting::Text
+        && field.quoted_name
+        && text[..field.value.start].ends_with('>')
+        && !has_digits(value, 1)
+        && is_phrase(value)
 }
 
 /// `ACME_KEY=…`, `acme key = '…'`: somebody's key, though nobody known.
@@ -243,6 +285,7 @@ fn is_whole_word(name: &str) -> bool {
 /// Where even a word is taken for the password.
 fn is_trusted_place(text: &str, field: &Field) -> bool {
     match field.quoting {
+        Quoting::Quoted if text[field.name.clone()].starts_with('-') => field.tie != Tie::Is,
         Quoting::Quoted | Quoting::Text => matches!(field.tie, Tie::Assign | Tie::Element),
         Quoting::Bare => field.tie == Tie::Assign && is_environment(text, field),
     }

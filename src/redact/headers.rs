@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use super::chosen::{Place, is_word_with_digits};
+use super::field_names::{NameClass, classify};
 use super::fields::is_basic;
 use super::judge::{Trust, is_secret, is_token_byte};
-use super::placeholder::is_stand_in;
+use super::placeholder::{is_placeholder, is_stand_in};
 use super::runs::{one_of, run_at_start};
 use super::shape::Shape;
 use super::words::SCHEMES;
@@ -61,7 +63,9 @@ fn credentials(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
         && !is_stand_in(credentials)
         && is_secret(credentials, Trust::Password)
         && (scheme.eq_ignore_ascii_case("bearer") && shape.digit > 0
-            || super::shape::wordiness(credentials) < 0.7);
+            || super::shape::wordiness(credentials) < 0.7
+            || !scheme.eq_ignore_ascii_case("basic")
+                && is_word_with_digits(credentials, Place::Line));
     secret.then(|| line.end - credentials.len()..line.end)
 }
 
@@ -70,10 +74,13 @@ pub(super) fn cookies(text: &str, from: usize, set: bool) -> (usize, Vec<Range<u
     let Some(line) = header_value(text, from) else {
         return (from, Vec::new());
     };
-    let end = line.end;
+    (line.end, cookies_on(text, &line, set))
+}
+
+fn cookies_on(text: &str, line: &Range<usize>, set: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = line.start;
-    for pair in text[line].split(';') {
+    for pair in text[line.clone()].split(';') {
         if let Some((name, value)) = pair.split_once('=') {
             let start = at + name.len() + 1;
             let value = value.trim_end();
@@ -86,7 +93,17 @@ pub(super) fn cookies(text: &str, from: usize, set: bool) -> (usize, Vec<Range<u
         }
         at += pair.len() + 1;
     }
-    (end, found)
+    found
+}
+
+/// Whether a whole value under the name of a header holds a secret, as in decoded JSON.
+pub(super) fn is_secret_header(name: &str, value: &str) -> bool {
+    let is = |header: &str| name.eq_ignore_ascii_case(header);
+    if is("authorization") || is("proxy-authorization") {
+        return credentials(value, &(0..value.len())).is_some();
+    }
+    let set = is("set-cookie");
+    (set || is("cookie")) && !cookies_on(value, &(0..value.len()), set).is_empty()
 }
 
 fn is_cookie_secret(name: &str, value: &str) -> bool {
@@ -94,10 +111,20 @@ fn is_cookie_secret(name: &str, value: &str) -> bool {
     !name.is_empty()
         && !name.contains([' ', '(', '{', '"'])
         && shape.len >= 8
-        && (shape.digit >= 2 || shape.upper >= 2)
         && !is_stand_in(value)
         && !value.contains(['{', '(', '<', '$', ' '])
-        && super::shape::wordiness(value) < 0.6
+        && ((shape.digit >= 2 || shape.upper >= 2) && super::shape::wordiness(value) < 0.6
+            || is_made_up_cookie(name, value))
+}
+
+/// Words with digits: of a session anyway, else unless it is a choice such as `solarized2`.
+fn is_made_up_cookie(name: &str, value: &str) -> bool {
+    let session = classify(name) != NameClass::None
+        || ["sess", "sid"]
+            .iter()
+            .any(|part| name.to_ascii_lowercase().contains(part));
+    let place = if session { Place::Line } else { Place::Code };
+    is_word_with_digits(value, place) && !is_placeholder(value)
 }
 
 /// From the colon after a header's name to the end of its line or literal.

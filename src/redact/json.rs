@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::field_names::LONGEST;
 use super::fields::{is_password_name, is_secret_under};
-use super::runs::run_at_start;
+use super::headers::is_secret_header;
+use super::runs::{alphanumeric_or, run_at_start};
 use super::span::FoundBy;
 use super::{Redacted, Redactor, Tally};
 use crate::text::foreign_json;
@@ -30,8 +31,14 @@ impl Redactor {
                 }
             }
             Value::Array(items) => {
+                let mut flag: Option<String> = None;
                 for item in items {
-                    self.walk(item, name, tally);
+                    let next = item
+                        .as_str()
+                        .filter(|text| is_flag(text))
+                        .map(str::to_owned);
+                    self.walk(item, flag.as_deref().or(name), tally);
+                    flag = next;
                 }
             }
             Value::Object(fields) => {
@@ -58,7 +65,8 @@ impl Redactor {
         if text.len() < 4 {
             return None;
         }
-        let by_name = name.is_some_and(|name| is_secret_under(name, text));
+        let by_name =
+            name.is_some_and(|name| is_secret_under(name, text) || is_secret_header(name, text));
         // The counts inside a value that goes whole do not matter.
         let mut inside = Tally::default();
         std::mem::swap(&mut inside.found, &mut tally.found);
@@ -148,13 +156,20 @@ fn is_value_field(name: &str) -> bool {
     matches!(name, "value" | "Value" | "default" | "defaultValue")
 }
 
+/// `--token`, whose value is the next of the arguments.
+fn is_flag(text: &str) -> bool {
+    text.starts_with('-') && text.len() <= LONGEST && text.bytes().all(alphanumeric_or(b"-_."))
+}
+
 /// Where the walk through a line stands in an object or array.
 struct Frame {
     object: bool,
     /// The name of the field whose value is being read.
     field: Option<String>,
-    /// What the object speaks of.
+    /// What the object speaks of; in an array, the flag before the item.
     named: Option<String>,
+    /// The flag that the item of an array is.
+    flag: Option<String>,
 }
 
 /// Copies a valid JSON document, replacing the literals of strings that change.
@@ -174,11 +189,15 @@ impl Splicer<'_> {
         while let Some(byte) = bytes.get(at) {
             match byte {
                 b'{' | b'[' => {
-                    let inherited = frames.last().and_then(|frame| frame.field.clone());
+                    let inherited = frames.last().and_then(|frame| {
+                        let flag = frame.named.clone().filter(|_| !frame.object);
+                        flag.or_else(|| frame.field.clone())
+                    });
                     frames.push(Frame {
                         object: *byte == b'{',
                         field: inherited.filter(|_| *byte == b'['),
                         named: None,
+                        flag: None,
                     });
                     at += 1;
                 }
@@ -197,7 +216,14 @@ impl Splicer<'_> {
                     self.number(at, end, &frames);
                     at = end;
                 }
-                _ => at += 1,
+                _ => {
+                    if *byte == b','
+                        && let Some(array) = frames.last_mut().filter(|frame| !frame.object)
+                    {
+                        array.named = array.flag.take();
+                    }
+                    at += 1;
+                }
             }
         }
         self.out.push_str(&self.line[self.copied..]);
@@ -222,12 +248,12 @@ impl Splicer<'_> {
         if let Some(frame) = frames.last_mut() {
             if is_name {
                 frame.field = Some(decoded.into_owned()).filter(|name| name.len() <= LONGEST);
-            } else if frame.object
-                && matches!(
-                    frame.field.as_deref(),
-                    Some("name" | "key" | "Name" | "Key" | "variable")
-                )
-            {
+            } else if !frame.object {
+                frame.flag = is_flag(&decoded).then(|| decoded.into_owned());
+            } else if matches!(
+                frame.field.as_deref(),
+                Some("name" | "key" | "Name" | "Key" | "variable")
+            ) {
                 frame.named = Some(decoded.into_owned()).filter(|name| name.len() <= LONGEST);
             }
         }
@@ -253,6 +279,9 @@ impl Splicer<'_> {
 }
 
 fn field_name(frame: &Frame) -> Option<&str> {
+    if let Some(flag) = frame.named.as_deref().filter(|_| !frame.object) {
+        return Some(flag);
+    }
     let field = frame.field.as_deref()?;
     match &frame.named {
         Some(named) if is_value_field(field) => Some(named),

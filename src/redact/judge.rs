@@ -2,6 +2,9 @@
 //!
 //! Errs towards replacing where the name of the field says secret, and towards leaving alone where nothing does.
 
+use super::chosen::{
+    Place, is_lone_word, is_lower_phrase, is_phrase, is_sure_phrase, is_word_with_digits,
+};
 use super::placeholder::is_placeholder;
 use super::reference::{is_epoch, is_reference, is_regex, is_sequence};
 use super::shape::{Shape, is_uuid, symbols, wordiness};
@@ -19,6 +22,10 @@ pub(super) enum Trust {
     Named,
     /// Such a one in an environment file, where nothing is code.
     Assigned,
+    /// Such a one with a made-up value, by what stands around it.
+    Made(Place),
+    /// A literal under a name that says what it is for: words will do.
+    Words,
     /// A vendor's name or a weak word stands before it.
     Hinted,
 }
@@ -37,7 +44,17 @@ pub(super) fn is_secret(value: &str, trust: Trust) -> bool {
         Trust::Password => is_password(value),
         Trust::BarePassword => is_bare_password(value),
         Trust::Named => is_named_secret(value),
-        Trust::Assigned => is_named_secret(value) || is_chosen_secret(value),
+        Trust::Assigned => {
+            is_named_secret(value)
+                || is_chosen_secret(value)
+                || is_word_with_digits(value, Place::Line)
+        }
+        Trust::Words => is_lone_word(value) || is_lower_phrase(value),
+        Trust::Made(place) => {
+            is_named_secret(value)
+                || is_word_with_digits(value, place)
+                || (place == Place::Quotes && is_sure_phrase(value))
+        }
         Trust::Hinted => is_hinted_secret(value),
     };
     likely && !is_placeholder(value)
@@ -58,6 +75,14 @@ fn is_password(value: &str) -> bool {
 
 /// Words with blanks: a sentence of a user interface, unless digits or symbols stand inside.
 fn is_passphrase(value: &str) -> bool {
+    // What stands between two literals: `"password=" + password + "…"`.
+    if value.starts_with(' ')
+        && value
+            .trim_start()
+            .starts_with(['+', '.', ',', ';', ')', '&', '|'])
+    {
+        return false;
+    }
     let trimmed = value.trim_end_matches(['.', '!', '?', ':', ',', ' ']);
     let odd = trimmed
         .bytes()
@@ -67,7 +92,7 @@ fn is_passphrase(value: &str) -> bool {
         && trimmed.len() <= 80
         && !trimmed.contains(['(', '<', '{'])
         && value.split(' ').count() <= 6;
-    of_signs || is_of_words(value)
+    of_signs || is_of_words(value) || is_phrase(value)
 }
 
 /// Words that were drawn by lot: lower case, at least four, and none that makes a sentence of them.

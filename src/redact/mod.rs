@@ -9,6 +9,7 @@
 mod bare_keys;
 mod bytes;
 mod candidate;
+mod chosen;
 mod commands;
 mod documented;
 mod field_names;

@@ -179,6 +179,23 @@ pub(super) fn wordiness(text: &str) -> f32 {
     wordy as f32 / counted as f32
 }
 
+/// The words of a string: `Hunter2Horse` has two.
+pub(super) fn letter_words(text: &str) -> impl Iterator<Item = &str> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let bytes = text.as_bytes();
+        while at < bytes.len() {
+            let start = at;
+            let run = letter_run(bytes, at);
+            at += run.max(1);
+            if run > 0 {
+                return text.get(start..at);
+            }
+        }
+        None
+    })
+}
+
 /// The length of the word that starts at `at`: `Word`, `word` or `WORD`.
 fn letter_run(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];

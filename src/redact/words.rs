@@ -113,5 +113,14 @@ pub(super) static PUBLIC_VALUES: Words = Words::new(include_str!("words/public_v
 /// Schemes of an `Authorization` header, in front of one word of credentials.
 pub(super) static SCHEMES: Words = Words::new(include_str!("words/schemes.txt"));
 
+/// Parts of names in code, of versions, algorithms and stand-ins.
+pub(super) static NAME_PARTS: Words = Words::new(include_str!("words/name_parts.txt"));
+
+/// Small words that make a sentence, in some languages.
+pub(super) static SPEECH: Words = Words::new(include_str!("words/speech.txt"));
+
+/// Words with which programs speak to people of passwords.
+pub(super) static PASSWORD_TALK: Words = Words::new(include_str!("words/password_talk.txt"));
+
 /// Words before `key` that own nothing.
 pub(super) static NO_OWNERS: Words = Words::new(include_str!("words/no_owners.txt"));

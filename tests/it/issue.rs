@@ -1248,6 +1248,37 @@ fn redact_passes_bytes_that_are_no_text_and_knows_utf_16() {
 }
 
 #[test]
+fn made_up_secrets_enter_no_issue() {
+    let sandbox = ready();
+    let reported = sandbox.json([
+        "issue",
+        "report",
+        "--task-context",
+        r#"log in with {"password": "hunter2 horse"} and client_secret=Hunter2Horse99x"#,
+        "--symptom",
+        r#"api_key=swordfish123, {"secret": "swordfish123"}, {"token": "swordfish123"}, Cookie: sid=swordfish123"#,
+        "--success-criteria",
+        r#"{"password":"correct horse battery staple"} and --token=hunter2horse go, token = next_token() stays"#,
+    ]);
+    let mark = "***REDACTED***";
+    let issue = &sandbox.json(["issue", "get", &id(&reported)])["issue"];
+    assert_eq!(
+        issue["task_context"],
+        format!(r#"log in with {{"password": "{mark}"}} and client_secret={mark}"#)
+    );
+    assert_eq!(
+        issue["symptom"],
+        format!(
+            r#"api_key={mark}, {{"secret": "{mark}"}}, {{"token": "{mark}"}}, Cookie: sid={mark}"#
+        )
+    );
+    assert_eq!(
+        issue["success_criteria"],
+        format!(r#"{{"password":"{mark}"}} and --token={mark} go, token = next_token() stays"#)
+    );
+}
+
+#[test]
 fn comments_are_kept_with_their_time_and_without_secrets() {
     let sandbox = ready();
     let issue = id(&report(&sandbox, &[]));

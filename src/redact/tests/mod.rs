@@ -1,6 +1,7 @@
 //! Tests of the whole: idempotence, JSON, texts of every kind, time.
 
 mod innocent;
+mod made_up;
 mod recall;
 mod rules;
 
