@@ -145,6 +145,7 @@ fn travel_to(
         aim.made_before.clone_from(stay.made());
         // Those of the past that is left; the present's stay.
         aim.empty_dirs = EmptyDirs::Go;
+        aim.as_entered = true;
         title = stay.title();
     }
     let goal = Goal::new(SwapKind::Travel, title, Aim::Snapshot(aim))

@@ -138,6 +138,7 @@ impl Step<'_> {
                 .cloned()
                 .chain(made_files(&self.level)?.into_keys())
                 .collect(),
+            as_entered: is_start,
             stays: stayed.collect(),
             ..SnapshotAim::new(self.store, left)?
         };

@@ -58,6 +58,8 @@ pub struct SnapshotAim<'a> {
     pub made_before: BTreeSet<Vec<u8>>,
     /// Paths that stay as they are.
     pub keep: Vec<Vec<u8>>,
+    /// From another past: as a travel from the present enters this one, with what its rules leave out of the present.
+    pub as_entered: bool,
     /// What stays, with all that is in it, where the snapshot has nothing: it was there as well, and was not saved.
     pub stays: BTreeSet<Vec<u8>>,
 }
@@ -75,6 +77,7 @@ impl<'a> SnapshotAim<'a> {
             empty_dirs: EmptyDirs::Stay,
             made_before: BTreeSet::new(),
             keep: Vec::new(),
+            as_entered: false,
             stays: BTreeSet::new(),
         })
     }

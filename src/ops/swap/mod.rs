@@ -32,6 +32,7 @@ mod repositories;
 mod run;
 pub mod same_index;
 mod secure;
+mod stays;
 pub mod taken_back;
 mod treerules;
 mod unchanged;

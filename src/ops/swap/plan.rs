@@ -9,6 +9,7 @@ use super::goal::{Aim, Goal, PathChanges, SnapshotAim};
 use super::left_out::LeftOutThen;
 use super::present_own::PresentOwn;
 use super::read_tree;
+use super::stays::StayedFiles;
 use crate::error::Result;
 use crate::git::access::may_change;
 use crate::git::access_list::AccessList;
@@ -92,6 +93,17 @@ impl SnapshotPlanner<'_> {
         } else {
             LeftOutThen::of(ctx, store, aim.stored)?
         };
+        let stayed = match own {
+            Some(own) if aim.as_entered => {
+                let leaves_out = |path: &[u8]| self.leaves_out(&there, path);
+                StayedFiles::of(store, aim, own, &leaves_out)?
+            }
+            _ => None,
+        };
+        if let Some(stayed) = &stayed {
+            changes = stayed.join(changes, store, self.capture)?;
+            changes.retain(|change| !self.is_kept(&change.path));
+        }
         let leaves = |oid| {
             let leaves = tree::flatten(&read, oid)?.into_iter();
             Ok(leaves.map(|(path, _)| path).collect())
@@ -101,12 +113,19 @@ impl SnapshotPlanner<'_> {
             .extras
             .is_pulled
             .then(|| aim.extras.in_place_of(&before));
+        let joined = stayed
+            .as_ref()
+            .map(|stayed| stayed.extras(in_place.as_ref().unwrap_or(&aim.extras)));
+        let after_node = |path: &[u8]| match stayed.as_ref().and_then(|stayed| stayed.node(path)) {
+            Some(node) => Ok(Some(node)),
+            None => self.after_node(path),
+        };
         let mut plan = plan(&Planning {
             changes: &changes,
             manifest: &self.capture.manifest,
             before: &before,
-            after: in_place.as_ref().unwrap_or(&aim.extras),
-            after_node: &|path| self.after_node(path),
+            after: joined.as_ref().or(in_place.as_ref()).unwrap_or(&aim.extras),
+            after_node: &after_node,
             leaves: &leaves,
             left_out: &|path| self.left_out(&there, path),
             leaves_dir_out: &|dir| self.leaves_dir_out(&there, dir),
@@ -165,11 +184,7 @@ impl SnapshotPlanner<'_> {
     /// Whether a path was left out there. It was never looked at: that the target lacks such a path
     /// says nothing.
     fn left_out(&self, there: &LeftOutThen<'_>, path: &[u8]) -> Result<bool> {
-        let Others {
-            forced,
-            hiding,
-            own,
-        } = self.others;
+        let Others { forced, own, .. } = self.others;
         if own.map_or(Ok(false), |own| own.has(path))? {
             return Ok(true);
         }
@@ -179,9 +194,15 @@ impl SnapshotPlanner<'_> {
         if path::has_or_is_within(&self.aim.stays, path) {
             return Ok(true);
         }
+        self.leaves_out(there, path)
+    }
+
+    /// Whether the target's rules leave a path out, or it could not be read there.
+    fn leaves_out(&self, there: &LeftOutThen<'_>, path: &[u8]) -> Result<bool> {
         if there.could_not_read(path) {
             return Ok(true);
         }
+        let hiding = self.others.hiding;
         let hides = there.hides(path) || hiding.iter().any(|dir| path::is_within(path, dir));
         Ok(hides && (there.lists(path) || !tracks(self.store, self.aim.stored, path)?))
     }

@@ -93,6 +93,16 @@ impl<'a> PresentOwn<'a> {
         Ok(found.is_some_and(Node::is_gitlink))
     }
 
+    /// The backup of the present.
+    pub fn backup(&self) -> &Stored {
+        &self.backup
+    }
+
+    /// Whether the present had a path in its index alone.
+    pub fn was_absent(&self, path: &[u8]) -> bool {
+        self.absent.contains(path)
+    }
+
     /// Directories of the present that the stay gave other permission bits, with those that they had.
     pub fn bits(&self) -> &BTreeMap<Vec<u8>, u32> {
         &self.unsaved.bits

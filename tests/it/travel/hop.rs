@@ -340,3 +340,47 @@ fn the_undo_of_a_hop_leads_back_into_a_past_of_files_alone() {
     assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
     home.assert_same(&sandbox.state());
 }
+
+/// What the present saves and the snapshot's rules leave out stays in its past, so that it builds and runs.
+#[test]
+fn a_hop_away_and_back_leads_to_what_the_travel_did() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", ".env\n/gen/\n");
+    let one = snapshot(&sandbox);
+    sandbox.remove(".gitignore");
+    sandbox.write("gen/x", "of two\n");
+    sandbox.write("gen/two/x", "of two\n");
+    let two = snapshot(&sandbox);
+    sandbox.remove("gen/two");
+    sandbox.write(".env", "KEY=1\n");
+    sandbox.write("gen/x", "of the present\n");
+    sandbox.write("gen/deep/y", "y\n");
+    sandbox.chmod(".env", 0o600);
+    sandbox.chmod("gen/deep", 0o700);
+    let home = sandbox.state();
+    sandbox.json(["travel", &one]);
+    let past = sandbox.state();
+    assert_eq!(sandbox.text(".env"), "KEY=1\n");
+    sandbox.json(["travel", "--hop", &two]);
+    assert_eq!(sandbox.text("gen/x"), "of two\n");
+    assert!(!sandbox.exists(".env") && !sandbox.exists("gen/deep"));
+    sandbox.json(["undo", "--into-past"]);
+    past.assert_same(&sandbox.state());
+    sandbox.json(["redo", "--into-past"]);
+    sandbox.json(["travel", "--hop", &one]);
+    past.assert_same(&sandbox.state());
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+    home.assert_same(&sandbox.state());
+
+    // What somebody did there is as they left it, also after an undo.
+    sandbox.json(["travel", &one]);
+    sandbox.remove(".env");
+    sandbox.write("gen/x", "edited\n");
+    let left = sandbox.state();
+    sandbox.json(["travel", "--hop", &two]);
+    sandbox.json(["undo", "--into-past"]);
+    left.assert_same(&sandbox.state());
+    sandbox.json(["return"]);
+    home.assert_same(&sandbox.state());
+}
