@@ -19,7 +19,7 @@ mod toml;
 pub use block::{has_block, put_block, take_block};
 use block::{inside_block, replace_block};
 pub use json::{
-    Document, Found, NO_FILE, put_entry, put_marked_member, put_member, take_entry,
+    Document, Found, NO_FILE, put_entry, put_marked_member, put_member, says_only, take_entry,
     take_marked_member, take_member,
 };
 /// Whether a hook's command is ours and nothing else. What somebody wrote behind it makes it theirs.

@@ -1,5 +1,7 @@
 //! `tw init --agent` and `--git-hooks`: in, and out again byte for byte.
 
+mod others;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -99,9 +99,52 @@ impl Document {
 
     /// Whether the list at a path has an entry of ours.
     pub fn has_entry(&self, path: &[&str], ours: &dyn Fn(&Value) -> bool) -> bool {
-        let list = self.at(path).and_then(items);
+        let list = self.list(path);
         list.is_some_and(|list| list.list.iter().any(|item| ours(&self.value(&item.value))))
     }
+
+    /// What of an entry is ours, and goes; `inner` as for [`take_entry`]. None for an entry of others, and for one of ours that
+    /// says more than its value does, but for what stands beside ours within it.
+    fn going<'a>(
+        &self,
+        entry: &'a Node,
+        inner: Option<&str>,
+        ours: &dyn Fn(&Value) -> bool,
+    ) -> Option<Going<'a>> {
+        let value = Some(self.value(entry)).filter(ours)?;
+        let is_alone = self.says_only(entry, &value);
+        let within = inner.and_then(|inner| {
+            let of = items(entry)?;
+            let within = &of.list.iter().rfind(|item| item.key == inner)?.value;
+            let mine = |item: &Item| {
+                let value = self.value(&item.value);
+                let alone = serde_json::json!({ inner: [value] });
+                ours(&alone) && self.says_only(&item.value, &value)
+            };
+            let hooks = &items(within)?.list;
+            let at = hooks.iter().position(mine)?;
+            (hooks.len() > 1 || !is_alone).then_some(Going::Inner(within, at))
+        });
+        within.or(is_alone.then_some(Going::Whole))
+    }
+
+    fn says_only(&self, node: &Node, value: &Value) -> bool {
+        says_only(&self.text[node.start..node.end], value)
+    }
+
+    /// The list at a path; None when something else stands there.
+    fn list(&self, path: &[&str]) -> Option<&Items> {
+        self.at(path).and_then(items).filter(|list| !list.is_object)
+    }
+}
+
+/// Whether a text says no more than the value that was read from it: a comment is more, and so is a key that stands twice.
+pub fn says_only(text: &str, value: &Value) -> bool {
+    let bare = |text: &str| {
+        let text = text.replace([' ', '\t', '\r', '\n'], "");
+        text.replace(",}", "}").replace(",]", "]")
+    };
+    bare(text) == bare(&value.to_string())
 }
 
 fn items(node: &Node) -> Option<&Items> {
@@ -146,7 +189,8 @@ pub fn take_marked_member(text: &str, key: &str) -> Option<String> {
     }
 }
 
-/// Adds an entry to the list at `path`, making the list and what leads to it. One of ours that is there is replaced by it.
+/// Adds an entry to the list at `path`, making the list and what leads to it. One of ours that is there is replaced by it, unless
+/// it has a comment in it.
 /// `None` as for [`put_member`].
 pub fn put_entry(
     text: &str,
@@ -158,7 +202,11 @@ pub fn put_entry(
     if let Some(list) = document.at(path) {
         let list = items(list).filter(|list| !list.is_object)?;
         let mut found = list.list.iter().map(|item| &item.value);
-        if let Some(node) = found.find(|node| ours(&document.value(node))) {
+        let is_ours = |node: &&Node| {
+            let value = document.value(node);
+            ours(&value) && document.says_only(node, &value)
+        };
+        if let Some(node) = found.find(is_ours) {
             if document.value(node) == *entry {
                 return Some(text.to_owned());
             }
@@ -283,11 +331,16 @@ fn replaced(text: &str, range: Range<usize>, with: &str) -> String {
     [&text[..range.start], with, &text[range.end..]].concat()
 }
 
-/// Takes the member at `path` out, when it is ours, and the containers on the way that we made and that are empty then.
+/// Takes the member at `path` out, when it is ours and has no comment in it, and the containers on the way that we made and that are empty then.
 /// `None` when the text is no JSON; [`NO_FILE`] says that the whole file was ours.
 pub fn take_member(text: &str, path: &[&str], ours: &dyn Fn(&Value) -> bool) -> Option<String> {
     let document = Document::parse(text)?;
-    if document.member(path, ours) != Found::Ours {
+    let found = document.at(path);
+    let is_ours = |node: &Node| {
+        let value = document.value(node);
+        ours(&value) && document.says_only(node, &value)
+    };
+    if !found.is_some_and(is_ours) {
         return Some(text.to_owned());
     }
     let (key, parents) = path.split_last()?;
@@ -310,30 +363,24 @@ pub fn take_entry(
     let mut text = text.to_owned();
     loop {
         let document = Document::parse(&text)?;
-        let Some(list) = document.at(path).and_then(items) else {
-            return Some(text);
-        };
-        let mut entries = list.list.iter().map(|item| &item.value);
-        let Some(at) = entries.position(|entry| ours(&document.value(entry))) else {
-            return Some(text);
-        };
-        let entry = &list.list[at].value;
-        let shared = inner.and_then(|inner| {
-            let of = items(entry)?;
-            let within = &of.list.iter().rfind(|item| item.key == inner)?.value;
-            let hooks = &items(within)?.list;
-            let mine = |item: &Item| {
-                let alone = serde_json::json!({ inner: [document.value(&item.value)] });
-                ours(&alone)
-            };
-            let at = hooks.iter().position(mine)?;
-            (hooks.len() > 1).then_some((within, at))
-        });
-        text = match shared {
-            Some((within, at)) => cut(&document.text, within, at),
-            None => take(&document, path, at),
+        let list = document.list(path).map(|list| &list.list);
+        let mut entries = list.into_iter().flatten().enumerate();
+        let going = entries
+            .find_map(|(at, item)| document.going(&item.value, inner, ours).map(|of| (at, of)));
+        text = match going {
+            None => return Some(text),
+            Some((_, Going::Inner(within, at))) => cut(&document.text, within, at),
+            Some((at, Going::Whole)) => take(&document, path, at),
         };
     }
+}
+
+/// What of an entry goes.
+enum Going<'a> {
+    /// All of it.
+    Whole,
+    /// One entry of the list within it.
+    Inner(&'a Node, usize),
 }
 
 /// Takes an item out of the container at `path`, and that container when we made it for the item alone, and so on upwards.

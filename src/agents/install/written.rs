@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::agents::edit::{Document, is_our_hook, is_our_time};
+use crate::agents::edit::{Document, is_our_hook, is_our_time, says_only};
 
 /// Every text that a `tw` has put into a file of its own: how its sha256 begins. A new text is added, and none is ever taken away.
 const FILES: [&str; 15] = [
@@ -38,29 +38,41 @@ pub fn is_file(text: &str) -> bool {
     FILES.iter().any(|known| digest.starts_with(known)) || is_hooks_file(&text)
 }
 
-/// Whether a file has hooks and nothing else.
+/// Whether a file has hooks that some `tw` wrote, and nothing else: no other's, no comment, and no list without any.
 fn is_hooks_file(text: &str) -> bool {
-    let whole = Document::parse(text).map(|document| document.whole());
-    let Some(Value::Object(fields)) = whole else {
+    let Some(whole) = Document::parse(text).map(|document| document.whole()) else {
         return false;
     };
-    let lists = fields.get("hooks").and_then(Value::as_object);
-    let mut lists = lists.into_iter().flatten().map(|(_, list)| list);
-    fields
-        .keys()
-        .all(|key| matches!(key.as_str(), "version" | "hooks"))
-        && fields.get("hooks").is_some_and(|hooks| hooks != &json!({}))
-        && lists.all(|list| list.as_array().is_some_and(|list| list.iter().all(is_hook)))
+    let is_ours = |list: &Value| {
+        let list = list.as_array().filter(|list| !list.is_empty());
+        list.is_some_and(|list| list.iter().all(is_single_hook))
+    };
+    let fields = whole.as_object().into_iter().flatten();
+    let mut strange = fields.filter(|(key, value)| match key.as_str() {
+        "version" => **value != json!(1),
+        "hooks" => !value
+            .as_object()
+            .is_some_and(|lists| lists.values().all(is_ours)),
+        _ => true,
+    });
+    let has_hooks = whole["hooks"]
+        .as_object()
+        .is_some_and(|lists| !lists.is_empty());
+    has_hooks && strange.next().is_none() && says_only(text, &whole)
 }
 
-/// Whether a hook is, or has, one that some `tw` wrote.
+/// Whether a hook is, or has, one that some `tw` wrote. A group that has one may have others' hooks, too.
 pub fn is_hook(value: &Value) -> bool {
+    let group = value.as_object().filter(|fields| fields.len() == 1);
+    let inner = group.and_then(|group| group.get("hooks")?.as_array());
+    is_single_hook(value) || inner.is_some_and(|inner| inner.iter().any(is_single_hook))
+}
+
+/// Whether this is one hook, that some `tw` wrote.
+fn is_single_hook(value: &Value) -> bool {
     let Some(fields) = value.as_object() else {
         return false;
     };
-    if let Some(inner) = value["hooks"].as_array() {
-        return fields.len() == 1 && inner.iter().any(is_hook);
-    }
     let is_written = |(key, value): (&String, &Value)| match key.as_str() {
         "type" => value == "command",
         "command" | "bash" => value.as_str().is_some_and(is_our_hook),
@@ -117,6 +129,40 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_file_with_anything_of_somebody_s_is_not_ours() {
+        let own = r#"{"type":"command","bash":"tw hook copilot session-start","timeoutSec":30}"#;
+        let mine = r#"{"type":"command","bash":"./mine.sh"}"#;
+        let hooks = |hooks: &str| format!(r#"{{"version": 1, "hooks": {hooks}}}"#);
+        let whole = hooks(&format!(r#"{{"sessionStart":[{own}]}}"#));
+        assert!(is_file(&whole) && is_file(&whole.replace(", ", ",\r\n\t")));
+        for text in [
+            hooks("null"),
+            hooks("[]"),
+            hooks("{}"),
+            hooks("\"x\""),
+            hooks(&format!("[{mine}]")),
+            hooks(&format!("[{own}]")),
+            hooks(r#"{"sessionStart":[]}"#),
+            hooks(r#"{"sessionStart":null}"#),
+            hooks(&format!(r#"{{"sessionStart":{own}}}"#)),
+            hooks(&format!(r#"{{"sessionStart":[{own},{mine}]}}"#)),
+            hooks(&format!(r#"{{"sessionStart":[{own}],"stop":[{mine}]}}"#)),
+            hooks(&format!(
+                r#"{{"sessionStart":[{{"hooks":[{own},{mine}]}}]}}"#
+            )),
+            hooks(&format!(
+                r#"{{"sessionStart":[{mine}],"sessionStart":[{own}]}}"#
+            )),
+            whole.replace("\"hooks\"", "/* mine */ \"hooks\""),
+            whole.replace("\"hooks\"", "\"hooks\": {\"stop\": [1]}, \"hooks\""),
+            whole.replace(": 1", ": 2"),
+            whole.replace("\"hooks\"", "\"mine\": 1, \"hooks\""),
+        ] {
+            assert!(!is_file(&text), "{text}");
         }
     }
 
