@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
+use timewarp::agents;
 
 use crate::sandbox::Sandbox;
 
@@ -183,7 +184,6 @@ fn the_file_is_the_one_given_the_session_s_the_environment_s_or_the_newest() {
     let newest = transcript(&sandbox, "cccc-3", "the newest", 100);
     let own = sandbox.home().join("elsewhere.jsonl");
     std::fs::copy(&newest, &own).unwrap();
-    start(&sandbox, &["--agent", "generic", "--session", "harness"]);
     let cases: [(Value, &str, &str); 3] = [
         (
             report(&sandbox, &["--transcript", &own.to_string_lossy()]),
@@ -254,6 +254,56 @@ fn another_agent_s_conversation_is_not_taken_for_one_s_own() {
             .to_string()
             .contains("chat unavailable: ")
     );
+}
+
+#[test]
+fn the_conversation_of_another_session_is_not_taken_for_the_caller_s() {
+    let silent = |reported: &Value, session: &str| {
+        assert_eq!(reported["chat"], Value::Null, "{reported}");
+        let reason = reported["issue"]["chat_unavailable"].as_str().unwrap();
+        assert!(reason.contains(&format!("'{session}'")), "{reason}");
+        let said = format!("chat unavailable: {reason}");
+        let told = reported["notices"].as_array().unwrap();
+        assert!(told.contains(&json!(said)), "{reported}");
+        assert_eq!(reported["issue"]["session_id"], session);
+    };
+    let agents = agents::AGENTS.iter();
+    let variables = agents.filter_map(|agent| agent.session_variables().first());
+    for variable in variables {
+        let sandbox = Sandbox::new();
+        transcript(&sandbox, "cccc-3", "of another session", 100);
+        silent(&report_with(&sandbox, (variable, "aaaa-1")), "aaaa-1");
+    }
+    for agent in agents::AGENTS {
+        // As its hook starts it, before its first prompt.
+        let sandbox = Sandbox::new();
+        transcript(&sandbox, "cccc-3", "of another session", 100);
+        let file = sandbox.home().join("aaaa-1.jsonl");
+        let payload = json!({"session_id": "aaaa-1", "transcript_path": file, "cwd": sandbox.repo(), "source": "startup"});
+        let hooked = sandbox
+            .tw_command()
+            .args(["hook", agent.name(), "session-start"])
+            .write_stdin(payload.to_string())
+            .output()
+            .unwrap();
+        assert!(hooked.status.success(), "{}", agent.name());
+        silent(&report(&sandbox, &[]), "aaaa-1");
+    }
+    let sandbox = Sandbox::new();
+    transcript(&sandbox, "cccc-3", "of another session", 100);
+    start(&sandbox, &["--agent", "generic", "--session", "harness"]);
+    let reported = report(&sandbox, &[]);
+    silent(&reported, "harness");
+    // Its own, once it is there.
+    transcript(&sandbox, "harness", "of the harness", 300);
+    let id = reported["issue_id"].as_str().unwrap();
+    sandbox.json(["issue", "edit", id, "--session", "harness"]);
+    assert_eq!(chat(&sandbox, &reported), "of the harness");
+    // Where no session is known any more, the guess is of the session that it names.
+    sandbox.json(["session", "end", "harness"]);
+    let guessed = report(&sandbox, &[]);
+    assert_eq!(guessed["chat"]["found_by"], "newest");
+    assert_eq!(guessed["issue"]["session_id"], "cccc-3");
 }
 
 #[test]

@@ -10,9 +10,9 @@ use crate::ops::issue::{self, IssueSummary, Report, Reported};
 /// Report an issue
 ///
 /// Task context, symptom and success criteria are required; on a terminal an editor asks for those that are missing. The
-/// issue is tied to the session's newest snapshot, or to one taken now when something has changed since. The conversation is read from the agent's own session file: the one of the
-/// session in the environment, else the newest of this directory. Every text is redacted. Without a conversation the issue
-/// is recorded all the same and says why.
+/// issue is tied to the session's newest snapshot, or to one taken now when something has changed since. The conversation is read from the agent's own file of that session; only
+/// where no session is known, from the newest of this directory. Every text is redacted. Without a conversation the issue is
+/// recorded all the same and says why.
 #[derive(Debug, clap::Args)]
 #[command(
     visible_alias = "create",

@@ -1,5 +1,6 @@
 //! The conversation of an issue: from the agent's own session file, redacted, never from memory.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::agents::places::Places;
@@ -69,61 +70,82 @@ fn read(
         return Ok((agents::read(&path, Detail::Full)?, "given"));
     }
     let places = Places::from(ctx.env);
-    if let Some(path) = of_session(ctx, source, &places) {
-        return Ok((agents::read(&path, Detail::Full)?, "session"));
+    let root = ctx.repo.worktree_root();
+    let Some(caller) = source.caller else {
+        // Nobody knows whose it is: a guess, and told as one.
+        let newest = agents::current::newest(root, &places).ok_or_else(|| {
+            let message = "no agent's session file for this directory was found";
+            Error::new(Code::TranscriptNotFound, message)
+        })?;
+        return Ok((agents::read(&newest.path, Detail::Full)?, "newest"));
+    };
+    if let Some((path, found_by)) = of_session(ctx, caller, source, &places) {
+        return Ok((agents::read(&path, Detail::Full)?, found_by));
     }
-    if let Some(transcript) = exported(ctx, source)? {
+    if let Some(transcript) = exported(ctx, caller, source)? {
         return Ok((transcript, "session"));
     }
-    // Who names a session means that one: another's conversation would be worse than none.
-    let is_named = |caller: &&Caller| matches!(caller.via, Via::Flag | Via::Call | Via::Successor);
-    if let Some(caller) = source.caller.filter(is_named) {
-        let message = format!("no session file of '{}' was found", caller.session_id);
-        return Err(Error::new(Code::TranscriptNotFound, message));
-    }
-    let known = source.caller.and_then(|caller| caller.agent.as_deref());
-    let known = known.or_else(|| source.record.as_ref()?.agent.as_deref());
-    let only = known.filter(|agent| !agents::by_name(agent).is_some_and(Agent::is_any_harness));
-    match agents::current::current(None, only, ctx.repo.worktree_root(), &places) {
-        Some((found, via)) => Ok((agents::read(&found.path, Detail::Full)?, via.as_str())),
-        None => Err(Error::new(
-            Code::TranscriptNotFound,
-            match only {
-                Some(agent) => {
-                    format!("no session file of the agent '{agent}' for this directory was found")
-                }
-                None => "no agent's session file for this directory was found".to_owned(),
-            },
-        )),
-    }
+    // Another session's conversation would be worse than none.
+    Err(not_there(caller, source))
 }
 
-/// The file that the session's start named, else one of its id. An id in the environment is looked up later, by its own name.
-fn of_session(ctx: &Context<'_>, source: &Source<'_>, places: &Places) -> Option<PathBuf> {
-    let caller = source.caller?;
-    let registered = source.record.as_ref();
-    let named = registered.and_then(|record| record.transcript.as_deref());
-    let named = named.map(|path| ctx.repo.worktree_root().join(path));
+/// The file that the session's start named, else one of its id; with it, how it was found.
+fn of_session(
+    ctx: &Context<'_>,
+    caller: &Caller,
+    source: &Source<'_>,
+    places: &Places,
+) -> Option<(PathBuf, &'static str)> {
+    let root = ctx.repo.worktree_root();
+    let named = source.transcript_of_record().map(|path| root.join(path));
     if let Some(path) = named.filter(|path| path.is_file()) {
-        return Some(path);
+        return Some((path, "session"));
     }
-    if caller.via == Via::Environment {
-        return None;
-    }
-    let agent = registered.and_then(|record| record.agent.as_deref());
-    AGENTS
+    let agent = source.agent_of(caller);
+    let agent = agent.filter(|agent| !agents::by_name(agent).is_some_and(Agent::is_any_harness));
+    let found = AGENTS
         .iter()
         .filter(|one| agent.is_none_or(|agent| agent == one.name()))
-        .find_map(|one| one.locate(&caller.session_id, Some(ctx.repo.worktree_root()), places))
+        .find_map(|one| one.locate(&caller.session_id, Some(root), places))?;
+    let found_by = match caller.via {
+        Via::Environment => "environment",
+        _ => "session",
+    };
+    Some((found, found_by))
+}
+
+/// That a session has no file, which may be because its agent has not written it yet.
+fn not_there(caller: &Caller, source: &Source<'_>) -> Error {
+    let id = &caller.session_id;
+    let mut message = format!("no session file of '{id}' was found");
+    if let Some(path) = source.transcript_of_record() {
+        let _ = write!(message, ": '{path}', which its agent named, is not there");
+    } else if let Some(agent) = source.agent_of(caller) {
+        let _ = write!(message, " where the agent '{agent}' keeps them");
+    }
+    Error::new(Code::TranscriptNotFound, message)
+}
+
+impl Source<'_> {
+    /// The file that the register knows the session by.
+    fn transcript_of_record(&self) -> Option<&str> {
+        self.record.as_ref()?.transcript.as_deref()
+    }
+
+    /// The agent that a session is of, as it says itself, else as the register knows it.
+    fn agent_of<'s>(&'s self, caller: &'s Caller) -> Option<&'s str> {
+        let registered = || self.record.as_ref()?.agent.as_deref();
+        caller.agent.as_deref().or_else(registered)
+    }
 }
 
 /// The session as its agent writes it out; None where the agent keeps files.
-fn exported(ctx: &Context<'_>, source: &Source<'_>) -> crate::error::Result<Option<Transcript>> {
-    let Some(caller) = source.caller else {
-        return Ok(None);
-    };
-    let registered = || source.record.as_ref()?.agent.as_deref();
-    let agent = caller.agent.as_deref().or_else(registered);
+fn exported(
+    ctx: &Context<'_>,
+    caller: &Caller,
+    source: &Source<'_>,
+) -> crate::error::Result<Option<Transcript>> {
+    let agent = source.agent_of(caller);
     let Some(agent) = agent.and_then(agents::by_name) else {
         return Ok(None);
     };

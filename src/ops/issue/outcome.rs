@@ -69,7 +69,7 @@ pub struct Captured {
     /// How many messages it has.
     pub messages: usize,
     /// How its file was found: given; session, as the session's hook named it or by its id; environment; newest of this
-    /// directory.
+    /// directory, where no session is known.
     pub found_by: Option<&'static str>,
 }
 

@@ -71,7 +71,7 @@ fn record(
     let texts = Texts {
         fields,
         agent,
-        session: caller.filter(|caller| caller.via != Via::State),
+        session: said_session(caller, &conversation),
     };
     let mut redacting = Redacting::new(ctx);
     let issue = issue(
@@ -142,7 +142,16 @@ fn registered(ctx: &Context<'_>, caller: Option<&Caller>) -> Result<Option<Sessi
 struct Texts<'a> {
     fields: &'a ReportFields,
     agent: Option<String>,
-    session: Option<Caller>,
+    session: Option<String>,
+}
+
+/// The session that says itself that it reports; where none is known, that of the conversation, whose report it is then.
+fn said_session(caller: Option<Caller>, conversation: &Conversation) -> Option<String> {
+    match (caller, conversation) {
+        (Some(caller), _) => (caller.via != Via::State).then_some(caller.session_id),
+        (None, Conversation::Found(found)) => found.chat.session_id.clone(),
+        (None, Conversation::Unavailable(_)) => None,
+    }
 }
 
 /// The fields of the flags, completed by the document's; all that are required are there.
@@ -225,8 +234,7 @@ fn issue(
     let success_criteria = redacting.text(&required(&fields.success_criteria));
     let session_id = texts
         .session
-        .as_ref()
-        .map(|caller| caller.session_id.clone())
+        .clone()
         .or_else(|| snapshot.record.session_id.clone())
         .or_else(|| {
             let state = store.dir.state().ok()?;
