@@ -81,6 +81,13 @@ impl<'a> Noted<'a> {
         answers.any(|message| message.role != Role::User && self.is_from(message))
     }
 
+    /// Whether something was answered or done between two prompts, whichever file it stands in.
+    pub fn is_answered_between(&self, prompt: &Prompt, next: &Prompt) -> bool {
+        let between = self.transcript.messages.get(prompt.message..next.message);
+        let mut between = between.unwrap_or_default().iter();
+        between.any(|message| message.role != Role::User)
+    }
+
     /// The last prompt whose record stands before the place, if nothing was said or done between the two.
     pub fn unanswered_prompt(&self) -> Option<&'a Prompt> {
         let mut prompts = self.transcript.prompts.iter().rev();

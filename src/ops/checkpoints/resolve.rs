@@ -10,7 +10,6 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use super::PROMPT_CHARS;
-
 use super::noted::Noted;
 use crate::agents::places::Places;
 use crate::agents::transcript::{Cut, Detail, Message, Prompt, Tokens, Transcript};
@@ -21,6 +20,9 @@ use crate::ops::Context;
 use crate::ops::exports::{Export, export};
 use crate::redact::{self, Redactor};
 use crate::store::checkpoint::{Checkpoint, Kind};
+
+/// How long an agent waits for a hook, in seconds: its prompt and its checkpoint are not further apart.
+const HOOK_SECONDS: i64 = 30;
 
 /// A checkpoint's place in a conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -222,11 +224,8 @@ pub fn spot(
         .filter(|prompt| expected.is(prompt));
     let found = match (last, next) {
         (Some(last), Some(next)) if expected.is(next) => {
-            if expected.seconds_from(last) < expected.seconds_from(next) {
-                Some(last)
-            } else {
-                Some(next)
-            }
+            let is_next = expected.was_sent_later(&noted, last, next);
+            Some(if is_next { next } else { last })
         }
         (last, next) => last.or(next),
     };
@@ -393,12 +392,27 @@ impl ExpectedPrompt<'_> {
         prompts.min_by_key(|prompt| self.seconds_from(prompt))
     }
 
+    /// Of two with its words, whether it is `next`, which stands behind the place, and not `last`, which stands before it unanswered.
+    /// Where something was answered between the two, that was most likely `last`: only a time at which the hook may have
+    /// run says otherwise, since `next` may have been sent while the agent was at work.
+    fn was_sent_later(&self, noted: &Noted<'_>, last: &Prompt, next: &Prompt) -> bool {
+        let (before, behind) = (self.seconds_from(last), self.seconds_from(next));
+        if !noted.is_answered_between(last, next) {
+            return behind <= before;
+        }
+        // Times are kept in whole seconds.
+        let is_near = |after: i64| (-1..HOOK_SECONDS).contains(&after);
+        behind < before && self.seconds_after(next).is_some_and(is_near)
+    }
+
     /// How far apart the two were made.
     fn seconds_from(&self, prompt: &Prompt) -> i64 {
+        self.seconds_after(prompt).map_or(i64::MAX, i64::abs)
+    }
+
+    /// How long after it the prompt was sent; less than nothing for before.
+    fn seconds_after(&self, prompt: &Prompt) -> Option<i64> {
         let at = |text: &str| Moment::parse_rfc3339(text).map(Moment::seconds);
-        let made = at(&self.checkpoint.created_at);
-        let sent = prompt.at.as_deref().and_then(at);
-        made.zip(sent)
-            .map_or(i64::MAX, |(made, sent)| (made - sent).abs())
+        Some(at(prompt.at.as_deref()?)? - at(&self.checkpoint.created_at)?)
     }
 }

@@ -57,6 +57,38 @@ fn a_prompt_that_was_written_before_the_hook_looked_is_found() {
 }
 
 #[test]
+fn of_prompts_with_the_same_words_each_is_its_checkpoint_s() {
+    for kind in KINDS {
+        // Written before the hook looked, and after it; what was said in a turn, or nothing.
+        for (is_early, answers) in [(true, true), (false, true), (false, false)] {
+            let sandbox = Sandbox::new();
+            let talk = Talk::new(&sandbox, kind);
+            for turn in 0..4 {
+                if is_early {
+                    talk.writes_prompt("go on");
+                }
+                // Without an id: only place and time tell.
+                talk.hook("UserPromptSubmit", &json!({"prompt": "go on"}));
+                if !is_early {
+                    talk.writes_prompt("go on");
+                }
+                if answers || turn == 3 {
+                    talk.answers("done", 1000);
+                }
+                talk.hook("Stop", &json!({}));
+            }
+            for turn in 0..4 {
+                let words = ["rewind", &turn.to_string(), "--conversation", "--dry-run"];
+                let part = sandbox.json(words)["conversation"].clone();
+                let all = if answers { 2 * (4 - turn) } else { 5 - turn };
+                let context = format!("{kind:?} {is_early} {answers} {turn}");
+                assert_eq!(part["messages_discarded"], all, "{context}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_prompt_like_the_one_before_that_was_never_written_takes_nothing_along() {
     for kind in KINDS {
         let sandbox = Sandbox::new();
