@@ -394,7 +394,10 @@ fn duplicates_count_as_occurrences() {
     let second = id(&report(&sandbox, &[]));
     let (error, _) = sandbox.json_error(["issue", "close", &second, "--status", "duplicate"]);
     assert_eq!(error["code"], "USAGE");
-    for _ in 0..2 {
+    for reopened in [false, false, true, true] {
+        if reopened {
+            sandbox.json(["issue", "reopen", &second]);
+        }
         let closed = sandbox.json([
             "issue",
             "close",
@@ -405,9 +408,9 @@ fn duplicates_count_as_occurrences() {
             &first,
         ]);
         assert_eq!(closed["issue"]["duplicate_of"], first.as_str());
+        let issue = sandbox.json(["issue", "get", &first]);
+        assert_eq!(issue["issue"]["occurrences"], 2, "counted once");
     }
-    let issue = sandbox.json(["issue", "get", &first]);
-    assert_eq!(issue["issue"]["occurrences"], 2, "counted once");
     let words = [
         "issue",
         "close",

@@ -9,7 +9,7 @@ use crate::store::issue::Status;
 /// Close an issue
 ///
 /// As fixed it is closed with its proof: the check that was made last, by 'tw issue verify', a try (the run that was applied, else the
-/// best), or a replay; --proof names another, and one of another issue, or that did not pass, is refused. Without a proof, or with none that was made here, it says so. A duplicate adds to the occurrences of the issue that has it.
+/// best), or a replay; --proof names another, and one of another issue, or that did not pass, is refused. Without a proof, or with none that was made here, it says so. A duplicate adds to the occurrences of the issue that has it, once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

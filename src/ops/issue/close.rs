@@ -47,8 +47,10 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     let mut notices = desk::take_in(ctx, store, id)?;
     notices.extend(redacting.notice());
     let (is_new, issue) = update(ctx, store, id, request.status.as_str(), |issue| {
-        // Whoever closes it twice must not count it twice.
-        let is_new = of.is_some() && issue.duplicate_of != of;
+        // Whoever closes it twice must not count it twice, also when it was open in between.
+        let is_told = |known: &Option<IssueId>| of.is_some() && *known == of;
+        let mut earlier = issue.resolutions.iter().map(|known| &known.duplicate_of);
+        let is_new = of.is_some() && !is_told(&issue.duplicate_of) && !earlier.any(is_told);
         let proof = named.clone().or_else(|| issue.proof());
         issue.set_resolution_aside(&at);
         issue.status = request.status;
