@@ -21,7 +21,7 @@ use crate::text::command_line;
 /// first. The conversation goes back by a fork: a new session file beside the agent's own, which ends just before the
 /// checkpoint's prompt; tw prints the agent's command that resumes it. The file of the session that is rewound is never
 /// touched. On a terminal without a mode, tw shows what each would do and asks (Enter takes the first); elsewhere a mode is needed. With --dry-run and
-/// without a mode it shows what each would do, and asks nothing; without a CHECKPOINT it lists those of the session. The files
+/// without a mode it shows what each would do, and asks nothing; without a CHECKPOINT it lists those of the session, as 'tw checkpoint list' does. The files
 /// of another worktree's session go back in that worktree alone.
 ///
 /// --note tells the future self what the discarded part has taught. The agent gets it when the fork starts, by its
@@ -95,7 +95,7 @@ pub struct Args {
 
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[
-        document::<Rewound>("rewind"),
+        document::<Rewound>("rewind").when("with a CHECKPOINT"),
         document::<Choices>("rewind --dry-run").when("without --code, --conversation or --both"),
         document::<Undone>("rewind --undo"),
     ];

@@ -68,7 +68,8 @@ pub enum Verb {
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[
         document::<ops::checkpoints::Taken>("checkpoint"),
-        document::<ops::checkpoint::Listing>("checkpoint list"),
+        document::<ops::checkpoint::Listing>("checkpoint list")
+            .when("and tw rewind --json without a CHECKPOINT"),
         document::<ops::checkpoint::Shown>("checkpoint show"),
     ];
 
