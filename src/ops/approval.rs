@@ -106,8 +106,17 @@ pub fn allow(store: &Store, id: IssueId, command: &str, word: &str) -> Result<bo
     Ok(true)
 }
 
+/// Where a command may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// In the working tree, too: it checks issues.
+    Anywhere,
+    /// In a scratch: somebody typed it for `tw try` or `tw bisect run`, and approved it for no issue.
+    Scratch,
+}
+
 /// A command that is approved in this very git directory.
-fn line(store: &Store, command: &str) -> Result<String> {
+fn line(store: &Store, command: &str, place: Where) -> Result<String> {
     let dir = store.repo.common_dir();
     let identity = Identity::of(dir)?;
     let mut here = identity.key();
@@ -124,7 +133,11 @@ fn line(store: &Store, command: &str) -> Result<String> {
             meta.ctime_nsec()
         );
     }
-    Ok(digest(&format!("{here}\0{command}")))
+    let place = match place {
+        Where::Anywhere => "",
+        Where::Scratch => "\0scratch",
+    };
+    Ok(digest(&format!("{here}\0{command}{place}")))
 }
 
 fn read(store: &Store) -> Result<String> {
@@ -144,26 +157,30 @@ fn add(store: &Store, line: &str) -> Result<()> {
     fs::write_atomic(&store.common(FILE), text.as_bytes(), Durable::No)
 }
 
-/// Whether a command may run here.
+/// Whether a command may run here as the check of an issue.
 ///
 /// # Errors
 /// When the file cannot be read.
 pub fn is_approved(store: &Store, command: &str) -> Result<bool> {
+    is_approved_for(store, command, Where::Anywhere)
+}
+
+fn is_approved_for(store: &Store, command: &str, place: Where) -> Result<bool> {
     let text = read(store)?;
     if text.is_empty() {
         return Ok(false);
     }
-    let line = line(store, command)?;
+    let line = line(store, command, place)?;
     Ok(text.lines().any(|known| known == line))
 }
 
-/// Lets a command run here from now on.
+/// Lets a command run here from now on, as the check of an issue, too.
 ///
 /// # Errors
 /// When the file cannot be written.
 pub fn approve(store: &Store, command: &str) -> Result<()> {
     store.ensure_repository_id()?;
-    add(store, &line(store, command)?)
+    add(store, &line(store, command, Where::Anywhere)?)
 }
 
 /// What to do about a command that redaction changed.
@@ -190,7 +207,8 @@ pub fn check_of_issue(store: &Store, id: IssueId, command: &str) -> Result<()> {
         .detail("verify_hash", hash))
 }
 
-/// Lets commands run that a person has typed here, and refuses others unless they were approved.
+/// Lets commands run in scratches that a person has typed here, and refuses others unless they were typed for one before, or
+/// approved. Who types a command approves no issue's check that says the same.
 ///
 /// # Errors
 /// `NOT_APPROVED` with the command and its hash.
@@ -201,8 +219,10 @@ pub fn check<'a>(
 ) -> Result<()> {
     for command in commands {
         if is_typed {
-            approve(store, command)?;
-        } else if !is_approved(store, command)? {
+            store.ensure_repository_id()?;
+            add(store, &line(store, command, Where::Scratch)?)?;
+        } else if !is_approved_for(store, command, Where::Scratch)? && !is_approved(store, command)?
+        {
             let message = format!("the command was not approved on this machine: {command}");
             return Err(Error::new(Code::NotApproved, message)
                 .hint("a person approves it by running it once: tw try -- COMMAND")

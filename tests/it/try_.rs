@@ -1247,6 +1247,46 @@ fn an_issue_from_elsewhere_runs_nothing_that_was_not_approved_here() {
     assert_eq!(sandbox.json(["try", "list"])["tries"], json!([]));
 }
 
+#[test]
+fn what_was_typed_for_a_scratch_checks_no_issue_in_the_working_tree() {
+    let sandbox = checked();
+    let bisect = ["bisect", "run", "--setup", "touch A4", "--", "touch A5"];
+    for (typed, command, is_approved) in [
+        (&["try", "-n", "1", "--", "touch A1"][..], "touch A1", false),
+        (
+            &["try", "-n", "1", "--setup", "touch A2", "--", "true"],
+            "touch A2",
+            false,
+        ),
+        (
+            &["try", "-n", "1", "--verify", "touch A3", "--", "true"],
+            "touch A3",
+            true,
+        ),
+        (&bisect, "touch A4", false),
+        (&bisect, "touch A5", false),
+    ] {
+        sandbox.tw(typed);
+        let fields = json!({"task_context": "c", "symptom": "s", "success_criteria": "o", "verify_command": command});
+        sandbox.write("issue.json", fields.to_string());
+        let reported = sandbox.json(["issue", "report", "--from-json", "issue.json"]);
+        sandbox.remove("issue.json");
+        assert_eq!(
+            reported["issue"]["verify_approved"], is_approved,
+            "{typed:?}"
+        );
+        let id = reported["issue_id"].as_str().unwrap();
+        if is_approved {
+            sandbox.json(["issue", "verify", id]);
+        } else {
+            let (error, code) = sandbox.json_error(["issue", "verify", id]);
+            assert_eq!((error["code"].as_str(), code), (Some("NOT_APPROVED"), 5));
+        }
+        let ran = command.trim_start_matches("touch ");
+        assert_eq!(sandbox.exists(ran), is_approved, "{typed:?}");
+    }
+}
+
 /// Nobody can allow it: as it stands it is not what was meant.
 #[test]
 fn a_check_that_redaction_changed_is_said_to_be_no_use() {

@@ -123,6 +123,9 @@ impl WhatToRun {
         };
         let typed = command.iter().chain(given).map(String::as_str);
         approval::check(store, request.is_typed, typed)?;
+        if let Some(command) = request.verify.as_deref().filter(|_| request.is_typed) {
+            approval::approve(store, command)?;
+        }
         Ok(Self { words, verify })
     }
 }
