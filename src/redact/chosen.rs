@@ -6,7 +6,6 @@
 use super::reference::{is_reference, is_sequence};
 use super::runs::alphanumeric_or;
 use super::shape::{Shape, letter_words, wordiness};
-use super::vendors;
 use super::words::{
     ABOUT, NAME_PARTS, NO_KEYS, PASSWORD_ENDS, PASSWORD_TALK, PASSWORDS, PLAIN_KEYS, SECRET_ENDS,
     SECRET_KEYS, SECRETS, SENTENCE, SPEECH, TRAILING, TYPES, WHOLE,
@@ -55,12 +54,23 @@ pub(super) fn is_word_with_digits(value: &str, place: Place) -> bool {
     }
     match place {
         Place::Quotes | Place::Line => names < words,
-        // `thing2`, `has_a_thing12`, and whatever has a name in it: a variable.
+        // `thing2`, `has_a_thing12`, `utf8Reader`, and whatever has a name in it: a variable or a type.
         Place::Code => {
+            let runs = digit_runs(value);
+            let is_made = runs > 1
+                || value
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
             let numbered = shape.digit == 1 && value.ends_with(|c: char| c.is_ascii_digit());
-            words > 0 && names == 0 && !numbered && value.matches('_').count() < 2
+            words > 0 && names == 0 && is_made && !numbered
         }
     }
+}
+
+/// How often digits stand in a row.
+fn digit_runs(value: &str) -> usize {
+    let parts = value.split(|c: char| !c.is_ascii_digit());
+    parts.filter(|part| !part.is_empty()).count()
 }
 
 /// `progress-1`, `worker_12`: a name and its number. The digits of `%20` count for nothing either.
@@ -69,22 +79,6 @@ fn is_numbered(value: &str, shape: &Shape) -> bool {
     let digits = value.len() - stem.len();
     (stem.ends_with(['-', '_']) && digits <= 2 && digits == shape.digit)
         || shape.digit <= 2 * value.matches('%').count()
-}
-
-/// `swordfish` in quotes: one word that names nothing.
-pub(super) fn is_lone_word(value: &str) -> bool {
-    let word = value.to_ascii_lowercase();
-    value.len() >= 8
-        && value.bytes().all(|byte| byte.is_ascii_alphabetic())
-        && !is_part_of_names(&word)
-        && !letter_words(value).any(is_part_of_names)
-        && !word.bytes().all(|byte| byte.is_ascii_hexdigit())
-        && !word.starts_with("un")
-        && !SENTENCE.has(&word)
-        && !SPEECH.has(&word)
-        && !PASSWORD_TALK.has(&word)
-        && !is_foreign_password(&word)
-        && !vendors::is_name(&word)
 }
 
 /// A word that names in code, versions, algorithms and stand-ins are made of.

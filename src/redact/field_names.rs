@@ -153,19 +153,6 @@ fn last_class(word: &str, before: &[String]) -> NameClass {
     word_class(word)
 }
 
-/// Whether a name says what its secret is for: `client_secret`, `api_key`, `access_token`; `token` alone may be any word
-/// that a text is made of, `credentials` the name of some.
-pub(super) fn names_an_owned_secret(name: &str) -> bool {
-    let words = words(name);
-    let before = words.len().checked_sub(2).and_then(|at| words.get(at));
-    match words.last().map(String::as_str) {
-        Some("secret" | "apikey" | "key") => true,
-        Some("token") => before
-            .is_some_and(|word| SECRET_KEYS.has(word) || word == "refresh" || PASSWORDS.has(word)),
-        _ => false,
-    }
-}
-
 /// Whether a name is of many: `tokens` are what a text is cut into as often as they are secrets.
 pub(super) fn names_many(name: &str) -> bool {
     words(name).last().is_some_and(|last| last == "tokens")

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use super::chosen::{Place, is_phrase, is_word_with_digits};
-use super::field_names::{NameClass, classify, names_an_owned_secret, names_many};
+use super::field_names::{NameClass, classify, names_many};
 use super::judge::{Trust, is_assigned_secret, is_mnemonic, is_secret};
 use super::runs::{Runs, Stop, run_at_end, run_at_start};
 use super::shape::{Shape, is_uuid, wordiness};
@@ -101,10 +101,7 @@ pub(super) fn is_secret_under(name: &str, value: &str) -> bool {
         NameClass::None => false,
         NameClass::Password => is_secret(value, Trust::Password),
         NameClass::Strong if names_many(name) => is_secret(value, Trust::Named),
-        NameClass::Strong => {
-            is_secret(value, Trust::Made(Place::Quotes))
-                || names_an_owned_secret(name) && is_secret(value, Trust::Words)
-        }
+        NameClass::Strong => is_secret(value, Trust::Made(Place::Quotes)),
         NameClass::Weak => is_weak_secret(value, || vendors::named_in(name), name),
     }
 }
@@ -195,10 +192,7 @@ fn convinces(text: &str, field: &Field, class: NameClass, value: &str) -> bool {
         }
         NameClass::Strong => {
             let sure = !matches!(field.tie, Tie::Blank | Tie::Is) || flag || stands_out(value);
-            let trust = trust_in(text, field);
-            let owned = || names_an_owned_secret(&text[field.name.clone()]);
-            sure && (is_secret(value, trust)
-                || trust == Trust::Made(Place::Quotes) && owned() && is_secret(value, Trust::Words))
+            sure && is_secret(value, trust_in(text, field))
         }
         NameClass::Weak => {
             let sure =

@@ -2,9 +2,7 @@
 //!
 //! Errs towards replacing where the name of the field says secret, and towards leaving alone where nothing does.
 
-use super::chosen::{
-    Place, is_lone_word, is_lower_phrase, is_phrase, is_sure_phrase, is_word_with_digits,
-};
+use super::chosen::{Place, is_phrase, is_sure_phrase, is_word_with_digits};
 use super::placeholder::is_placeholder;
 use super::reference::{is_epoch, is_reference, is_regex, is_sequence};
 use super::shape::{Shape, is_uuid, symbols, wordiness};
@@ -24,8 +22,6 @@ pub(super) enum Trust {
     Assigned,
     /// Such a one with a made-up value, by what stands around it.
     Made(Place),
-    /// A literal under a name that says what it is for: words will do.
-    Words,
     /// A vendor's name or a weak word stands before it.
     Hinted,
 }
@@ -49,7 +45,6 @@ pub(super) fn is_secret(value: &str, trust: Trust) -> bool {
                 || is_chosen_secret(value)
                 || is_word_with_digits(value, Place::Line)
         }
-        Trust::Words => is_lone_word(value) || is_lower_phrase(value),
         Trust::Made(place) => {
             is_named_secret(value)
                 || is_word_with_digits(value, place)

@@ -10,7 +10,7 @@ use super::left_out::LeftOut;
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::fs::nanoseconds;
-use crate::git::path::RepoPath;
+use crate::git::path::{self, RepoPath};
 use crate::ops::capture::Storing;
 use crate::ops::outcome::{Aftermath, Changes, DetachedBy, HeadReport, MovedAside, Returned};
 use crate::ops::record::Made;
@@ -65,12 +65,12 @@ impl ReturnOperation<'_> {
             prepare(self.ctx, self.store, &goal, &Storing::No)
         })?;
         let manifest = &prepared.capture.manifest;
-        stays.paths.extend(self.appeared(
+        self.add_appeared(
+            &mut stays.paths,
             aside.unsaved(),
             &start.leaving,
-            manifest,
-            &prepared.plan.left,
-        )?);
+            (manifest, &prepared.plan.left),
+        )?;
         let mut moved_aside: Vec<MovedAside> =
             aside.moved()?.into_iter().map(MovedAside::from).collect();
         moved_aside.extend(would_move(
@@ -104,18 +104,24 @@ impl ReturnOperation<'_> {
                 // Under its new name it may be a file like any other: it stays all the same.
                 goal.keep(moved_aside.iter().map(|(_, to)| to.clone()));
                 let stays = self.changed_left_out(aside.unsaved())?;
-                let stayed = stays.paths.iter().map(|path| path.as_bytes().to_vec());
-                let goal = goal.staying(stayed.collect());
+                // Of what the present had: all else that is left out was made in the past, and is so again.
+                let stayed = stays.paths.iter().map(RepoPath::as_bytes);
+                let stayed = stayed.filter(|path| aside.unsaved().is_one(path));
+                let goal = goal.staying(stayed.map(<[u8]>::to_vec).collect());
                 let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
                 Ok((swapped, moved_aside, stays))
             })?;
         let manifest = &swapped.saved.capture.manifest;
-        stays.paths.extend(self.appeared(
+        self.add_appeared(
+            &mut stays.paths,
             aside.unsaved(),
             &start.leaving,
-            manifest,
-            &swapped.plan.left,
-        )?);
+            (manifest, &swapped.plan.left),
+        )?;
+        let left = swapped.applied.stayed.iter();
+        stays
+            .paths
+            .extend(left.map(|path| RepoPath::new(path.as_slice())));
         let moved_aside = moved_aside.into_iter().map(MovedAside::from).collect();
         let away = self.kept_away(&start.keep, &swapped.saved.capture)?;
         let mut returned = self.returned(start, stays, swapped.changes(), moved_aside);
@@ -215,23 +221,27 @@ impl ReturnOperation<'_> {
         })
     }
 
-    /// Of what a look at the past left out, or the present's rules leave in place (`left`), what was not there when it was entered.
-    fn appeared(
+    /// Adds, of what a look at the past left out, or the present's rules leave in place (`left`), what was not there when it was entered.
+    /// What that look did not leave out is in the experiment, and goes.
+    fn add_appeared(
         &self,
+        stayed: &mut Vec<RepoPath>,
         unsaved: &Unsaved,
         leaving: &Leaving,
-        seen: &Manifest,
-        left: &[Vec<u8>],
-    ) -> Result<Vec<RepoPath>> {
+        (seen, left): (&Manifest, &[Vec<u8>]),
+    ) -> Result<()> {
         let Some(left_out) = self.left_out(unsaved) else {
-            return Ok(Vec::new());
+            return Ok(());
         };
-        let mut appeared = left_out.appeared(
-            self.ctx.repo.worktree_root(),
-            (&leaving.left_out.take(), seen),
-        )?;
-        appeared.extend(left_out.came(left)?);
-        Ok(appeared)
+        let missed = leaving.left_out.take();
+        stayed.retain(|path| {
+            let path = path.as_bytes();
+            unsaved.is_one(path) || missed.contains(path) || path::any_within(&missed, path)
+        });
+        let root = self.ctx.repo.worktree_root();
+        stayed.extend(left_out.appeared(root, (&missed, seen))?);
+        stayed.extend(left_out.came(left)?);
+        Ok(())
     }
 
     /// None where nobody knows when the past was entered.

@@ -8,7 +8,7 @@ use crate::git::tree;
 use crate::ops::record::Made;
 use crate::ops::stay::{Crossing, ReturnOperation, not_in_past};
 use crate::ops::swap::extras::stored_extras;
-use crate::ops::swap::goal::{Aim, GitGoal, GitSide, Goal, OperationShare, SnapshotAim};
+use crate::ops::swap::goal::{Aim, GitGoal, GitSide, Goal, OperationShare, SnapshotAim, Stays};
 use crate::ops::swap::head::{head_for, past_head, past_operation};
 use crate::ops::swap::journal::{made_files, path_of, permissions_of};
 use crate::ops::swap::swap;
@@ -139,7 +139,10 @@ impl Step<'_> {
                 .chain(made_files(&self.level)?.into_keys())
                 .collect(),
             as_entered: is_start,
-            stays: stayed.collect(),
+            stays: Stays {
+                names: stayed.collect(),
+                until: self.level.stayed_until.unwrap_or_default(),
+            },
             ..SnapshotAim::new(self.store, left)?
         };
         let git = if stays || (is_start && past.files_only) {

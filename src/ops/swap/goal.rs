@@ -15,7 +15,7 @@ use super::undo_log::Log;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::operation::OperationState;
-use crate::git::tree;
+use crate::git::{path, tree};
 use crate::ops::capture::{BeforeHashing, Capture};
 use crate::store::Store;
 use crate::store::id::IdKind;
@@ -60,8 +60,8 @@ pub struct SnapshotAim<'a> {
     pub keep: Vec<Vec<u8>>,
     /// From another past: as a travel from the present enters this one, with what its rules leave out of the present.
     pub as_entered: bool,
-    /// What stays, with all that is in it, where the snapshot has nothing: it was there as well, and was not saved.
-    pub stays: BTreeSet<Vec<u8>>,
+    /// What stays where the snapshot has nothing: it was there as well, and was not saved.
+    pub stays: Stays,
 }
 
 impl<'a> SnapshotAim<'a> {
@@ -78,8 +78,24 @@ impl<'a> SnapshotAim<'a> {
             made_before: BTreeSet::new(),
             keep: Vec::new(),
             as_entered: false,
-            stays: BTreeSet::new(),
+            stays: Stays::default(),
         })
+    }
+}
+
+/// What neither side of a return has, and what stays where it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stays {
+    /// The names; all that is in them counts as well.
+    pub names: BTreeSet<Vec<u8>>,
+    /// Nanoseconds since the epoch: a file that changed later is another one.
+    pub until: i64,
+}
+
+impl Stays {
+    /// Whether a path is one of them, or in one.
+    pub fn has(&self, path: &[u8]) -> bool {
+        path::has_or_is_within(&self.names, path)
     }
 }
 

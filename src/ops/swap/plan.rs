@@ -93,13 +93,7 @@ impl SnapshotPlanner<'_> {
         } else {
             LeftOutThen::of(ctx, store, aim.stored)?
         };
-        let stayed = match own {
-            Some(own) if aim.as_entered => {
-                let leaves_out = |path: &[u8]| self.leaves_out(&there, path);
-                StayedFiles::of(store, aim, own, &leaves_out)?
-            }
-            _ => None,
-        };
+        let stayed = self.stayed_files(&there)?;
         if let Some(stayed) = &stayed {
             changes = stayed.join(changes, store, self.capture)?;
             changes.retain(|change| !self.is_kept(&change.path));
@@ -136,7 +130,7 @@ impl SnapshotPlanner<'_> {
         })?;
         // Permissions and access differ where the trees are alike.
         plan.entries.retain(|entry| !self.is_kept(&entry.path));
-        let mut more = self.made_dirs_unseen()?;
+        let mut more = self.made_dirs_unseen(&after_node)?;
         more.extend(self.dirs_in_submodules(&changes)?);
         if !more.is_empty() {
             plan.dirs.extend(more);
@@ -148,6 +142,17 @@ impl SnapshotPlanner<'_> {
         }
         plan.dirs.retain(|dir| !self.is_kept(&dir.path));
         Ok(plan)
+    }
+
+    /// What the target's rules leave out of the present, where it has to be as a travel leaves it.
+    fn stayed_files(&self, there: &LeftOutThen<'_>) -> Result<Option<StayedFiles>> {
+        match self.others.own {
+            Some(own) if self.aim.as_entered => {
+                let leaves_out = |path: &[u8]| self.leaves_out(there, path);
+                StayedFiles::of(self.store, self.aim, own, &leaves_out)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// What the present left out has no record: its directories get the bits that they had when the stay gave them others.
@@ -191,10 +196,16 @@ impl SnapshotPlanner<'_> {
         if self.aim.made_before.contains(path) || forced.contains(path) {
             return Ok(false);
         }
-        if path::has_or_is_within(&self.aim.stays, path) {
+        if self.aim.stays.has(path) && !self.is_newer(path) {
             return Ok(true);
         }
         self.leaves_out(there, path)
+    }
+
+    /// Whether a file changed after the swap that is taken back had left it where it was.
+    fn is_newer(&self, path: &[u8]) -> bool {
+        let file = self.capture.manifest.file(path);
+        file.is_none_or(|file| file.stamp.ctime > self.aim.stays.until)
     }
 
     /// Whether the target's rules leave a path out, or it could not be read there.
@@ -209,7 +220,7 @@ impl SnapshotPlanner<'_> {
 
     fn leaves_dir_out(&self, there: &LeftOutThen<'_>, dir: &[u8]) -> bool {
         let is_present_s = self.others.own.is_some_and(|own| own.has_dir(dir));
-        let stays = path::has_or_is_within(&self.aim.stays, dir);
+        let stays = self.aim.stays.has(dir);
         is_present_s || !self.aim.made_before.contains(dir) && (stays || there.hides_dir(dir))
     }
 
@@ -249,7 +260,10 @@ impl SnapshotPlanner<'_> {
     }
 
     /// Directories that the stay made, that the rules hide from a look, and that the target does not have: they go when nothing is left in them.
-    fn made_dirs_unseen(&self) -> Result<Vec<DirChange>> {
+    fn made_dirs_unseen(
+        &self,
+        after_node: &dyn Fn(&[u8]) -> Result<Option<Node>>,
+    ) -> Result<Vec<DirChange>> {
         let (aim, manifest) = (self.aim, &self.capture.manifest);
         let mut found = Vec::new();
         // A directory that tw's own globs leave out is named, and no more.
@@ -264,7 +278,7 @@ impl SnapshotPlanner<'_> {
         }
         let root = Root::open(self.ctx.repo.worktree_root())?;
         for path in unseen {
-            let stays = self.after_node(path)?.is_some_and(Node::is_dir)
+            let stays = after_node(path)?.is_some_and(Node::is_dir)
                 || aim.extras.leads_to_empty_dir(path)
                 || self.others.own.is_some_and(|own| own.has_dir(path));
             if stays {

@@ -17,7 +17,7 @@ use super::secure::LateChanges;
 use super::unchanged::drop_needless;
 use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last, wait_for_all};
 use super::{flagged, index_file, journal, pathindex, taken_back, undo_log};
-use crate::env::fail_point;
+use crate::env::{clock_nanos, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::index::Entry;
@@ -301,6 +301,20 @@ impl<'s> SwapRun<'_, '_, 's> {
         let owner = Owner::this_process(&self.swap_id);
         let is_experiment = goal.saves_as() == IdKind::Experiment;
         let target = goal.aim.target();
+        let discarded = goal
+            .experiment
+            .as_ref()
+            .map(|experiment| experiment.discarded.borrow());
+        let stayed = goal
+            .stayed
+            .iter()
+            .chain(discarded.iter().flat_map(|paths| paths.iter()));
+        let stayed: Vec<String> = stayed.map(|path| stored_path(path)).collect();
+        let git = match &goal.git {
+            GitGoal::Snapshot(side) => Some(side.stored),
+            GitGoal::Stay | GitGoal::Entries(_) => None,
+        };
+        let git = git.filter(|git| target.is_none_or(|target| target.id != git.id));
         let head_after = match &goal.git {
             GitGoal::Snapshot(side) => Some(side.raw_head.clone()),
             GitGoal::Stay | GitGoal::Entries(_) => None,
@@ -318,10 +332,13 @@ impl<'s> SwapRun<'_, '_, 's> {
             backup_commit: saved.commit.to_string(),
             target_id: target.map(|stored| stored.id.to_string()),
             target_commit: target.map(|stored| stored.commit.to_string()),
+            git_id: git.map(|stored| stored.id.to_string()),
+            git_commit: git.map(|stored| stored.commit.to_string()),
             experiment_id: is_experiment.then(|| saved.id.to_string()),
             entries: journal::entries(plan),
             dirs: journal::dirs(plan),
-            stayed: goal.stayed.iter().map(|path| stored_path(path)).collect(),
+            stayed_until: (!stayed.is_empty()).then(clock_nanos),
+            stayed,
             head: head_after.map(|after| (head_before, after)),
             swaps_index: goal.git.swaps_index(),
             swaps_operation: matches!(goal.git, GitGoal::Snapshot(_)),

@@ -70,6 +70,12 @@ pub struct Journal {
     pub target_id: Option<String>,
     /// Its commit.
     pub target_commit: Option<String>,
+    /// Whose index and operation files are put in place, where it is not that one: the id,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_id: Option<String>,
+    /// and its commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_commit: Option<String>,
     /// The experiment that a return took.
     pub experiment_id: Option<String>,
     /// The bytes of HEAD before and after; None when HEAD stays.
@@ -93,6 +99,9 @@ pub struct Journal {
     /// Of a return: what the present had left out and what changed in the past, where it stays. Neither side has it. Stored form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stayed: Vec<String>,
+    /// When it was there last, nanoseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stayed_until: Option<i64>,
     /// Fields of a later version.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

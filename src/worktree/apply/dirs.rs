@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::Apply;
 use super::opened::OpenedDirs;
 use crate::error::{Result, ResultExt};
-use crate::git::access::{Access, Lost, disinherit};
+use crate::git::access::{Access, Lost, disinherit, may_change};
 use crate::git::path;
 use crate::worktree::plan::{DirChange, Plan};
 
@@ -39,7 +39,7 @@ impl Apply<'_> {
                 Ok(()) => opened.forget(at),
                 Err(Errno::NOENT) => {}
                 Err(errno) if self.is_in_use(at, errno) => return Ok(()),
-                Err(errno) if is_refused(errno) => {
+                Err(errno) if is_another_s(&dir, errno) => {
                     stayed.insert(at.to_vec());
                     return Ok(());
                 }
@@ -102,7 +102,7 @@ impl Apply<'_> {
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
                 Err(errno) if self.is_in_use(full, errno) => {}
                 // In the place of a file it would be in the way.
-                Err(errno) if is_refused(errno) && plan.entry(full).is_none() => {
+                Err(errno) if is_another_s(&dir, errno) && plan.entry(full).is_none() => {
                     stayed.insert(full.clone());
                 }
                 Err(errno) => {
@@ -158,9 +158,15 @@ impl Apply<'_> {
     }
 }
 
-/// Whether the system refuses it, whatever is there: the directory over it is not the user's to change.
+/// Whether the system refuses it, whatever is there: for the directory over it, say.
 fn is_refused(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM | Errno::ROFS)
+}
+
+/// Whether what is in a directory could not be removed because that is another user's.
+fn is_another_s(dir: impl AsFd, errno: Errno) -> bool {
+    let owner = rustix::fs::fstat(dir).map(|stat| stat.st_uid);
+    matches!(errno, Errno::ACCESS | Errno::PERM) && owner.is_ok_and(|owner| !may_change(owner))
 }
 
 /// Directories that the plan puts something in or keeps: they stay although they are empty for a moment.

@@ -228,6 +228,11 @@ fn an_empty_directory_that_the_user_cannot_remove_keeps_nobody_in_the_past() {
         returned["notices"].to_string().contains(named),
         "{returned}"
     );
+    assert_eq!(
+        returned["stayed"],
+        serde_json::json!(["more"]),
+        "{returned}"
+    );
     assert!(!sandbox.exists("more/x"));
     make();
     let travelled = json_as(&sandbox, USER, &["travel", id]);

@@ -209,3 +209,42 @@ fn what_a_restore_in_the_past_wrote_goes_also_where_the_user_s_exclude_hides_it(
     assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
     assert_eq!(sandbox.text("gen/x"), "edited\n");
 }
+
+/// What was there stays, what the present made beside it since goes with the present.
+#[test]
+fn the_undo_of_a_return_takes_what_the_present_made_since_beside_what_stayed() {
+    let sandbox = Sandbox::new();
+    sh(&sandbox, "mkfifo i");
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "edited\n");
+    sandbox.json(["travel", &id]);
+    sh(&sandbox, "rm i; mkdir i; echo then >i/past");
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("i/past"), "then\n");
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    sandbox.write("i/new", "since\n");
+    sandbox.json(["undo", "--into-past"]);
+    assert_eq!(sandbox.text("i/past"), "then\n");
+    assert!(!sandbox.exists("i/new"));
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("i/new"), "since\n");
+    assert_eq!(sandbox.text("i/past"), "then\n");
+}
+
+/// It has the name of what is usually left out, and was captured.
+#[test]
+fn what_goes_into_the_experiment_is_not_said_to_stay() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.json(["travel", &id]);
+    sandbox.write("vendor/x", "in the past\n");
+    for args in [&["return", "--dry-run"][..], &["return"]] {
+        let returned = sandbox.json(args);
+        assert_eq!(returned["stayed"], serde_json::json!([]), "{returned}");
+    }
+    assert!(!sandbox.exists("vendor"));
+    sandbox.write("vendor/lib", "of the present\n");
+    sandbox.json(["undo", "--into-past"]);
+    assert_eq!(sandbox.text("vendor/x"), "in the past\n");
+    assert!(!sandbox.exists("vendor/lib"));
+}

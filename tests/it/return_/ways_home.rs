@@ -323,6 +323,9 @@ fn too_much_that_is_new_is_refused_and_discard_leaves_it_in_place() {
     assert_eq!(stored(&sandbox, experiment, "a.txt"), "tried\n");
     assert_eq!(sandbox.text("a.txt"), "now\n");
     assert!(!sandbox.exists("small.txt"));
+    // The past had it.
+    sandbox.json(["undo", "--into-past"]);
+    before.assert_same(&sandbox.state());
 }
 
 #[test]

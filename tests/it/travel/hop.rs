@@ -334,8 +334,18 @@ fn the_undo_of_a_hop_leads_back_into_a_past_of_files_alone() {
     let past = sandbox.state();
     sandbox.json(["travel", "--hop", &one]);
     assert_ne!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+    for point in ["", "swap-applied", "swap-index", "swap-head"] {
+        let mut undo = sandbox.tw_command();
+        undo.env("TW_FAIL_POINT", point)
+            .args(["undo", "--into-past"]);
+        assert_eq!(undo.output().unwrap().status.success(), point.is_empty());
+        if !point.is_empty() {
+            sandbox.json(["recover", "--forward", "-y"]);
+        }
+        past.assert_same(&sandbox.state());
+        sandbox.json(["redo", "--into-past"]);
+    }
     sandbox.json(["undo", "--into-past"]);
-    past.assert_same(&sandbox.state());
     let returned = sandbox.json(["return"]);
     assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
     home.assert_same(&sandbox.state());

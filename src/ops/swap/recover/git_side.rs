@@ -82,9 +82,10 @@ impl Unfinished<'_> {
     /// One of them cannot be read or written.
     pub(super) fn put_git_forward(&self) -> Result<()> {
         let (ctx, store, journal) = (self.ctx, self.store, self.journal);
-        let target = match &journal.target_id {
-            Some(id) => Some(noted(store, id, journal.target_commit.as_deref())?),
-            None => None,
+        let target = match (&journal.git_id, &journal.target_id) {
+            (Some(id), _) => Some(noted(store, id, journal.git_commit.as_deref())?),
+            (None, Some(id)) => Some(noted(store, id, journal.target_commit.as_deref())?),
+            (None, None) => None,
         };
         if let Some(entries) = pathindex::read(journal, SwapSide::After)? {
             self.install_index(IndexSource::Entries(&entries))?;
