@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, statx};
 use rustix::io::Errno;
 
 pub use self::listing::{entries, is_dir, is_there, tells_of_names, try_entries};
@@ -265,6 +265,15 @@ impl Root {
     pub fn dir_stamp(&self, path: &[u8]) -> Option<Stamp> {
         let found = self.stamp(path).ok().flatten();
         found.filter(Stamp::is_dir)
+    }
+
+    /// When a directory beneath the root was made, nanoseconds since the epoch; `None` where none is, or its file system does not say.
+    pub fn dir_birth(&self, path: &[u8]) -> Option<i64> {
+        let dir = self.open_dir(path).ok()?;
+        let stat = statx(dir, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+        let is_told = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let born = stat.stx_btime;
+        is_told.then(|| nanoseconds(born.tv_sec, i64::from(born.tv_nsec)))
     }
 
     /// `lstat` beneath the root; `None` when there is nothing (also when a parent is no directory).

@@ -218,8 +218,9 @@ impl Unsaved {
         self.is_dir(path) || self.has(path) && !self.left_alone.written.contains(path)
     }
 
-    /// Takes note of what a swap is about to write, and of the directories that it finds there. Whether any of it is beneath one of them.
-    pub fn write(&mut self, plan: &Plan) -> bool {
+    /// Takes note of what a swap is about to write, and of the directories that it finds there, but for those that were made in the past.
+    /// Whether any of it is beneath one of them.
+    pub fn write(&mut self, root: &Root, plan: &Plan) -> bool {
         let files = plan.entries.iter().filter(|entry| entry.after.is_some());
         let files: Vec<&[u8]> = files
             .map(|entry| entry.path.as_slice())
@@ -234,7 +235,7 @@ impl Unsaved {
         for dir in all.flat_map(path::with_parents) {
             let is_there = self.has(dir) && !self.is_one(dir) && !makes.contains(dir);
             // What an earlier swap wrote into is known already.
-            if is_there && !self.left_alone.written.contains(dir) {
+            if is_there && !self.left_alone.written.contains(dir) && !self.is_younger(root, dir) {
                 self.dirs.insert(dir.to_vec());
             }
         }
@@ -244,6 +245,12 @@ impl Unsaved {
         let written = all.flat_map(path::with_parents).map(<[u8]>::to_vec);
         self.left_alone.written.extend(written);
         is_beneath
+    }
+
+    /// Whether a directory was made after the present was looked at; where the file system does not say it was not.
+    pub fn is_younger(&self, root: &Root, dir: &[u8]) -> bool {
+        let born = root.dir_birth(dir);
+        matches!((born, self.looked_at), (Some(born), Some(looked_at)) if born > looked_at)
     }
 
     /// Takes note of a directory that gets other permission bits. Whether it was there, unsaved, and had none noted.

@@ -358,7 +358,9 @@ impl Finder<'_> {
                     Seen::Closed => break,
                 }
             }
-            let is_present_s = self.present.is_some_and(|present| present.has_dir(&at));
+            let is_present_s = self
+                .present
+                .is_some_and(|present| present.has_old_dir(self.root, &at));
             if is_empty && is_present_s {
                 // No backup of the present has it: the return could not bring it back.
                 self.refuse(&at, PRESENT_S);

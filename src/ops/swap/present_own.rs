@@ -118,6 +118,11 @@ impl<'a> PresentOwn<'a> {
         self.unsaved.has_dir(path)
     }
 
+    /// The same, but for one that was made in the past.
+    pub fn has_old_dir(&self, root: &Root, path: &[u8]) -> bool {
+        self.has_dir(path) && !self.unsaved.is_younger(root, path)
+    }
+
     /// Whether a file that is at this path may be the present's.
     ///
     /// # Errors

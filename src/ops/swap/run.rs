@@ -232,13 +232,13 @@ impl<'s> SwapRun<'_, '_, 's> {
             return Ok(());
         };
         let begins = journal.state_before.mode == Mode::Present;
+        let root = Root::open(self.ctx.repo.worktree_root())?;
         let mut unsaved = if begins {
-            let root = Root::open(self.ctx.repo.worktree_root())?;
             Unsaved::of_present(&root, seen)?
         } else {
             Unsaved::of_stay(&self.store.dir)?
         };
-        let mut has_changed = unsaved.write(plan);
+        let mut has_changed = unsaved.write(&root, plan);
         for dir in plan.dirs.iter().filter(|dir| dir.before != dir.after) {
             if let (Some(before), Some(_)) = (dir.before, dir.after) {
                 has_changed |= unsaved.change_bits(&dir.path, before);

@@ -346,3 +346,33 @@ fn the_undo_of_a_hop_brings_the_empty_directories_of_the_present_back() {
     assert_eq!(returned["verified"], true, "{returned}");
     home.assert_same(&sandbox.state());
 }
+
+/// It lies in a directory that the present leaves out, and is the past's all the same.
+#[test]
+fn an_empty_directory_that_was_made_in_the_past_goes_with_a_hop() {
+    for by_way_of_another in [false, true] {
+        let sandbox = Sandbox::new();
+        let past = snapshot(&sandbox);
+        sandbox.mkdir("nm/x");
+        sandbox.chmod("nm/x", 0o700);
+        let with = snapshot(&sandbox);
+        sandbox.remove("nm");
+        sandbox.write("nm/x", "a file then\n");
+        let other = snapshot(&sandbox);
+        sandbox.remove("nm/x");
+        sandbox.write(".gitignore", "nm/\n");
+        sandbox.write("nm/lib", "lib\n");
+        let home = sandbox.state();
+        sandbox.json(["travel", &past]);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        sandbox.mkdir("nm/x");
+        if by_way_of_another {
+            sandbox.json(["travel", "--hop", &with]);
+        }
+        sandbox.json(["travel", "--hop", &other]);
+        assert_eq!(sandbox.text("nm/x"), "a file then\n");
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        home.assert_same(&sandbox.state());
+    }
+}
