@@ -1,6 +1,6 @@
 //! Hook payloads: what an agent says on standard input when it calls `tw hook AGENT EVENT`.
 //!
-//! Pure. Fields go by the names that the agents use, in snake and camel case; what is missing is `None`, never an error.
+//! Pure, but for what [`HookEvent::by_its_file`] reads. Fields go by the names that the agents use, in snake and camel case; what is missing is `None`, never an error.
 //! One agent may load another's hooks (Cursor loads Claude Code's): the payload's shape then tells who really calls.
 
 use std::path::PathBuf;
@@ -77,6 +77,8 @@ pub struct HookEvent {
     pub source: Option<String>,
     /// The session that this one is a sub-agent of.
     pub parent: Option<String>,
+    /// It is of a sub-agent, and nothing tells of which session.
+    pub is_orphan: bool,
     /// The tool, in tool events.
     pub tool: Option<ToolUse>,
     /// The whole payload.
@@ -84,6 +86,25 @@ pub struct HookEvent {
 }
 
 impl HookEvent {
+    /// The same event as a sub-agent's, where not the payload but the session's file says that it is one. Reads the file's head.
+    pub fn by_its_file(mut self) -> Self {
+        let agent = by_name(self.agent).filter(|_| self.parent.is_none());
+        let file = self.transcript_path.as_deref();
+        let Some(found) = agent
+            .zip(file)
+            .and_then(|(agent, file)| agent.sub_agent(file))
+        else {
+            return self;
+        };
+        let told = self.session_id.take();
+        self.session_id = found.id.or_else(|| told.clone());
+        // Its agent tells of its root's session, or of its own.
+        let mut roots = told.into_iter().chain(found.parent);
+        self.parent = roots.find(|root| Some(root) != self.session_id.as_ref());
+        self.is_orphan = self.parent.is_none();
+        self
+    }
+
     /// Whether, at the end of a turn, work goes on in the background: sub-agents, shells.
     pub fn leaves_work(&self) -> bool {
         let goes_on = |task: &Value| match text(task, "status") {
@@ -301,6 +322,7 @@ fn read(agent: &'static str, event: EventKind, payload: Value) -> HookEvent {
         ),
         source: first(&payload, &["source", "reason", "trigger"]),
         parent,
+        is_orphan: false,
         tool: tool(&payload),
         payload,
     }
@@ -417,6 +439,57 @@ mod tests {
         assert!(leaves(json!([{"type": "shell"}])));
         assert!(!leaves(json!([{"type": "shell", "status": "completed"}])));
         assert!(!leaves(json!([])) && !leaves(json!(null)));
+    }
+
+    #[test]
+    fn what_a_session_file_says_of_a_sub_agent_counts_where_the_payload_is_silent() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let file = |name: &str, head: &Value| {
+            let path = home.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+            std::fs::write(&path, format!("{head}\n")).expect("written");
+            path
+        };
+        let of = |agent: &str, session: &str, file: &Path| {
+            let payload = json!({"session_id": session, "transcript_path": file});
+            let event = parsed(agent, Some("user-prompt-submit"), &payload).by_its_file();
+            (event.session_id, event.parent, event.is_orphan)
+        };
+        let is = |id: &str, parent: &str| (Some(id.to_owned()), Some(parent.to_owned()), false);
+        let root = |id: &str| (Some(id.to_owned()), None, false);
+        let rollout = |name: &str, head: &Value| {
+            file(name, &json!({"type": "session_meta", "payload": head}))
+        };
+        let spawned = json!({"subagent": {"thread_spawn": {"parent_thread_id": "root"}}});
+        let sub = rollout("sub", &json!({"id": "sub", "source": spawned}));
+        assert_eq!(of("codex", "root", &sub), is("sub", "root"));
+        assert_eq!(of("codex", "sub", &sub), is("sub", "root"));
+        let linked = json!({"id": "sub", "session_id": "root", "source": {"subagent": "review"}});
+        let linked = rollout("linked", &linked);
+        assert_eq!(of("codex", "sub", &linked), is("sub", "root"));
+        let alone = rollout(
+            "alone",
+            &json!({"id": "sub", "source": {"subagent": "review"}}),
+        );
+        assert_eq!(of("codex", "root", &alone), is("sub", "root"));
+        let orphan = (Some("sub".to_owned()), None, true);
+        assert_eq!(of("codex", "sub", &alone), orphan);
+        let main = rollout("main", &json!({"id": "main", "source": "cli"}));
+        assert_eq!(of("codex", "main", &main), root("main"));
+        assert_eq!(of("codex", "main", Path::new("/nowhere")), root("main"));
+
+        let head = json!({"isSidechain": true, "sessionId": "root"});
+        for name in ["root/subagents/agent-sub.jsonl", "agent-sub.jsonl"] {
+            let sub = file(name, &head);
+            assert_eq!(of("claude", "root", &sub), is("sub", "root"), "{name}");
+            assert_eq!(of("claude", "sub", &sub), is("sub", "root"), "{name}");
+        }
+        let sub = file("subagents/root/agent-sub.jsonl", &head);
+        assert_eq!(of("qwen", "sub", &sub), is("sub", "root"));
+        let sub = file("chats/root/sub.jsonl", &json!({"sessionId": "sub"}));
+        assert_eq!(of("gemini", "root", &sub), is("sub", "root"));
+        let main = file("chats/session-main.jsonl", &json!({"sessionId": "main"}));
+        assert_eq!(of("gemini", "main", &main), root("main"));
     }
 
     #[test]

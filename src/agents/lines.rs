@@ -137,6 +137,14 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
+/// A hook reads no more than this of a session file. The first record of one may have its agent's instructions and tools.
+pub const HEAD: u64 = 4 << 20;
+
+/// The first record of a session file, when its first line, within `limit` bytes, is one.
+pub fn first_record(path: &Path, limit: Option<u64>) -> Option<Value> {
+    open(path, limit).ok()?.next_line().ok()??.object()
+}
+
 /// Opens a session file for reading, up to `limit` bytes or its present length.
 ///
 /// # Errors

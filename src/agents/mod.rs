@@ -51,7 +51,7 @@ use fork::shape::Shape;
 use fork::{Draft, ForkPlan, Validation};
 use hook::EventKind;
 use install::{InstallPaths, SetupOf};
-use places::{Candidate, Places};
+use places::{Candidate, Places, SubAgent};
 use transcript::{Cut, Detail, GoesOn, Transcript};
 use used::Traces;
 use version::Tried;
@@ -143,6 +143,12 @@ pub trait Agent: Sync {
 
     /// The file of a session, by its id. `cwd` helps agents that keep sessions by directory.
     fn locate(&self, _session_id: &str, _cwd: Option<&Path>, _places: &Places) -> Option<PathBuf> {
+        None
+    }
+
+    /// The sub-agent that a session file is of, by the file's name and its head; None for a root session's. Asked for every event
+    /// whose payload names no parent: more of the file is not read.
+    fn sub_agent(&self, _file: &Path) -> Option<SubAgent> {
         None
     }
 

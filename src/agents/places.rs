@@ -83,6 +83,15 @@ pub struct Candidate {
     pub cwd: Option<String>,
 }
 
+/// A sub-agent, as its own session file tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubAgent {
+    /// Its own session's id; None where the file says it nowhere.
+    pub id: Option<String>,
+    /// The session that it belongs to; None where the file says that nowhere.
+    pub parent: Option<String>,
+}
+
 /// A file and its time.
 pub struct SessionFile {
     /// Its path.
@@ -199,6 +208,18 @@ pub fn tail(path: &Path) -> Option<Vec<u8>> {
         bytes.drain(..line);
     }
     Some(bytes)
+}
+
+/// The id in the name of a sub-agent's own file, `agent-<id>.jsonl`: sessions' ids are none of this form.
+pub fn id_of_sub_agent(file: &Path) -> Option<String> {
+    let name = file.file_name()?.to_str()?;
+    let id = name.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
+    (!id.is_empty()).then(|| id.to_owned())
+}
+
+/// The last name of a path, when it is text.
+pub fn name_of(path: &Path) -> Option<String> {
+    path.file_name()?.to_str().map(str::to_owned)
 }
 
 /// Whether an id may stand in a file name.

@@ -169,7 +169,7 @@ struct LogLine<'a> {
 /// Takes an event in. Never fails.
 pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hooked {
     let mut hooked = Hooked::nothing(request);
-    let parsed = parse(request.agent, request.event, request.payload);
+    let parsed = parse(request.agent, request.event, request.payload).map(HookEvent::by_its_file);
     let event = parsed.as_ref().ok();
     let place = Place::new(request.start, event, env, progress);
     let mut ctx = match place.open(event) {
@@ -244,6 +244,8 @@ fn budget(event: &EventKind) -> Duration {
 
 fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {
     match event.event {
+        // No session has what it does, and it must not take the place of one.
+        _ if event.is_orphan && !has_root(ctx, event)? => note_life(ctx, event, hooked)?,
         // Older agents do not say which sub-agent it is: its root goes on.
         EventKind::SubagentStart | EventKind::SubagentStop if is_of_root(ctx, event)? => {
             note_life(ctx, event, hooked)?;
@@ -310,6 +312,14 @@ fn is_of_root(ctx: &Context<'_>, event: &HookEvent) -> Result<bool> {
     };
     let record = ctx.sessions().get(id)?;
     Ok(record.is_some_and(|record| record.parent.is_none()))
+}
+
+/// Whether the session of an event is known as a sub-agent's.
+fn has_root(ctx: &Context<'_>, event: &HookEvent) -> Result<bool> {
+    let Some(id) = event.session_id.as_deref() else {
+        return Ok(false);
+    };
+    Ok(ctx.sessions().root_of(id)? != id)
 }
 
 /// What a rewind left for this session, as its agent takes it, at the event that tells the model.

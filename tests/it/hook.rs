@@ -3,6 +3,7 @@
 mod place;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -834,4 +835,56 @@ fn a_repository_that_cannot_be_read_is_logged_or_said() {
         1,
         "nothing is written into another's directory"
     );
+}
+
+#[test]
+fn a_sub_agent_that_only_its_file_tells_of_leaves_the_root_alone() {
+    let sandbox = Sandbox::new();
+    let rollout = |id: &str, source: &Value| {
+        let path = sandbox.root().join(format!("rollout-{id}.jsonl"));
+        let head = json!({"id": id, "cwd": sandbox.repo(), "source": source});
+        let head = json!({"type": "session_meta", "payload": head});
+        std::fs::write(&path, format!("{head}\n")).unwrap();
+        path
+    };
+    let tell = |event: &str, session: &str, rollout: &Path, prompt: &str| {
+        let payload = json!({"session_id": session, "transcript_path": rollout, "prompt": prompt});
+        silent(&sandbox, &["codex", event], &payload);
+    };
+    let root = rollout("root", &json!("cli"));
+    tell("SessionStart", "root", &root, "");
+    tell("UserPromptSubmit", "root", &root, "the root's");
+    let before = sandbox.json(["status"])["state"].clone();
+    assert_eq!(before["session_id"], "root");
+    let spawned = json!({"subagent": {"thread_spawn": {"parent_thread_id": "root", "depth": 1}}});
+    // Told by its root's id, by its own, and one that nothing says the root of.
+    for (id, session, source) in [
+        ("sub1", "root", &spawned),
+        ("sub2", "sub2", &spawned),
+        ("sub3", "sub3", &json!({"subagent": "review"})),
+    ] {
+        let sub = rollout(id, source);
+        sandbox.write(id, "written by a sub-agent\n");
+        for event in ["SessionStart", "UserPromptSubmit", "Stop"] {
+            tell(event, session, &sub, "a sub-agent's");
+        }
+        let now = sandbox.json(["status"])["state"].clone();
+        for field in ["session_id", "session_snapshot_id"] {
+            assert_eq!(now[field], before[field], "{id}");
+        }
+    }
+    let shown = sandbox.json(["session", "show", "root"]);
+    assert_eq!(shown["children"], json!(["sub2", "sub1"]), "newest first");
+    assert_eq!(
+        shown["session"]["transcript"].as_str(),
+        root.to_str(),
+        "the root's file"
+    );
+    let listed = sandbox.json(["checkpoint", "list", "--session", "root"]);
+    let prompts: Vec<&Value> = listed["checkpoints"].as_array().unwrap().iter().collect();
+    assert_eq!(prompts.len(), 1, "{listed}");
+    assert_eq!(prompts[0]["prompt"], "the root's");
+    assert_eq!(listed["turn_ends"], json!([]));
+    assert_eq!(sessions(&sandbox).len(), 3);
+    assert_eq!(log(&sandbox), Vec::<Value>::new());
 }

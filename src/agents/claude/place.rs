@@ -4,8 +4,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::NAME;
-use crate::agents::lines::parse_object;
-use crate::agents::places::{self, Candidate, Places};
+use crate::agents::lines::{self, parse_object};
+use crate::agents::places::{self, Candidate, Places, SubAgent};
 use crate::agents::value::{flag, owned};
 use crate::git::fs;
 
@@ -77,6 +77,22 @@ pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
         .into_iter()
         .map(|directory| directory.join(&name))
         .find(|path| path.is_file())
+}
+
+/// The sub-agent that a file is of. Its name tells: `<session>/subagents/agent-<id>.jsonl`; older ones stand beside their sessions.
+pub fn sub_agent(file: &Path) -> Option<SubAgent> {
+    let id = places::id_of_sub_agent(file)?;
+    let above = file.parent()?;
+    let parent = if above.ends_with("subagents") {
+        places::name_of(above.parent()?)
+    } else {
+        let first = lines::first_record(file, Some(lines::HEAD));
+        first.and_then(|record| owned(&record, "sessionId"))
+    };
+    Some(SubAgent {
+        id: Some(id),
+        parent,
+    })
 }
 
 /// The directory recorded last, from the end of the file.

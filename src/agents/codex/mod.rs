@@ -14,7 +14,7 @@ use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan, ids};
 use super::hook::EventKind;
 use super::install::{InstallPaths, SetupOf};
-use super::places::{Candidate, Places};
+use super::places::{Candidate, Places, SubAgent};
 use super::transcript::{Cut, Detail, GoesOn, Transcript};
 use super::used::{Traces, UserDirectory};
 use super::value::{owned, text};
@@ -84,6 +84,10 @@ impl Agent for Codex {
 
     fn locate(&self, session_id: &str, _cwd: Option<&Path>, places: &Places) -> Option<PathBuf> {
         place::locate(session_id, places)
+    }
+
+    fn sub_agent(&self, file: &Path) -> Option<SubAgent> {
+        place::sub_agent(file)
     }
 
     fn moved(&self, path: &Path) -> Option<PathBuf> {

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use serde_json::Value;
+
 use super::NAME;
 use crate::agents::lines;
-use crate::agents::places::{self, Candidate, Places, SessionFile};
+use crate::agents::places::{self, Candidate, Places, SessionFile, SubAgent};
 use crate::agents::value::{owned, text};
 use crate::env::Moment;
 use crate::text::typed_path;
@@ -178,18 +180,45 @@ pub fn own_id_of(path: &Path) -> Option<String> {
 
 /// The directory in the head of a rollout; `None` for a sub-agent's.
 fn recorded_cwd(path: &Path) -> Option<String> {
-    let mut reader = lines::open(path, None).ok()?;
-    let record = reader.next_line().ok()??.object()?;
-    let head = record.get("payload").unwrap_or(&record);
-    let sub_agent = match head.get("source") {
-        Some(serde_json::Value::String(source)) => source.contains("subagent"),
-        Some(serde_json::Value::Object(source)) => source.contains_key("subagent"),
-        _ => false,
-    };
-    if sub_agent || text(&record, "type") != Some("session_meta") {
+    let head = head(path, None)?;
+    if source_of_sub_agent(&head).is_some() {
         return None;
     }
-    owned(head, "cwd")
+    owned(&head, "cwd")
+}
+
+/// The sub-agent that a rollout is of.
+pub fn sub_agent(path: &Path) -> Option<SubAgent> {
+    let head = head(path, Some(lines::HEAD))?;
+    let source = source_of_sub_agent(&head)?;
+    let id = owned(&head, "id").or_else(|| id_of(path));
+    // A review, say, has no thread that it was spawned from.
+    let spawned_by = owned(&source["subagent"]["thread_spawn"], "parent_thread_id");
+    let session = owned(&head, "session_id").filter(|session| Some(session) != id.as_ref());
+    Some(SubAgent {
+        parent: session.or(spawned_by),
+        id,
+    })
+}
+
+/// What the first record of a rollout says of its thread.
+fn head(path: &Path, limit: Option<u64>) -> Option<Value> {
+    let mut record = lines::first_record(path, limit)?;
+    if text(&record, "type") != Some("session_meta") {
+        return None;
+    }
+    let payload = record.get_mut("payload").map(Value::take);
+    Some(payload.unwrap_or(record))
+}
+
+/// Where a thread comes from that is a sub-agent's.
+fn source_of_sub_agent(head: &Value) -> Option<&Value> {
+    let source = head.get("source")?;
+    let is_sub_agent = match source {
+        Value::String(source) => source.contains("subagent"),
+        source => source.get("subagent").is_some(),
+    };
+    is_sub_agent.then_some(source)
 }
 
 /// Where a new rollout goes: under the day, in the same `sessions` tree as `source` when it stands in one.

@@ -15,7 +15,7 @@ use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan, Validation};
 use super::hook::EventKind;
 use super::install::SetupOf;
-use super::places::{Candidate, Places};
+use super::places::{Candidate, Places, SubAgent};
 use super::transcript::{Cut, Detail, Transcript};
 use super::used::{Traces, UserDirectory};
 use super::version::Tried;
@@ -82,6 +82,10 @@ impl Agent for Gemini {
 
     fn locate(&self, session_id: &str, _cwd: Option<&Path>, places: &Places) -> Option<PathBuf> {
         place::locate(session_id, places)
+    }
+
+    fn sub_agent(&self, file: &Path) -> Option<SubAgent> {
+        place::sub_agent(file)
     }
 
     fn main_file(&self, named: &Path) -> Option<PathBuf> {

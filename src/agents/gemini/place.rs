@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::NAME;
 use super::read::{is_document, read, scan};
 use crate::agents::lines;
-use crate::agents::places::{self, Candidate, Places, SessionFile};
+use crate::agents::places::{self, Candidate, Places, SessionFile, SubAgent};
 use crate::agents::transcript::Detail;
 use crate::agents::value::owned;
 use crate::env::Moment;
@@ -129,6 +129,16 @@ pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
         .into_iter()
         .find(|file| session_of(&file.path).as_deref() == Some(session))
         .map(|file| file.path)
+}
+
+/// The sub-agent that a chat is of, by its place: `chats/<session>/<id>.jsonl`.
+pub fn sub_agent(chat: &Path) -> Option<SubAgent> {
+    let session = chat.parent()?;
+    session.parent().filter(|above| above.ends_with("chats"))?;
+    Some(SubAgent {
+        id: chat.file_stem()?.to_str().map(str::to_owned),
+        parent: places::name_of(session),
+    })
 }
 
 fn session_of(path: &Path) -> Option<String> {

@@ -13,7 +13,7 @@ use super::fork::Draft;
 use super::fork::shape::Shape;
 use super::hook::EventKind;
 use super::install::SetupOf;
-use super::places::{Candidate, Places};
+use super::places::{Candidate, Places, SubAgent};
 use super::transcript::{Cut, Detail, Transcript};
 use super::used::{Traces, UserDirectory};
 use super::value::text;
@@ -86,6 +86,10 @@ impl Agent for Qwen {
 
     fn locate(&self, session_id: &str, _cwd: Option<&Path>, places: &Places) -> Option<PathBuf> {
         place::locate(session_id, places)
+    }
+
+    fn sub_agent(&self, file: &Path) -> Option<SubAgent> {
+        place::sub_agent(file)
     }
 
     fn recognises(&self, _path: &Path, head: &[Value]) -> bool {

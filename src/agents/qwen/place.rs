@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{HOME, NAME};
 use crate::agents::lines;
-use crate::agents::places::{self, Candidate, Places, SessionFile};
+use crate::agents::places::{self, Candidate, Places, SessionFile, SubAgent};
 use crate::agents::value::owned;
 
 fn chats(places: &Places) -> Vec<PathBuf> {
@@ -37,6 +37,17 @@ pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
     let name = format!("{session}.jsonl");
     let mut files = chats(places).into_iter().map(|chats| chats.join(&name));
     files.find(|path| path.is_file())
+}
+
+/// The sub-agent that a file is of, by its place: `subagents/<session>/agent-<id>.jsonl`.
+pub fn sub_agent(file: &Path) -> Option<SubAgent> {
+    let id = places::id_of_sub_agent(file)?;
+    let session = file.parent()?;
+    let is_place = session.parent()?.ends_with("subagents");
+    Some(SubAgent {
+        id: Some(id),
+        parent: places::name_of(session).filter(|_| is_place),
+    })
 }
 
 fn recorded_directory(path: &Path) -> Option<String> {
