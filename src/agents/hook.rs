@@ -1,6 +1,7 @@
 //! Hook payloads: what an agent says on standard input when it calls `tw hook AGENT EVENT`.
 //!
-//! Pure, but for what [`HookEvent::by_its_file`] reads. Fields go by the names that the agents use, in snake and camel case; what is missing is `None`, never an error.
+//! Pure, but for what [`HookEvent::by_its_file`] reads. Fields go by the names that the agents use, in snake and camel case; what is
+//! missing is `None`, never an error.
 //! One agent may load another's hooks (Cursor loads Claude Code's): the payload's shape then tells who really calls.
 
 use std::path::PathBuf;
@@ -87,6 +88,7 @@ pub struct HookEvent {
 
 impl HookEvent {
     /// The same event as a sub-agent's, where not the payload but the session's file says that it is one. Reads the file's head.
+    #[must_use]
     pub fn by_its_file(mut self) -> Self {
         let agent = by_name(self.agent).filter(|_| self.parent.is_none());
         let file = self.transcript_path.as_deref();
