@@ -10,7 +10,7 @@ use crate::ops::request::DryRun;
 /// Take files out of every snapshot
 ///
 /// For a secret that slipped in: rewrites every snapshot, backup and experiment that has one of the PATHs, which are
-/// literal paths, not patterns. Shows what it would rewrite and asks; without a terminal it needs --yes-purge. Refused
+/// literal paths, not patterns; a path that is nowhere is an error. Shows what it would rewrite and asks; without a terminal it needs --yes-purge. Refused
 /// while any worktree is in the past. Ends with what it cannot reach (branches, the stash, clones; -v names each) and the command that
 /// makes git really delete the old bytes. This cannot be undone.
 #[derive(Debug, clap::Args)]
@@ -73,11 +73,14 @@ impl Human for Purged {
             page.line(format!("{verb} {}", page.id(id)));
         }
         let paths: Vec<_> = self.paths.iter().map(|path| quoted(path)).collect();
-        page.line(format!(
-            "{verb} {} without {}",
-            count(self.rewritten.len(), "record"),
-            paths.join(", ")
-        ));
+        page.line(match self.rewritten.len() {
+            0 => format!("no record has {}", paths.join(" or ")),
+            records => format!(
+                "{verb} {} without {}",
+                count(records, "record"),
+                paths.join(", ")
+            ),
+        });
         let unreached = if page.options.verbose {
             self.unreachable.clone()
         } else {

@@ -10,8 +10,10 @@ mod follow;
 mod rewrite;
 
 pub use elsewhere::summed;
-use std::collections::HashMap;
-use std::ffi::OsString;
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 
 use super::Context;
 use super::event_log::{self, RefEvent};
@@ -24,15 +26,17 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::durable::sync_everything;
+use crate::git::fs;
 use crate::git::notes::prepare_moved_notes;
 use crate::git::objects::{NewObjects, ObjectWriter, Thoroughness, WriteMode};
-use crate::git::path::RepoPath;
+use crate::git::path::{self, RepoPath};
 use crate::git::refs::Transaction;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{Hold, Owner, WorktreeLock};
 use crate::store::names;
 use crate::store::state::Mode;
+use crate::text::typed_bytes;
 use crate::worktree::cache;
 use crate::worktree::capture::{HashOnly, Sink};
 use rewrite::Rewriter;
@@ -55,7 +59,8 @@ type Moved = HashMap<Oid, Oid>;
 /// Takes paths (files, or directories with all that is in them) out of every snapshot, backup and experiment.
 ///
 /// # Errors
-/// `USAGE` for the whole working tree; `HELD` while any worktree is in the past or has an unfinished swap; `BUSY`.
+/// `USAGE` for the whole working tree; `PATH_NOT_FOUND` when neither they nor any other place that is looked into has one of the paths,
+/// or had one until an earlier purge; `HELD` while any worktree is in the past or has an unfinished swap; `BUSY`.
 pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     let store = ctx.store()?;
     let mut paths: Vec<Vec<u8>> = Vec::new();
@@ -82,6 +87,7 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
         purging.refuse()?;
         // Computes the new ids without storing anything.
         let mut found = purging.rewrite(&HashOnly(store.objects.format()))?;
+        purging.look_elsewhere(&mut found)?;
         found.unreached.extend(sent_snapshots(store)?);
         return purging.answer(DryRun::Yes, found);
     }
@@ -100,6 +106,7 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     // The refusals were asked again under the locks: before them a swap could still begin.
     purging.settle()?;
     let mut found = purging.carry_out()?;
+    purging.look_elsewhere(&mut found)?;
     found.unreached.extend(forget_sent_snapshots(ctx, store)?);
     let is_deleted = super::reclaim::run(ctx, &worktrees, Thoroughness::Everything)?.is_some();
     let mut answer = purging.answer(DryRun::No, found)?;
@@ -109,10 +116,13 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     Ok(answer)
 }
 
-/// What was, or would be, rewritten: id, old commit, new commit; and what could not be read.
+/// What was, or would be, rewritten: id, old commit, new commit; what could not be reached; and the paths that are known to be, or to
+/// have been, somewhere.
 struct PurgeResult {
     rewritten: Vec<(SnapshotId, Oid, Oid)>,
     unreached: Vec<String>,
+    elsewhere: Vec<String>,
+    found: BTreeSet<Vec<u8>>,
 }
 
 struct Purging<'a> {
@@ -161,6 +171,8 @@ impl Purging<'_> {
         let mut found = PurgeResult {
             rewritten: Vec::new(),
             unreached: Vec::new(),
+            elsewhere: Vec::new(),
+            found: BTreeSet::new(),
         };
         let mut rewriter = Rewriter::new(self.store, self.paths, sink);
         for kind in IdKind::ALL {
@@ -183,6 +195,11 @@ impl Purging<'_> {
             }
         }
         found.unreached.append(&mut rewriter.unreached);
+        found.found.append(&mut rewriter.found);
+        if !found.unreached.is_empty() {
+            // What was not looked into may have any of them.
+            found.found.extend(self.paths.iter().cloned());
+        }
         // As lists have it: within a second by number, not by the random tail.
         found.rewritten.sort_by_cached_key(|(id, old, _)| {
             let seq = self.store.read(id, *old).map(|stored| stored.record.seq);
@@ -199,7 +216,7 @@ impl Purging<'_> {
             sync: true,
         };
         let writer = ObjectWriter::new(&self.store.objects, mode)?.afresh();
-        let found = self.rewrite(&super::capture::Writing(&writer))?;
+        let mut found = self.rewrite(&super::capture::Writing(&writer))?;
         let written = writer.finish()?;
         self.store.objects.refresh();
         let mut moved: Moved = HashMap::new();
@@ -227,7 +244,10 @@ impl Purging<'_> {
             // They are kept by commit, and may name what was purged.
             self.store.forget_summaries()?;
         }
-        self.follow(moved)?;
+        if self.follow(moved)? {
+            // If not of this purge, then of an earlier one, which has come to its end now.
+            found.found.extend(self.paths.iter().cloned());
+        }
         if let Some(pack) = written.pack {
             pack.release()?;
         }
@@ -278,8 +298,8 @@ impl Purging<'_> {
     }
 
     /// States, undo levels and open directories name commits: those of this purge, and of an earlier one that died before it
-    /// came to this.
-    fn follow(&self, mut moved: Moved) -> Result<()> {
+    /// came to this. Answers whether one had to change.
+    fn follow(&self, mut moved: Moved) -> Result<bool> {
         for worktree in self.worktrees {
             for event in event_log::ref_events(&worktree.dir)? {
                 if let ("purged", Some(old), Ok(new)) = (
@@ -293,20 +313,75 @@ impl Purging<'_> {
                 }
             }
         }
+        let mut changed = false;
         for worktree in self.worktrees {
-            follow::worktree(worktree, &moved, self.paths)?;
+            changed |= follow::worktree(worktree, &moved, self.paths)?;
         }
+        Ok(changed)
+    }
+
+    /// Says where the paths may still be. Refuses paths that nothing has: of a secret it would be said that it is gone, and it stands
+    /// under another name.
+    fn look_elsewhere(&self, found: &mut PurgeResult) -> Result<()> {
+        let elsewhere = elsewhere::search(self.ctx, self.store, self.paths, self.worktrees)?;
+        found.elsewhere = elsewhere.sentences;
+        found.found.extend(elsewhere.found);
+        let missing = |path: &&Vec<u8>| !found.found.contains(*path);
+        let missing: Vec<&Vec<u8>> = self.paths.iter().filter(missing).collect();
+        if missing.len() == self.paths.len() {
+            return Err(self.not_found(&found.elsewhere));
+        }
+        let missing = missing.into_iter().map(|path| path::display(path));
+        let missing = missing.map(|path| format!("'{path}' is in none of what was searched"));
+        found.elsewhere.splice(0..0, missing);
         Ok(())
+    }
+
+    fn not_found(&self, elsewhere: &[String]) -> Error {
+        let shown: Vec<String> = self
+            .paths
+            .iter()
+            .map(|path| format!("'{}'", path::display(path)))
+            .collect();
+        let message = format!(
+            "no snapshot, backup or experiment has {}: nothing was taken out",
+            shown.join(" or ")
+        );
+        let words = |paths: &[Vec<u8>]| {
+            let paths = paths.iter().map(|path| typed_bytes(path));
+            paths.collect::<Vec<_>>().join(" ")
+        };
+        let kept = self.paths.iter().filter_map(|path| self.behind_links(path));
+        let kept: Vec<Vec<u8>> = kept.collect();
+        let error = Error::new(Code::PathNotFound, message);
+        let error = if kept.is_empty() {
+            error.hint(format!(
+                "a path is taken from the directory that you are in; 'tw find --all {}' looks for it, too",
+                words(self.paths)
+            ))
+        } else {
+            error.hint(format!(
+                "a file behind a symbolic link is kept under the link's target: tw purge {}",
+                words(&kept)
+            ))
+        };
+        let unsearched = elsewhere.iter().map(|one| format!("not reached: {one}"));
+        unsearched.fold(error, Error::hint)
+    }
+
+    /// The path by which a file is kept that is named through a symbolic link of the working tree.
+    fn behind_links(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let root = self.ctx.repo.worktree_root();
+        let named = root.join(OsStr::from_bytes(path));
+        let real = fs::resolved_but_name(&named);
+        let real = real.strip_prefix(fs::resolved(root)).ok()?;
+        let real = real.as_os_str().as_bytes().to_vec();
+        (real != path).then_some(real)
     }
 
     fn answer(&self, dry_run: DryRun, found: PurgeResult) -> Result<Purged> {
         let mut unreachable = found.unreached;
-        unreachable.extend(elsewhere::sentences(
-            self.ctx,
-            self.store,
-            self.paths,
-            self.worktrees,
-        )?);
+        unreachable.extend(found.elsewhere);
         let rewritten = found.rewritten.into_iter().map(|(id, old, new)| {
             let new = if dry_run == DryRun::Yes { old } else { new };
             Rewritten {

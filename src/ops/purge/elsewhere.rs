@@ -1,6 +1,6 @@
 //! Where purged paths may still be: what `tw` does not own and does not touch. One sentence each.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use super::rewrite::contains;
@@ -29,29 +29,40 @@ const OUTPUT: &[(&str, &str, Option<&str>)] = &[
     ("bisect/logs", "searches by bisect", None),
 ];
 
-/// Says what could not be reached.
+/// What could not be reached.
+pub struct Elsewhere {
+    /// A sentence each.
+    pub sentences: Vec<String>,
+    /// Those of the paths that were found there.
+    pub found: BTreeSet<Vec<u8>>,
+}
+
+/// Looks for what could not be reached.
 ///
 /// # Errors
 /// When refs or an index cannot be read; a single unreadable ref is passed over.
-pub fn sentences(
+pub fn search(
     ctx: &Context<'_>,
     store: &Store,
     paths: &[Vec<u8>],
     worktrees: &[Worktree],
-) -> Result<Vec<String>> {
+) -> Result<Elsewhere> {
     let mut search = Search {
         ctx,
         store,
         paths,
         known: HashMap::new(),
         said: Vec::new(),
+        found: BTreeSet::new(),
     };
     search.working_trees(worktrees)?;
     search.refs()?;
     search.stash()?;
     search.records()?;
     search.output();
-    let mut said = search.said;
+    let Search {
+        mut said, found, ..
+    } = search;
     if ctx.repo.head(&store.objects)?.oid.is_some() {
         let specs: Vec<String> = paths.iter().map(|path| pathspec(path)).collect();
         said.push(format!(
@@ -65,7 +76,10 @@ pub fn sentences(
         said.push("snapshots that were dropped before, until git has deleted them".to_owned());
     }
     said.push("clones of this repository, and whoever fetched from it".to_owned());
-    Ok(said)
+    Ok(Elsewhere {
+        sentences: said,
+        found,
+    })
 }
 
 /// The pathspec, typed into a shell, that is this path and no other.
@@ -86,6 +100,7 @@ struct Search<'a> {
     /// The paths that a tree has, by tree.
     known: HashMap<Oid, Vec<String>>,
     said: Vec<String>,
+    found: BTreeSet<Vec<u8>>,
 }
 
 impl Search<'_> {
@@ -96,6 +111,7 @@ impl Search<'_> {
             let index = Index::read(&file, &worktree.git_dir, &trees, Checksum::Trust)?;
             for gone in self.paths {
                 if index.has_path(gone) || !index.within(gone).is_empty() {
+                    self.found.insert(gone.clone());
                     let shown = quoted(gone);
                     let spec = pathspec(gone);
                     let there = match self.root_of(worktree) {
@@ -113,6 +129,7 @@ impl Search<'_> {
             };
             for gone in self.paths {
                 if root.stamp(gone)?.is_some() {
+                    self.found.insert(gone.clone());
                     self.said.push(format!(
                         "the working tree '{}' has {}: the next snapshot takes it in again unless git ignores it or it is excluded",
                         root.path().display(),
@@ -191,8 +208,10 @@ impl Search<'_> {
                 });
                 is_read &= texts.is_ok();
                 for text in texts.unwrap_or_default() {
-                    let found = self.paths.iter().filter(|path| contains(&text, path));
-                    named.extend(found.map(|path| quoted(path)));
+                    for path in self.paths.iter().filter(|path| contains(&text, path)) {
+                        self.found.insert(path.clone());
+                        named.push(quoted(path));
+                    }
                 }
             }
             if !is_read {
@@ -233,12 +252,9 @@ impl Search<'_> {
         }
         let read = |oid| self.store.objects.read_tree(oid);
         let there = |gone: &&Vec<u8>| matches!(tree::find(&read, root, gone), Ok(Some(_)));
-        let found: Vec<String> = self
-            .paths
-            .iter()
-            .filter(there)
-            .map(|gone| quoted(gone))
-            .collect();
+        let there: Vec<&Vec<u8>> = self.paths.iter().filter(there).collect();
+        let found: Vec<String> = there.iter().map(|gone| quoted(gone)).collect();
+        self.found.extend(there.into_iter().cloned());
         self.known.insert(root, found.clone());
         found
     }

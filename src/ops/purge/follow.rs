@@ -14,28 +14,29 @@ use crate::ops::swap::undo_log::{self, Log};
 use crate::ops::worktrees::{OPENED, Worktree};
 use crate::store::state::path_from_stored;
 
-/// Makes a worktree's files name the new commits, and its levels forget the paths.
+/// Makes a worktree's files name the new commits, and its levels forget the paths. Answers whether one had to change.
 ///
 /// # Errors
 /// When one cannot be read or written.
-pub fn worktree(worktree: &Worktree, moved: &Moved, paths: &[Vec<u8>]) -> Result<()> {
+pub fn worktree(worktree: &Worktree, moved: &Moved, paths: &[Vec<u8>]) -> Result<bool> {
+    let mut changed = false;
     for name in ["state.json", OPENED] {
-        file(&worktree.dir.file(name), moved, &[])?;
+        changed |= file(&worktree.dir.file(name), moved, &[])?;
     }
     for log in Log::ALL {
         for level in undo_log::levels(&worktree.dir, log)? {
-            file(&level.path, moved, paths)?;
+            changed |= file(&level.path, moved, paths)?;
         }
     }
     for level in undo_log::files_aside(&worktree.dir)? {
-        file(&level, moved, paths)?;
+        changed |= file(&level, moved, paths)?;
     }
-    Ok(())
+    Ok(changed)
 }
 
-fn file(path: &Path, moved: &Moved, paths: &[Vec<u8>]) -> Result<()> {
+fn file(path: &Path, moved: &Moved, paths: &[Vec<u8>]) -> Result<bool> {
     let Some(bytes) = read_optional(path)? else {
-        return Ok(());
+        return Ok(false);
     };
     let old: Value = serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("cannot read '{}': {error}", path.display());
@@ -47,9 +48,10 @@ fn file(path: &Path, moved: &Moved, paths: &[Vec<u8>]) -> Result<()> {
         entries.retain(|entry| !is_purged(entry, paths));
     }
     if new == old {
-        return Ok(());
+        return Ok(false);
     }
-    write_atomic(path, &json::pretty(&new), Durable::Yes)
+    write_atomic(path, &json::pretty(&new), Durable::Yes)?;
+    Ok(true)
 }
 
 /// Replaces every string that is the id of a rewritten commit.

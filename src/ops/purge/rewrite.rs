@@ -33,6 +33,8 @@ pub struct Rewriter<'a> {
     trees: HashMap<Oid, Oid>,
     /// What holds one of the paths and has to stay as it is.
     pub unreached: Vec<String>,
+    /// Those of the paths that a snapshot has, or had until an earlier purge.
+    pub found: BTreeSet<Vec<u8>>,
 }
 
 /// The index commit, and the state commit when there is one.
@@ -50,6 +52,7 @@ impl<'a> Rewriter<'a> {
             sink,
             trees: HashMap::new(),
             unreached: Vec::new(),
+            found: BTreeSet::new(),
         }
     }
 
@@ -68,7 +71,15 @@ impl<'a> Rewriter<'a> {
         };
         edits.extend(self.access(&stored)?);
         let mut lists = self.store.lists(&stored)?;
+        let before = lists.uncaptured.iter();
+        self.note_found(
+            before.filter_map(|(path, entry)| (entry.reason == REASON).then_some(path)),
+        );
         let in_lists = self.clean(&mut lists);
+        if in_lists || !edits.is_empty() {
+            // Which of them it was matters less than that it was one.
+            self.found.extend(self.paths.iter().cloned());
+        }
         let same_trees = tree == stored.tree && index_tree == parts.index.tree;
         if same_trees && edits.is_empty() && !in_lists {
             return Ok(commit);
@@ -137,11 +148,19 @@ impl<'a> Rewriter<'a> {
         Ok(found)
     }
 
+    fn note_found<'p>(&mut self, gone: impl Iterator<Item = &'p Vec<u8>>) {
+        for gone in gone {
+            let of = |path: &&Vec<u8>| path::is_within(gone, path);
+            self.found.extend(self.paths.iter().filter(of).cloned());
+        }
+    }
+
     fn tree(&mut self, root: Oid) -> Result<Oid> {
         if let Some(known) = self.trees.get(&root) {
             return Ok(*known);
         }
         let gone = self.files(root)?;
+        self.note_found(gone.iter().map(|(path, _)| path));
         let new = if gone.is_empty() {
             root
         } else {

@@ -290,6 +290,45 @@ fn it_says_where_it_cannot_reach() {
     assert!(purged.finish.contains("git gc --prune=now"));
 }
 
+#[test]
+fn what_nothing_has_is_not_said_to_be_gone() {
+    let lab = Lab::with_commit();
+    lab.write("real/f", "a secret\n");
+    lab.write("real/g", "another\n");
+    std::os::unix::fs::symlink("real", lab.path("lnk")).expect("linked");
+    lab.snapshot("one");
+    let refused = |paths: &[&str]| {
+        let refused = [DryRun::Yes, DryRun::No].map(|dry_run| {
+            let error = run(&lab, paths, dry_run).expect_err("nothing has it");
+            assert_eq!(error.code(), Code::PathNotFound, "{paths:?}");
+            for path in paths {
+                assert!(error.message().contains(path), "{}", error.message());
+            }
+            error.hints().join("\n")
+        });
+        assert_eq!(refused[0], refused[1]);
+        refused[0].clone()
+    };
+    let hints = refused(&["lnk/f"]);
+    assert!(hints.contains("tw purge real/f"), "{hints}");
+    let hints = refused(&["reall/f", "reall/g"]);
+    assert!(hints.contains("tw find --all reall/f reall/g"), "{hints}");
+    assert!(hints.contains("log --all --oneline"), "{hints}");
+
+    let purged = done(&lab, &["real/f", "reall/f"]);
+    assert_eq!(purged.rewritten.len(), 1);
+    assert!(has(&purged, "'reall/f' is in none of what was searched"));
+    assert!(!has(&purged, "'real/f' is in none"));
+    // What an earlier purge took out is told again how its bytes go, be it that it died before it said so.
+    std::fs::remove_file(lab.path("real/f")).expect("removed");
+    let again = done(&lab, &["real/f"]);
+    assert!(again.rewritten.is_empty() && again.finish.contains("git gc"));
+    refused(&["reall/f"]);
+    // What only the working tree has.
+    lab.write("late", "x\n");
+    assert!(done(&lab, &["late"]).rewritten.is_empty());
+}
+
 /// A purge that died between its refs and the files that follow them.
 #[test]
 fn a_later_purge_finishes_an_earlier_one() {
