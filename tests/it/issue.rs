@@ -127,6 +127,57 @@ fn a_report_from_json_is_checked() {
 }
 
 #[test]
+fn what_a_document_has_beside_an_issue_s_fields_is_named() {
+    let sandbox = ready();
+    sandbox.write(".git/given.json", "");
+    let tell = |args: &[&str], document: &str| {
+        sandbox.write(".git/given.json", document);
+        let from = ["--from-json", ".git/given.json"];
+        let told = sandbox.json([&["issue"], args, &from[..]].concat());
+        let notices: Vec<Value> = told["notices"].as_array().unwrap().clone();
+        let named = |notice: &&Value| notice.as_str().unwrap().starts_with("left out of the");
+        notices.iter().find(named).cloned()
+    };
+    let report = ["report", "--snapshot", "latest"];
+    let texts = r#""task_context":"a","symptom":"b","success_criteria":"c""#;
+    let said = tell(
+        &report,
+        &format!(r#"{{{texts},"verify":"make test","x":1}}"#),
+    )
+    .unwrap();
+    let said = said.as_str().unwrap();
+    assert!(said.contains("such a field: 'verify', 'x';"), "{said}");
+    assert!(said.contains("verify_command"), "{said}");
+    let many: String = (0..99).map(|number| format!(r#","x{number}":0"#)).collect();
+    let said = tell(&report, &format!("{{{texts}{many}}}")).unwrap();
+    assert!(said.as_str().unwrap().len() < 400, "{said}");
+
+    let id = id(&sandbox.json([
+        "issue",
+        "report",
+        "--task-context",
+        "a",
+        "--symptom",
+        "b",
+        "--success-criteria",
+        "c",
+        "--kind",
+        "code",
+        "--verify",
+        "true",
+    ]));
+    sandbox.json(["issue", "comment", &id, "--message", "said"]);
+    sandbox.json(["issue", "close", &id, "--status", "wontfix"]);
+    let whole = sandbox.json(["issue", "get", &id]);
+    for whole in [&whole, &whole["issue"]] {
+        assert_eq!(tell(&report, &whole.to_string()), None);
+        assert_eq!(tell(&["edit", &id], &whole.to_string()), None);
+    }
+    let said = tell(&["edit", &id], r#"{"verify":"make test"}"#).unwrap();
+    assert!(said.as_str().unwrap().contains("'verify'"), "{said}");
+}
+
+#[test]
 fn ids_are_checked_and_parts_of_them_will_do() {
     let sandbox = ready();
     let id = id(&report(&sandbox, &[]));

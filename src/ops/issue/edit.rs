@@ -26,10 +26,10 @@ use crate::store::stored::Stored;
 pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
     let store = ctx.store()?;
     let id = find(store, &request.issue)?;
-    let fields = given(request)?;
+    let (fields, unknown) = given(request)?;
     let mut redacting = Redacting::new(ctx);
     let texts = redacted(&fields, &mut redacting)?;
-    let mut notices = Vec::new();
+    let mut notices = Vec::from_iter(unknown);
     let talk = talk(ctx, store, request, &mut notices)?;
     notices.extend(desk::take_in(ctx, store, id)?);
     let loaded = load(store, id)?;
@@ -70,12 +70,13 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
     get::view(ctx, store, issue, notices)
 }
 
-/// The texts of the flags, completed by the document's. What a report requires may not be emptied.
-fn given(request: &Edit) -> Result<ReportFields> {
+/// The texts of the flags, completed by the document's, and what to say of the document. What a report requires may not be emptied.
+fn given(request: &Edit) -> Result<(ReportFields, Option<String>)> {
     let mut fields = request.fields.clone();
-    if let Some(bytes) = &request.json {
-        document::complete(&mut fields, bytes)?;
-    }
+    let unknown = match &request.json {
+        Some(bytes) => document::complete(&mut fields, bytes)?,
+        None => None,
+    };
     let required = [
         ("--task-context", &fields.task_context),
         ("--symptom", &fields.symptom),
@@ -86,7 +87,7 @@ fn given(request: &Edit) -> Result<ReportFields> {
             return Err(Error::new(Code::Usage, format!("{flag} cannot be empty")));
         }
     }
-    Ok(fields)
+    Ok((fields, unknown))
 }
 
 fn redacted(fields: &ReportFields, redacting: &mut Redacting<'_>) -> Result<ReportFields> {

@@ -41,10 +41,13 @@ const REQUIRED: [(&str, &str); 3] = [
 /// `USAGE` names a missing flag, `ISSUE_INVALID` a document that is none; what keeps a snapshot from being found or taken.
 /// No issue is recorded then.
 pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
-    let fields = complete(request)?;
+    let (fields, unknown) = complete(request)?;
     let store = ctx.store()?;
     let recovered = recover::recover_by_itself(ctx, store)?;
-    let done = record(ctx, store, request, &fields);
+    let done = record(ctx, store, request, &fields).map(|mut reported| {
+        reported.view.notices.extend(unknown);
+        reported
+    });
     recovered.tell(done, |reported| &mut reported.view.notices)
 }
 
@@ -154,13 +157,14 @@ fn said_session(caller: Option<Caller>, conversation: &Conversation) -> Option<S
     }
 }
 
-/// The fields of the flags, completed by the document's; all that are required are there.
-fn complete(request: &Report) -> Result<ReportFields> {
+/// The fields of the flags, completed by the document's; all that are required are there. With it, what to say of the document.
+fn complete(request: &Report) -> Result<(ReportFields, Option<String>)> {
     let mut fields = request.fields.clone();
     let from_json = request.json.is_some();
-    if let Some(bytes) = &request.json {
-        document::complete(&mut fields, bytes)?;
-    }
+    let unknown = match &request.json {
+        Some(bytes) => document::complete(&mut fields, bytes)?,
+        None => None,
+    };
     for (name, flag) in REQUIRED {
         let value = match name {
             "task_context" => &fields.task_context,
@@ -180,7 +184,7 @@ fn complete(request: &Report) -> Result<ReportFields> {
         .detail("field", name));
     }
     fields.kind_word()?;
-    Ok(fields)
+    Ok((fields, unknown))
 }
 
 /// The snapshot that was named; else the newest one that has everything as it is now, the session's before others; else a new one.
