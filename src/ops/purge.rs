@@ -89,7 +89,7 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
         let mut found = purging.rewrite(&HashOnly(store.objects.format()))?;
         purging.look_elsewhere(&mut found)?;
         found.unreached.extend(sent_snapshots(store)?);
-        return purging.answer(DryRun::Yes, found);
+        return Ok(purging.answer(DryRun::Yes, found));
     }
     let mut locks = Vec::new();
     for worktree in &worktrees {
@@ -109,7 +109,7 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     purging.look_elsewhere(&mut found)?;
     found.unreached.extend(forget_sent_snapshots(ctx, store)?);
     let is_deleted = super::reclaim::run(ctx, &worktrees, Thoroughness::Everything)?.is_some();
-    let mut answer = purging.answer(DryRun::No, found)?;
+    let mut answer = purging.answer(DryRun::No, found);
     if is_deleted {
         answer.finish.clear();
     }
@@ -379,7 +379,7 @@ impl Purging<'_> {
         (real != path).then_some(real)
     }
 
-    fn answer(&self, dry_run: DryRun, found: PurgeResult) -> Result<Purged> {
+    fn answer(&self, dry_run: DryRun, found: PurgeResult) -> Purged {
         let mut unreachable = found.unreached;
         unreachable.extend(found.elsewhere);
         let rewritten = found.rewritten.into_iter().map(|(id, old, new)| {
@@ -390,12 +390,12 @@ impl Purging<'_> {
                 new,
             }
         });
-        Ok(Purged {
+        Purged {
             dry_run: dry_run == DryRun::Yes,
             paths: self.paths.iter().cloned().map(RepoPath::new).collect(),
             rewritten: rewritten.collect(),
             unreachable,
             finish: FINISH.to_owned(),
-        })
+        }
     }
 }
