@@ -358,13 +358,14 @@ impl Finder<'_> {
                     Seen::Closed => break,
                 }
             }
-            let is_present_s = self
-                .present
-                .is_some_and(|present| present.has_old_dir(self.root, &at));
-            if is_empty && is_present_s {
+            if !is_empty {
+                continue;
+            }
+            let mut present = self.present.iter();
+            if present.any(|present| present.has_old_dir(self.root, &at)) {
                 // No backup of the present has it: the return could not bring it back.
                 self.refuse(&at, PRESENT_S);
-            } else if is_empty && !self.is_recorded(&at) {
+            } else if !self.is_recorded(&at) {
                 self.found.to_force.insert(path::join(&at, b""));
             }
         }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::Context;
 use super::super::capture::Capture;
 use super::extras::captured_extras;
+use super::from_present::FromPresent;
 use super::goal::{Aim, Goal, PathChanges, SnapshotAim};
 use super::left_out::LeftOutThen;
 use super::present_own::PresentOwn;
 use super::read_tree;
-use super::stays::StayedFiles;
 use crate::error::Result;
 use crate::git::access::may_change;
 use crate::git::access_list::AccessList;
@@ -86,18 +86,17 @@ impl SnapshotPlanner<'_> {
         let (ctx, store, aim, own) = (self.ctx, self.store, self.aim, self.others.own);
         let read = |oid| read_tree(store, self.capture, oid);
         let mut changes = tree::diff(&read, Some(self.capture.tree), Some(aim.stored.tree))?;
-        // Before planning, so that no directory is made or removed for them.
-        changes.retain(|change| !self.is_kept(&change.path));
         let there = if ends_stay {
             LeftOutThen::of_backup(ctx, store, aim.stored)?
         } else {
             LeftOutThen::of(ctx, store, aim.stored)?
         };
-        let stayed = self.stayed_files(&there)?;
-        if let Some(stayed) = &stayed {
-            changes = stayed.join(changes, store, self.capture)?;
-            changes.retain(|change| !self.is_kept(&change.path));
+        let from_present = self.files_of_present(&there)?;
+        if let Some(from_present) = &from_present {
+            changes = from_present.join(changes, store, self.capture)?;
         }
+        // Before planning, so that no directory is made or removed for them.
+        changes.retain(|change| !self.is_kept(&change.path));
         let leaves = |oid| {
             let leaves = tree::flatten(&read, oid)?.into_iter();
             Ok(leaves.map(|(path, _)| path).collect())
@@ -107,13 +106,14 @@ impl SnapshotPlanner<'_> {
             .extras
             .is_pulled
             .then(|| aim.extras.in_place_of(&before));
-        let joined = stayed
+        let joined = from_present
             .as_ref()
-            .map(|stayed| stayed.extras(in_place.as_ref().unwrap_or(&aim.extras)));
-        let after_node = |path: &[u8]| match stayed.as_ref().and_then(|stayed| stayed.node(path)) {
-            Some(node) => Ok(Some(node)),
-            None => self.after_node(path),
-        };
+            .map(|files| files.extras(in_place.as_ref().unwrap_or(&aim.extras)));
+        let after_node =
+            |path: &[u8]| match from_present.as_ref().and_then(|files| files.node(path)) {
+                Some(node) => Ok(Some(node)),
+                None => self.after_node(path),
+            };
         let mut plan = plan(&Planning {
             changes: &changes,
             manifest: &self.capture.manifest,
@@ -145,11 +145,11 @@ impl SnapshotPlanner<'_> {
     }
 
     /// What the target's rules leave out of the present, where it has to be as a travel leaves it.
-    fn stayed_files(&self, there: &LeftOutThen<'_>) -> Result<Option<StayedFiles>> {
+    fn files_of_present(&self, there: &LeftOutThen<'_>) -> Result<Option<FromPresent>> {
         match self.others.own {
             Some(own) if self.aim.as_entered => {
                 let leaves_out = |path: &[u8]| self.leaves_out(there, path);
-                StayedFiles::of(self.store, self.aim, own, &leaves_out)
+                FromPresent::of(self.store, self.aim, own, &leaves_out)
             }
             _ => Ok(None),
         }

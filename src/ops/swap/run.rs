@@ -310,15 +310,12 @@ impl<'s> SwapRun<'_, '_, 's> {
             .iter()
             .chain(discarded.iter().flat_map(|paths| paths.iter()));
         let stayed: Vec<String> = stayed.map(|path| stored_path(path)).collect();
-        let git = match &goal.git {
-            GitGoal::Snapshot(side) => Some(side.stored),
+        let side = match &goal.git {
+            GitGoal::Snapshot(side) => Some(side),
             GitGoal::Stay | GitGoal::Entries(_) => None,
         };
+        let git = side.map(|side| side.stored);
         let git = git.filter(|git| target.is_none_or(|target| target.id != git.id));
-        let head_after = match &goal.git {
-            GitGoal::Snapshot(side) => Some(side.raw_head.clone()),
-            GitGoal::Stay | GitGoal::Entries(_) => None,
-        };
         Ok(Journal {
             version: 1,
             swap_id: self.swap_id.clone(),
@@ -339,9 +336,9 @@ impl<'s> SwapRun<'_, '_, 's> {
             dirs: journal::dirs(plan),
             stayed_until: (!stayed.is_empty()).then(clock_nanos),
             stayed,
-            head: head_after.map(|after| (head_before, after)),
+            head: side.map(|side| (head_before, side.raw_head.clone())),
             swaps_index: goal.git.swaps_index(),
-            swaps_operation: matches!(goal.git, GitGoal::Snapshot(_)),
+            swaps_operation: side.is_some(),
             state_before: before,
             state_after: after,
             head_left: String::new(),

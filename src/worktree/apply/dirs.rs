@@ -39,7 +39,7 @@ impl Apply<'_> {
                 Ok(()) => opened.forget(at),
                 Err(Errno::NOENT) => {}
                 Err(errno) if self.is_in_use(at, errno) => return Ok(()),
-                Err(errno) if is_another_s(&dir, errno) => {
+                Err(errno) if belongs_to_another(&dir, errno) => {
                     stayed.insert(at.to_vec());
                     return Ok(());
                 }
@@ -58,7 +58,7 @@ impl Apply<'_> {
             // POSIX allows either of the first two for a directory with something in it; a mount point is busy.
             Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY => true,
             // Linux asks for the right to remove it before it looks into it.
-            _ if is_refused(errno) => {
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => {
                 let names = self.root.names(dir);
                 names.is_ok_and(|names| !names.is_empty())
             }
@@ -102,7 +102,7 @@ impl Apply<'_> {
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
                 Err(errno) if self.is_in_use(full, errno) => {}
                 // In the place of a file it would be in the way.
-                Err(errno) if is_another_s(&dir, errno) && plan.entry(full).is_none() => {
+                Err(errno) if belongs_to_another(&dir, errno) && plan.entry(full).is_none() => {
                     stayed.insert(full.clone());
                 }
                 Err(errno) => {
@@ -158,13 +158,8 @@ impl Apply<'_> {
     }
 }
 
-/// Whether the system refuses it, whatever is there: for the directory over it, say.
-fn is_refused(errno: Errno) -> bool {
-    matches!(errno, Errno::ACCESS | Errno::PERM | Errno::ROFS)
-}
-
 /// Whether what is in a directory could not be removed because that is another user's.
-fn is_another_s(dir: impl AsFd, errno: Errno) -> bool {
+fn belongs_to_another(dir: impl AsFd, errno: Errno) -> bool {
     let owner = rustix::fs::fstat(dir).map(|stat| stat.st_uid);
     matches!(errno, Errno::ACCESS | Errno::PERM) && owner.is_ok_and(|owner| !may_change(owner))
 }

@@ -18,13 +18,13 @@ use crate::store::Store;
 use crate::worktree::plan::Extras;
 
 /// Files of the present's backup, and the directories over them that the snapshot lacks.
-pub(super) struct StayedFiles {
+pub(super) struct FromPresent {
     nodes: BTreeMap<Vec<u8>, Node>,
     /// Of all of the backup.
     extras: Extras,
 }
 
-impl StayedFiles {
+impl FromPresent {
     /// Those that `leaves_out`, which judges for the snapshot, says that it leaves out. None where there are none.
     ///
     /// # Errors
