@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::cli::human::again::{Again, command, flag};
-use crate::cli::human::swap::{changes, commits, member_place, members, saved, told};
+use crate::cli::human::swap::{changes, commits, members, saved, told, told_of_members};
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{DetachedBy, HeadReport, Returned};
@@ -112,11 +112,7 @@ impl Human for Returned {
         changes(page, &self.changes, self.dry_run);
         members(page, &self.members, self.dry_run);
         told(page, &self.aftermath, "", self.dry_run);
-        for one in &self.members {
-            if let Some(there) = &one.returned {
-                told(page, there, &member_place(one), self.dry_run);
-            }
-        }
+        told_of_members(page, &self.members, self.dry_run);
         head(page, &self.aftermath.head);
         commits(page, &self.aftermath.commits_made);
         page.notices(&self.notices);

@@ -3,7 +3,7 @@
 use crate::cli::ask::Flag;
 use crate::cli::human::again::{Again, command, flag};
 use crate::cli::human::swap::{
-    RETURN_HINT, STAYED, changes, member_place, members, remark, saved, told,
+    RETURN_HINT, STAYED, changes, members, remark, saved, told_of_members,
 };
 use crate::cli::prelude::*;
 use crate::ops::outcome::{DetachedBy, HeadStays};
@@ -216,11 +216,7 @@ impl Human for Undone {
             &self.changed_since,
         );
         remark(page, STAYED, &self.stayed);
-        for one in &self.members {
-            if let Some(there) = &one.returned {
-                told(page, there, &member_place(one), self.dry_run);
-            }
-        }
+        told_of_members(page, &self.members, self.dry_run);
         if let Some(why) = self.head_stayed {
             page.line(format!(
                 "  HEAD and index stay as they are: {}",

@@ -125,9 +125,14 @@ pub fn members(page: &mut Page, members: &[MemberSwap], dry_run: bool) {
 /// What is said of what the present left out and the past changed.
 pub const STAYED: &str = "stayed in place and changed in the past";
 
-/// Where in a workspace something was, for [`told`].
-pub fn member_place(member: &MemberSwap) -> String {
-    format!("member {}: ", clean(&member.path))
+/// What the returns of members say of paths.
+pub fn told_of_members(page: &mut Page, members: &[MemberSwap], dry_run: bool) {
+    for member in members {
+        if let Some(there) = &member.returned {
+            let place = format!("member {}: ", clean(&member.path));
+            told(page, there, &place, dry_run);
+        }
+    }
 }
 
 /// What a return says of paths; `place` is where, followed by a colon, or nothing.
