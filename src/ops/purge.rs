@@ -29,7 +29,7 @@ use crate::git::durable::sync_everything;
 use crate::git::fs;
 use crate::git::notes::prepare_moved_notes;
 use crate::git::objects::{NewObjects, ObjectWriter, Thoroughness, WriteMode};
-use crate::git::path::{self, RepoPath};
+use crate::git::path::RepoPath;
 use crate::git::refs::Transaction;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
@@ -331,8 +331,8 @@ impl Purging<'_> {
         if missing.len() == self.paths.len() {
             return Err(self.not_found(&found.elsewhere));
         }
-        let missing = missing.into_iter().map(|path| path::display(path));
-        let missing = missing.map(|path| format!("'{path}' is in none of what was searched"));
+        let missing = missing.into_iter().map(|path| elsewhere::quoted(path));
+        let missing = missing.map(|path| format!("{path} is in none of what was searched"));
         found.elsewhere.splice(0..0, missing);
         Ok(())
     }
@@ -341,7 +341,7 @@ impl Purging<'_> {
         let shown: Vec<String> = self
             .paths
             .iter()
-            .map(|path| format!("'{}'", path::display(path)))
+            .map(|path| elsewhere::quoted(path))
             .collect();
         let message = format!(
             "no snapshot, backup or experiment has {}: nothing was taken out",

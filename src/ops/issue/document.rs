@@ -15,11 +15,14 @@ const TAKEN: &str = "task_context, symptom, success_criteria, suspected_cause, c
 /// So many fields that are not known are named.
 const NAMED: usize = 5;
 
-/// Completes the fields that are not given with those of a document. Answers with a sentence on fields that no issue has.
+/// Completes the fields that are not given with those of a document, where there is one. Answers with a sentence on fields that no issue has.
 ///
 /// # Errors
 /// `ISSUE_INVALID`: it is no JSON object, or a field of it is not what it should be.
-pub(super) fn complete(fields: &mut ReportFields, bytes: &[u8]) -> Result<Option<String>> {
+pub(super) fn complete(fields: &mut ReportFields, bytes: Option<&[u8]>) -> Result<Option<String>> {
+    let Some(bytes) = bytes else {
+        return Ok(None);
+    };
     let json = parse(bytes).map_err(|error| {
         Error::new(
             Code::IssueInvalid,

@@ -73,10 +73,7 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
 /// The texts of the flags, completed by the document's, and what to say of the document. What a report requires may not be emptied.
 fn given(request: &Edit) -> Result<(ReportFields, Option<String>)> {
     let mut fields = request.fields.clone();
-    let unknown = match &request.json {
-        Some(bytes) => document::complete(&mut fields, bytes)?,
-        None => None,
-    };
+    let unknown = document::complete(&mut fields, request.json.as_deref())?;
     let required = [
         ("--task-context", &fields.task_context),
         ("--symptom", &fields.symptom),

@@ -161,10 +161,7 @@ fn said_session(caller: Option<Caller>, conversation: &Conversation) -> Option<S
 fn complete(request: &Report) -> Result<(ReportFields, Option<String>)> {
     let mut fields = request.fields.clone();
     let from_json = request.json.is_some();
-    let unknown = match &request.json {
-        Some(bytes) => document::complete(&mut fields, bytes)?,
-        None => None,
-    };
+    let unknown = document::complete(&mut fields, request.json.as_deref())?;
     for (name, flag) in REQUIRED {
         let value = match name {
             "task_context" => &fields.task_context,

@@ -89,7 +89,8 @@ fn pathspec(path: &[u8]) -> String {
     typed_bytes(&[magic, path].concat())
 }
 
-fn quoted(path: &[u8]) -> String {
+/// A path as it stands in a sentence.
+pub fn quoted(path: &[u8]) -> String {
     format!("'{}'", path::display(path))
 }
 
