@@ -131,12 +131,8 @@ pub(super) fn is_sure_phrase(value: &str) -> bool {
     let drawn = |words: Vec<String>| words.len() >= 4 && common(&words) * 4 <= words.len();
     is_phrase(value)
         && (has_word_with_digits(value)
-            || (is_lower_phrase(value) && words_of(value).is_some_and(drawn)))
-}
-
-/// `keyboard cat`; descriptions often begin with a capital.
-pub(super) fn is_lower_phrase(value: &str) -> bool {
-    !value.bytes().any(|byte| byte.is_ascii_uppercase()) && is_phrase(value)
+            || (!value.bytes().any(|byte| byte.is_ascii_uppercase())
+                && words_of(value).is_some_and(drawn)))
 }
 
 /// How many of the words are those of user interfaces and of names.
