@@ -1,7 +1,5 @@
 //! Directories that no record has, and empty ones: whose they are, over hops, undo and the return.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::access::{USER, give_all, json_as, may_act_for_others, somebodys};
@@ -178,21 +176,30 @@ fn a_hop_leaves_no_empty_directories_of_the_past_before_it() {
     home.assert_same(&sandbox.state());
 }
 
-/// As in a container whose working tree is root's, and what is in it the user's.
-#[test]
-fn what_lies_in_a_directory_that_the_user_could_not_remove_comes_and_goes() {
+/// A working tree that is root's, and what is in it the user's; with a snapshot of it.
+fn in_a_container() -> Option<(Sandbox, String)> {
     if !may_act_for_others() {
-        return;
+        return None;
     }
     let sandbox = somebodys();
     sandbox.write("mine/a", "one\n");
     sandbox.write("mine/old/b", "one\n");
     give_all(&sandbox.path("mine"), USER, USER);
-    let root = |path: &Path| std::os::unix::fs::chown(path, Some(0), Some(0)).unwrap();
-    root(&sandbox.repo());
+    std::os::unix::fs::chown(sandbox.repo(), Some(0), Some(0)).unwrap();
     let taken = json_as(&sandbox, USER, &["snapshot"]);
-    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
-    json_as(&sandbox, USER, &["travel", id]);
+    let id = taken["snapshot"]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    Some((sandbox, id))
+}
+
+#[test]
+fn what_lies_in_a_directory_that_the_user_could_not_remove_comes_and_goes() {
+    let Some((sandbox, id)) = in_a_container() else {
+        return;
+    };
+    json_as(&sandbox, USER, &["travel", &id]);
     sandbox.write("mine/new", "made in the past\n");
     sandbox.remove("mine/old/b");
     give_all(&sandbox.path("mine"), USER, USER);
@@ -205,22 +212,15 @@ fn what_lies_in_a_directory_that_the_user_could_not_remove_comes_and_goes() {
 /// Nobody may remove it, so it stays, and is named.
 #[test]
 fn an_empty_directory_that_the_user_cannot_remove_keeps_nobody_in_the_past() {
-    if !may_act_for_others() {
+    let Some((sandbox, id)) = in_a_container() else {
         return;
-    }
-    let sandbox = somebodys();
-    sandbox.write("mine/a", "one\n");
-    give_all(&sandbox.path("mine"), USER, USER);
-    let root = |path: &Path| std::os::unix::fs::chown(path, Some(0), Some(0)).unwrap();
-    root(&sandbox.repo());
-    let taken = json_as(&sandbox, USER, &["snapshot"]);
-    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    };
     let make = || {
         sandbox.write("more/x", "x\n");
         give_all(&sandbox.path("more"), USER, USER);
     };
     let named = "the directory over it is not yours to change: 'more'";
-    json_as(&sandbox, USER, &["travel", id]);
+    json_as(&sandbox, USER, &["travel", &id]);
     make();
     let returned = json_as(&sandbox, USER, &["return"]);
     assert_eq!(returned["verified"], true, "{returned}");
@@ -235,7 +235,7 @@ fn an_empty_directory_that_the_user_cannot_remove_keeps_nobody_in_the_past() {
     );
     assert!(!sandbox.exists("more/x"));
     make();
-    let travelled = json_as(&sandbox, USER, &["travel", id]);
+    let travelled = json_as(&sandbox, USER, &["travel", &id]);
     assert!(
         travelled["notices"].to_string().contains(named),
         "{travelled}"

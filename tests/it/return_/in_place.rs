@@ -1,17 +1,8 @@
 //! What no side of a return has, and what took its place in the past: it stays where it is, is named, and is no difference.
 
+use super::unsaved::sh;
 use crate::sandbox::Sandbox;
 use crate::trip::{mode, snapshot};
-
-fn sh(sandbox: &Sandbox, script: &str) {
-    let output = sandbox
-        .command("sh")
-        .current_dir(sandbox.repo())
-        .args(["-ec", script])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{script}: {output:?}");
-}
 
 /// Both sides leave it out before the return; afterwards the present sees it, and the past had it all the same.
 #[test]

@@ -240,7 +240,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-fn sh(sandbox: &Sandbox, script: &str) {
+pub fn sh(sandbox: &Sandbox, script: &str) {
     let output = sandbox
         .command("sh")
         .current_dir(sandbox.repo())
