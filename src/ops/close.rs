@@ -16,6 +16,7 @@ use crate::ops::scratches::survey::{Survey, refusal, survey};
 use crate::ops::scratches::{gone, opening, remove};
 use crate::ops::stay::untold_commits;
 use crate::ops::swap::recover::{Recovery, recover_locked};
+use crate::ops::uncapturable::{Uncapturable, Why};
 use crate::ops::worktrees::linked_git_dir;
 use crate::ops::worktrees::{self, OpenedDir, Worktree};
 use crate::store::Store;
@@ -171,10 +172,15 @@ fn save<'s>(
 
 /// What came since the survey.
 fn uncapturable(dir: &Path, manifest: &Manifest) -> Result<()> {
-    let refused: Vec<(Vec<u8>, &'static str)> = manifest
+    let refused: Vec<Uncapturable> = manifest
         .entries()
         .filter(|(_, file)| !matches!(file.kind, Kind::DefaultExclude | Kind::Gitlink))
-        .filter_map(|(at, file)| Some((manifest.path_of(at, &file), file.kind.reason()?)))
+        .filter_map(|(at, file)| {
+            Some(Uncapturable::new(
+                &manifest.path_of(at, &file),
+                Why::kind(file.kind)?,
+            ))
+        })
         .collect();
     if refused.is_empty() {
         return Ok(());

@@ -85,6 +85,7 @@ pub mod timeline;
 pub mod travel;
 pub mod tries;
 pub mod try_;
+pub mod uncapturable;
 pub mod undo;
 pub mod unsaved;
 pub mod upkeep;

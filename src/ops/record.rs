@@ -32,6 +32,7 @@ use crate::store::stored::Stored;
 use crate::store::trigger::Trigger;
 use crate::text::typed;
 use crate::worktree::cache::{self, Meta};
+use crate::worktree::manifest::Kind;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
@@ -83,7 +84,10 @@ pub struct Made<'s> {
 /// Fills the HEAD commits of nested repositories and submodules in, without starting anything.
 fn add_nested_heads(ctx: &Context<'_>, lists: &mut Lists) {
     for (path, entry) in &mut lists.uncaptured {
-        if matches!(entry.reason.as_str(), "nested-repository" | "submodule") {
+        if [Kind::Nested, Kind::Gitlink]
+            .iter()
+            .any(|kind| kind.is_reason(&entry.reason))
+        {
             entry.head = ctx.repo.nested_head(path).map(|oid| oid.to_string());
         }
     }

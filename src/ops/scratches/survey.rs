@@ -11,7 +11,7 @@ use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
-use crate::ops::swap::obstacles::GIT_DIRECTORY;
+use crate::ops::uncapturable::{Uncapturable, Why};
 use crate::store::Store;
 use crate::text::listed;
 use crate::worktree::globs::{GlobSettings, GlobVerdict, Globs, Source};
@@ -41,8 +41,8 @@ pub struct Survey {
     pub forced: BTreeSet<Vec<u8>>,
     /// What a command makes again: goes without being captured.
     pub output: Vec<Vec<u8>>,
-    /// What cannot be captured, and why.
-    pub refused: Vec<(Vec<u8>, &'static str)>,
+    /// What cannot be captured.
+    pub refused: Vec<Uncapturable>,
     /// The bytes of what is forced.
     forced_bytes: u64,
 }
@@ -76,11 +76,9 @@ pub fn survey(there: &Context<'_>, store: &Store, root: &Root) -> Result<Survey>
     let mut found = walk.found;
     // They would be copied into the repository: the bound is that of an experiment, which asks the same question.
     if found.forced_bytes > there.settings.experiment_limit {
-        let forced = std::mem::take(&mut found.forced);
-        let reason = "ignored, and larger than the experiment limit together";
-        found
-            .refused
-            .extend(forced.into_iter().map(|full| (full, reason)));
+        let forced = std::mem::take(&mut found.forced).into_iter();
+        let refused = forced.map(|full| Uncapturable::new(&full, Why::IgnoredAndTooLargeTogether));
+        found.refused.extend(refused);
     }
     Ok(found)
 }
@@ -107,18 +105,18 @@ impl Walk<'_> {
         let mut pending: Vec<(Vec<u8>, Inside)> = vec![(Vec::new(), Inside::Judged)];
         while let Some((dir, inside)) = pending.pop() {
             if matches!(self.root.open_dir(&dir), Err(Errno::XDEV)) {
-                self.refuse(&dir, "something else is mounted there");
+                self.refuse(&dir, Why::MountPoint);
                 continue;
             }
             let names = self.root.names(&dir)?;
             let is_repository = names.iter().any(|name| name == b".git");
             if is_repository && !dir.is_empty() {
-                self.refuse(&dir, "nested-repository");
+                self.refuse(&dir, Why::Kind(Kind::Nested));
                 continue;
             }
             let fd = self.root.open_dir(&dir)?;
             if self.own.contains(fd.as_fd(), &stamp_of(fd.as_fd())?) {
-                self.refuse(&dir, GIT_DIRECTORY);
+                self.refuse(&dir, Why::Kind(Kind::GitDirectory));
                 continue;
             }
             for name in names {
@@ -149,7 +147,7 @@ impl Walk<'_> {
         }
         if full == DESK && self.manifest.find_dir(full).is_none() {
             if !self.is_empty(full) {
-                self.refuse(full, "tw's own directory, never captured");
+                self.refuse(full, Why::Desk);
             }
             return None;
         }
@@ -180,7 +178,7 @@ impl Walk<'_> {
             Kind::FilteredClean | Kind::IgnoreFile => self.force(full, stamp),
             Kind::DefaultExclude => return self.left_out(full, stamp),
             Kind::Gitlink if self.is_empty(full) => {}
-            kind => self.refuse(full, kind.reason().unwrap_or("changed meanwhile")),
+            kind => self.refuse(full, Why::kind(kind).unwrap_or(Why::ChangedMeanwhile)),
         }
         None
     }
@@ -196,27 +194,26 @@ impl Walk<'_> {
             Err(_) => stamp.is_symlink(),
         };
         if path::is_within(full, DESK) {
-            self.refuse(full, "tw's own directory, never captured");
+            self.refuse(full, Why::Desk);
         } else if !captured || !path::is_safe(full) {
-            self.refuse(full, "cannot be captured");
+            self.refuse(full, Why::CannotBeCaptured);
         } else if !readable() {
-            self.refuse(full, "unreadable");
+            self.refuse(full, Why::Kind(Kind::Unreadable));
         } else {
             self.found.forced_bytes += stamp.size;
             self.found.forced.insert(full.to_vec());
         }
     }
 
-    fn refuse(&mut self, full: &[u8], why: &'static str) {
-        self.found.refused.push((full.to_vec(), why));
+    fn refuse(&mut self, full: &[u8], why: Why) {
+        self.found.refused.push(Uncapturable::new(full, why));
     }
 }
 
 /// The refusal, with the paths.
-pub fn refusal(dir: &std::path::Path, refused: &[(Vec<u8>, &'static str)]) -> Error {
-    let shown = refused.iter();
-    let shown = shown.map(|(full, why)| format!("'{}' ({why})", path::display(full)));
-    let paths: Vec<&[u8]> = refused.iter().map(|(full, _)| full.as_slice()).collect();
+pub fn refusal(dir: &std::path::Path, refused: &[Uncapturable]) -> Error {
+    let shown = refused.iter().map(Uncapturable::to_string);
+    let paths: Vec<&[u8]> = refused.iter().map(|at| at.path.as_slice()).collect();
     Error::new(
         Code::WouldOverwrite,
         format!(

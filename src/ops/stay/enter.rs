@@ -23,6 +23,7 @@ use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 use crate::store::trigger::SwapKind;
 use crate::text::count;
+use crate::worktree::manifest::Kind;
 use crate::worktree::plan::EmptyDirs;
 
 /// Goes there.
@@ -272,7 +273,7 @@ fn git_of<'a>(
 /// Of large files that a filter converts (git LFS) a snapshot has what git's index says, not the bytes on disk.
 fn lfs_notice(lists: &Lists) -> Option<String> {
     let clean = lists.uncaptured.iter();
-    let clean = clean.filter(|(_, entry)| entry.reason == "filtered-clean");
+    let clean = clean.filter(|(_, entry)| Kind::FilteredClean.is_reason(&entry.reason));
     let clean = clean.count();
     (clean > 0).then(|| {
         format!(

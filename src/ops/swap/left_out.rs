@@ -155,10 +155,7 @@ impl LeftOutThoughTracked {
 
 /// Of what a snapshot's record lists as not captured, the paths that were left out for one of these reasons.
 fn listed_as(listed: &[(Vec<u8>, Uncaptured)], kinds: &[Kind]) -> BTreeSet<Vec<u8>> {
-    let is_one = |entry: &Uncaptured| {
-        let mut reasons = kinds.iter().map(|kind| kind.reason());
-        reasons.any(|reason| reason == Some(&*entry.reason))
-    };
+    let is_one = |entry: &Uncaptured| kinds.iter().any(|kind| kind.is_reason(&entry.reason));
     let listed = listed.iter().filter(|(_, entry)| is_one(entry));
     listed.map(|(path, _)| path.clone()).collect()
 }

@@ -12,6 +12,7 @@ use crate::git::index::Index;
 use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::ops::capture::Capture;
+use crate::ops::uncapturable::{Uncapturable, Why};
 use crate::ops::unsaved::Unsaved;
 use crate::worktree::manifest::{DirFlags, Kind, Manifest};
 use crate::worktree::plan::Plan;
@@ -21,20 +22,9 @@ use crate::worktree::plan::Plan;
 pub struct Obstacles {
     /// Paths to capture although the rules leave them out; those of directories end with a slash.
     pub to_force: BTreeSet<Vec<u8>>,
-    /// What cannot be captured, and why.
-    pub refused: Vec<(Vec<u8>, &'static str)>,
+    /// What cannot be captured.
+    pub refused: Vec<Uncapturable>,
 }
-
-/// Why a directory of git's own is refused. It is nothing to be moved away.
-pub const GIT_DIRECTORY: &str = "git-directory";
-
-/// Why something is refused that this user may not look into.
-pub const UNREADABLE: &str = "unreadable";
-
-/// Why a file or an empty directory is refused that [`super::present_own`] holds.
-pub(super) const PRESENT_S: &str = "ignored in the present, whose backup does not have it";
-
-const NESTED: &str = "nested-repository";
 
 /// Looks at every place that the plan writes to, replaces or removes.
 pub(super) fn find_obstacles(
@@ -77,8 +67,8 @@ pub(super) fn find_obstacles(
             continue;
         }
         // A submodule that no rule of the past shows is where it was, with its own repository.
-        let is_present_s = present.is_some_and(|present| present.has_dir(&dir.path));
-        if is_present_s && finder.is_dir(&dir.path) {
+        let is_of_present = present.is_some_and(|present| present.has_dir(&dir.path));
+        if is_of_present && finder.is_dir(&dir.path) {
             continue;
         }
         finder.dir_place(&dir.path, &dir.path)?;
@@ -107,18 +97,18 @@ enum Seen {
     Closed,
 }
 
-fn reason_of(stamp: &Stamp) -> &'static str {
+fn why_by(stamp: &Stamp) -> Why {
     match stamp.mode & 0o170_000 {
-        0o140_000 => "socket",
-        0o010_000 => "pipe",
-        0o040_000 => "directory",
-        _ => "device",
+        0o140_000 => Why::Kind(Kind::Socket),
+        0o010_000 => Why::Kind(Kind::Pipe),
+        0o040_000 => Why::Directory,
+        _ => Why::Kind(Kind::Device),
     }
 }
 
 impl Finder<'_> {
-    fn refuse(&mut self, path: &[u8], why: &'static str) {
-        self.found.refused.push((path.to_vec(), why));
+    fn refuse(&mut self, path: &[u8], why: Why) {
+        self.found.refused.push(Uncapturable::new(path, why));
     }
 
     /// What is at a path. Where nobody may look, the directory that keeps us out is refused.
@@ -127,7 +117,7 @@ impl Finder<'_> {
             Ok(None) => Ok(Seen::Nothing),
             Ok(Some(stamp)) => Ok(Seen::There(stamp)),
             Err(Errno::ACCESS | Errno::PERM) => {
-                self.refuse(path::split(full).0, UNREADABLE);
+                self.refuse(path::split(full).0, Why::Kind(Kind::Unreadable));
                 Ok(Seen::Closed)
             }
             Err(errno) => {
@@ -167,7 +157,7 @@ impl Finder<'_> {
                 // Of a repository of somebody else only what the index has is ours to write.
                 let ours = self.in_index(full);
                 if !ours {
-                    self.refuse(at, NESTED);
+                    self.refuse(at, Why::Kind(Kind::Nested));
                 }
                 return Ok(ours);
             }
@@ -185,13 +175,15 @@ impl Finder<'_> {
         match self.look(at)? {
             Seen::Nothing => {}
             Seen::Closed => return Ok(false),
-            Seen::There(stamp) if stamp.is_dir() && self.refuse_if_git_s(at) => return Ok(false),
+            Seen::There(stamp) if stamp.is_dir() && self.refuse_if_repository(at) => {
+                return Ok(false);
+            }
             Seen::There(stamp) if stamp.is_dir() => {}
             Seen::There(stamp) if stamp.is_file() || stamp.is_symlink() => {
                 self.found.to_force.insert(at.to_vec());
             }
             Seen::There(stamp) => {
-                self.refuse(at, reason_of(&stamp));
+                self.refuse(at, why_by(&stamp));
                 return Ok(false);
             }
         }
@@ -219,11 +211,11 @@ impl Finder<'_> {
             | Kind::TeamExclude
             | Kind::IgnoreFile
             | Kind::TooLarge => match self.root.stamp(at) {
-                Ok(Some(stamp)) if stamp.is_dir() => !self.refuse_if_git_s(at),
+                Ok(Some(stamp)) if stamp.is_dir() => !self.refuse_if_repository(at),
                 Ok(Some(stamp)) if stamp.is_file() || stamp.is_symlink() => {
                     // A backup keeps to the size limit as well.
                     if kind == Kind::TooLarge {
-                        self.refuse(at, "larger-than-limit");
+                        self.refuse(at, Why::Kind(Kind::TooLarge));
                         return false;
                     }
                     self.found.to_force.insert(at.to_vec());
@@ -231,7 +223,7 @@ impl Finder<'_> {
                 }
                 Ok(None) => true,
                 _ => {
-                    self.refuse(at, kind.reason().unwrap_or(UNREADABLE));
+                    self.refuse(at, Why::kind(kind).unwrap_or(Why::Kind(Kind::Unreadable)));
                     false
                 }
             },
@@ -247,21 +239,21 @@ impl Finder<'_> {
             | Kind::UnsafeName
             | Kind::GitDirectory
             | Kind::Collision => {
-                self.refuse(at, kind.reason().unwrap_or("uncapturable"));
+                self.refuse(at, Why::kind(kind).unwrap_or(Why::CannotBeCaptured));
                 false
             }
         }
     }
 
     /// Refuses a directory that the manifest does not have when it is git's own, or holds a repository.
-    fn refuse_if_git_s(&mut self, at: &[u8]) -> bool {
+    fn refuse_if_repository(&mut self, at: &[u8]) -> bool {
         let fd = self.root.open_dir(at);
-        let why = match fd.and_then(|fd| Ok((stamp_of(fd.as_fd())?, fd))) {
-            Ok((stamp, fd)) if self.own.contains(fd.as_fd(), &stamp) => GIT_DIRECTORY,
-            _ if self.holds_repository(at) => NESTED,
+        let kind = match fd.and_then(|fd| Ok((stamp_of(fd.as_fd())?, fd))) {
+            Ok((stamp, fd)) if self.own.contains(fd.as_fd(), &stamp) => Kind::GitDirectory,
+            _ if self.holds_repository(at) => Kind::Nested,
             _ => return false,
         };
-        self.refuse(at, why);
+        self.refuse(at, Why::Kind(kind));
         true
     }
 
@@ -313,7 +305,7 @@ impl Finder<'_> {
                 Ok(())
             }
             Seen::There(stamp) => {
-                self.refuse(full, reason_of(&stamp));
+                self.refuse(full, why_by(&stamp));
                 Ok(())
             }
         }
@@ -324,7 +316,7 @@ impl Finder<'_> {
         let mut pending = vec![dir.to_vec()];
         while let Some(at) = pending.pop() {
             if (at != dir || self.is_nested(&at) || self.manifest.find_dir(&at).is_none())
-                && self.refuse_if_git_s(&at)
+                && self.refuse_if_repository(&at)
             {
                 continue;
             }
@@ -343,7 +335,7 @@ impl Finder<'_> {
                 let full = path::join(&at, name);
                 // Somebody made a repository in there since.
                 if name == b".git" {
-                    self.refuse(&full, "unsafe-name");
+                    self.refuse(&full, Why::Kind(Kind::UnsafeName));
                     continue;
                 }
                 if let Some(file) = self.manifest.file(&full)
@@ -364,7 +356,7 @@ impl Finder<'_> {
             let mut present = self.present.iter();
             if present.any(|present| present.has_old_dir(self.root, &at)) {
                 // No backup of the present has it: the return could not bring it back.
-                self.refuse(&at, PRESENT_S);
+                self.refuse(&at, Why::IgnoredInThePresent);
             } else if !self.is_recorded(&at) {
                 self.found.to_force.insert(path::join(&at, b""));
             }
@@ -380,7 +372,7 @@ impl Finder<'_> {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             // What nobody can list, nobody can save.
             Err(Errno::ACCESS | Errno::PERM) => {
-                self.refuse(dir, UNREADABLE);
+                self.refuse(dir, Why::Kind(Kind::Unreadable));
                 Ok(None)
             }
             Err(errno) => Err(errno).context(|| format!("cannot read '{}'", path::display(dir))),
@@ -392,7 +384,7 @@ impl Finder<'_> {
         match stamp_at(fd, name) {
             // Its names can be listed, and that is all.
             Err(Errno::ACCESS | Errno::PERM) => {
-                self.refuse(dir, UNREADABLE);
+                self.refuse(dir, Why::Kind(Kind::Unreadable));
                 Ok(Seen::Closed)
             }
             other => Ok(other?.map_or(Seen::Nothing, Seen::There)),
@@ -402,7 +394,7 @@ impl Finder<'_> {
     /// Something that is no directory and that the capture does not have as a file has to go.
     fn not_captured(&mut self, full: Vec<u8>, stamp: &Stamp) {
         if !stamp.is_file() && !stamp.is_symlink() {
-            self.refuse(&full, reason_of(stamp));
+            self.refuse(&full, why_by(stamp));
             return;
         }
         let name = path::split(&full).1;
@@ -412,7 +404,7 @@ impl Finder<'_> {
         {
             self.found.to_force.insert(full);
         } else {
-            self.refuse(&full, "unsafe-name");
+            self.refuse(&full, Why::Kind(Kind::UnsafeName));
         }
     }
 }

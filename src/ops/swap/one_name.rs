@@ -8,9 +8,6 @@ use crate::git::path;
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Plan;
 
-/// Why a path is refused that is another one here.
-pub(super) const ONE_NAME: &str = "differs from another name only in case";
-
 /// The paths that a plan writes and that are one here with another that it writes, or with what is there by another name.
 ///
 /// # Errors

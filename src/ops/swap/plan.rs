@@ -219,9 +219,9 @@ impl SnapshotPlanner<'_> {
     }
 
     fn leaves_dir_out(&self, there: &LeftOutThen<'_>, dir: &[u8]) -> bool {
-        let is_present_s = self.others.own.is_some_and(|own| own.has_dir(dir));
+        let is_of_present = self.others.own.is_some_and(|own| own.has_dir(dir));
         let stays = self.aim.stays.has(dir);
-        is_present_s || !self.aim.made_before.contains(dir) && (stays || there.hides_dir(dir))
+        is_of_present || !self.aim.made_before.contains(dir) && (stays || there.hides_dir(dir))
     }
 
     /// Directories in those of submodules that the target lacks, where there is nothing but directories and what the present left out.

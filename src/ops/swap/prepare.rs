@@ -9,18 +9,19 @@ use super::blobs::Blobs;
 use super::goal::{Aim, GitGoal, Goal};
 use super::made::blobs_made_here;
 use super::needs::{check_room, prove_objects};
-use super::obstacles::{GIT_DIRECTORY, Obstacles, PRESENT_S, find_obstacles};
-use super::one_name::{ONE_NAME, is_another_spelling, one_name};
+use super::obstacles::{Obstacles, find_obstacles};
+use super::one_name::{is_another_spelling, one_name};
 use super::plan::{Others, make_plan};
 use super::present_own::PresentOwn;
 use super::recover::node_of;
-use super::refusal::{COMES_AND_GOES, refuse_to_lay_open, would_overwrite};
+use super::refusal::{refuse_to_lay_open, would_overwrite};
 use super::repositories::OtherRepositories;
 use super::{TRIES, copied, protected_dirs};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
 use crate::git::{Oid, path};
+use crate::ops::uncapturable::{Uncapturable, Why};
 use crate::store::Store;
 use crate::worktree::manifest::{DirRec, FileFlags, Kind, Manifest};
 use crate::worktree::plan::Plan;
@@ -198,13 +199,14 @@ impl<'s> Preparation<'_, '_, 's> {
         let manifest = &capture.manifest;
         let alike = one_name(root, manifest, plan)?;
         let hidden = hidden.into_iter().filter(|path| !alike.contains(path));
-        refused.extend(hidden.map(|path| (path.clone(), why_hidden(manifest, &path))));
-        refused.extend(alike.iter().map(|path| (path.clone(), ONE_NAME)));
+        refused.extend(hidden.map(|path| Uncapturable::new(&path, why_hidden(manifest, &path))));
+        let alike = alike.iter();
+        refused.extend(alike.map(|path| Uncapturable::new(path, Why::SameButForCase)));
         refused.extend(self.made_and_hidden(root, capture)?);
         // What is in the way may have been made by the stay as well.
         refused.sort();
         refused.dedup();
-        let flickers = refused.iter().any(|(_, why)| *why == COMES_AND_GOES);
+        let flickers = refused.iter().any(|at| at.why == Why::ComesAndGoes);
         if flickers && !self.is_last {
             return Ok(false);
         }
@@ -220,11 +222,12 @@ impl<'s> Preparation<'_, '_, 's> {
 
     /// The error of what cannot be captured. A goal that asks for what is in the way is told of it
     /// instead.
-    fn refuse(&self, refused: Vec<(Vec<u8>, &'static str)>) -> Result<()> {
-        let is_git_s = refused.iter().any(|(_, why)| *why == GIT_DIRECTORY);
+    fn refuse(&self, refused: Vec<Uncapturable>) -> Result<()> {
+        let of_git = Why::Kind(Kind::GitDirectory);
+        let is_of_git = refused.iter().any(|at| at.why == of_git);
         match self.goal.in_the_way {
-            Some(found) if !is_git_s => {
-                found.replace(refused.into_iter().map(|(path, _)| path).collect());
+            Some(found) if !is_of_git => {
+                found.replace(refused.into_iter().map(|at| at.path).collect());
                 Ok(())
             }
             _ => Err(would_overwrite(self.ctx, self.goal, &refused)),
@@ -233,11 +236,7 @@ impl<'s> Preparation<'_, '_, 's> {
 
     /// Files that the stay made, that the user's own exclude or their bits hide by now, and that are not as they were made: with the past
     /// they would have to go, and nothing would have them.
-    fn made_and_hidden(
-        &self,
-        root: &Root,
-        capture: &Capture<'_>,
-    ) -> Result<Vec<(Vec<u8>, &'static str)>> {
+    fn made_and_hidden(&self, root: &Root, capture: &Capture<'_>) -> Result<Vec<Uncapturable>> {
         let Aim::Snapshot(aim) = &self.goal.aim else {
             return Ok(Vec::new());
         };
@@ -247,26 +246,26 @@ impl<'s> Preparation<'_, '_, 's> {
             if !is_kept
                 && !is_seen(capture, path)
                 && is_file(root, path)
-                && !self.is_the_present_s(path)?
+                && !self.is_of_present(path)?
                 && !is_another_spelling(root, &capture.manifest, path)?
             {
-                found.push((path.clone(), why_hidden(&capture.manifest, path)));
+                found.push(Uncapturable::new(path, why_hidden(&capture.manifest, path)));
             }
         }
         Ok(found)
     }
 
-    fn is_the_present_s(&self, path: &[u8]) -> Result<bool> {
+    fn is_of_present(&self, path: &[u8]) -> Result<bool> {
         let present = self.present.as_ref();
         present.map_or(Ok(false), |present| present.has(path))
     }
 
     /// Files that the plan would replace, and that may be the present's own. What a swap put there that is taken back now is not.
-    fn of_the_present(&self, plan: &Plan) -> Result<Vec<(Vec<u8>, &'static str)>> {
+    fn of_the_present(&self, plan: &Plan) -> Result<Vec<Uncapturable>> {
         let mut found = Vec::new();
         for entry in plan.entries.iter().filter(|entry| entry.before.is_some()) {
-            if !self.goal.shown.contains(&entry.path) && self.is_the_present_s(&entry.path)? {
-                found.push((entry.path.clone(), PRESENT_S));
+            if !self.goal.shown.contains(&entry.path) && self.is_of_present(&entry.path)? {
+                found.push(Uncapturable::new(&entry.path, Why::IgnoredInThePresent));
             }
         }
         Ok(found)
@@ -415,11 +414,11 @@ impl<'s> Preparation<'_, '_, 's> {
             let is_recorded = manifest
                 .dir_on_disk(&dir.path)
                 .is_some_and(DirRec::is_recorded);
-            let is_the_present_s = match &self.present {
+            let is_of_present = match &self.present {
                 Some(present) => present.has_dir(&dir.path),
                 None => !is_recorded,
             };
-            if manifest.is_submodule(&dir.path) || is_recorded && !is_the_present_s {
+            if manifest.is_submodule(&dir.path) || is_recorded && !is_of_present {
                 continue;
             }
             let Some(stamp) = root.dir_stamp(&dir.path) else {
@@ -428,7 +427,7 @@ impl<'s> Preparation<'_, '_, 's> {
             let bits = stamp.permissions();
             dir.before = Some(bits);
             plan.unrecorded.insert(dir.path.clone());
-            if is_the_present_s && !self.goal.ends_stay() && !self.goal.takes_paths_back() {
+            if is_of_present && !self.goal.ends_stay() && !self.goal.takes_paths_back() {
                 dir.after = dir.after.map(|after| after & bits);
             }
         }
@@ -466,12 +465,12 @@ fn unproven_paths(manifest: &Manifest, plan: &Plan) -> BTreeSet<Vec<u8>> {
 }
 
 /// Why a capture has nothing of a path that it was told to capture, and at which something stands.
-fn why_hidden(manifest: &Manifest, full: &[u8]) -> &'static str {
+fn why_hidden(manifest: &Manifest, full: &[u8]) -> Why {
     let dir = full.strip_suffix(b"/").unwrap_or(full);
-    let reason = |at: &[u8]| manifest.file(at)?.kind.reason();
+    let why = |at: &[u8]| Why::kind(manifest.file(at)?.kind);
     path::with_parents(dir)
-        .find_map(reason)
-        .unwrap_or(COMES_AND_GOES)
+        .find_map(why)
+        .unwrap_or(Why::ComesAndGoes)
 }
 
 /// Whether something other than a directory is at a path.
@@ -490,16 +489,15 @@ fn is_seen(capture: &Capture<'_>, path: &[u8]) -> bool {
 }
 
 /// The directory `tw` was started in, or one above it, where the plan has a file: it is kept, so the file cannot be there.
-fn start_in_the_way(ctx: &Context<'_>, plan: &Plan) -> Option<(Vec<u8>, &'static str)> {
+fn start_in_the_way(ctx: &Context<'_>, plan: &Plan) -> Option<Uncapturable> {
     let protected = protected_dirs(ctx);
     let mut files = plan.entries.iter().filter(|entry| entry.after.is_some());
     let entry = files.find(|entry| protected.contains(&entry.path))?;
-    Some((entry.path.clone(), "the current directory"))
+    Some(Uncapturable::new(&entry.path, Why::CurrentDirectory))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::refusal::BY_THE_USER;
     use super::*;
     use crate::git::fs::Stamp;
     use crate::worktree::manifest::{DirFlags, DirRec, FileRec, Ignored, Kind, no_oid};
@@ -529,9 +527,9 @@ mod tests {
             ignored: Ignored::default(),
         });
         for (full, why) in [
-            ("hidden", BY_THE_USER),
-            ("hidden/x/", BY_THE_USER),
-            ("seen for a moment", COMES_AND_GOES),
+            ("hidden", Why::Kind(Kind::UserExclude)),
+            ("hidden/x/", Why::Kind(Kind::UserExclude)),
+            ("seen for a moment", Why::ComesAndGoes),
         ] {
             assert_eq!(why_hidden(&manifest, full.as_bytes()), why, "{full}");
         }

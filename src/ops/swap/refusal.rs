@@ -5,34 +5,27 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use super::goal::Goal;
-use super::obstacles::{GIT_DIRECTORY, PRESENT_S, UNREADABLE};
-use super::one_name::ONE_NAME;
 use crate::error::{Code, Error, Result};
 use crate::git::access::may_change;
 use crate::git::path;
 use crate::git::tree::DIR_MODE;
 use crate::ops::Context;
+use crate::ops::uncapturable::{Uncapturable, Why};
 use crate::store::state::stored_path;
 use crate::store::trigger::SwapKind;
 use crate::text::{listed, typed_path};
-use crate::worktree::manifest::Manifest;
+use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Plan;
 
-/// Why a file is refused that the user's own exclude keeps from every look.
-pub(super) const BY_THE_USER: &str = "exclude";
-
-/// Why a file is refused that no scan finds, although it is there whenever its name is asked for.
-pub(super) const COMES_AND_GOES: &str = "it comes and goes";
-
-/// The error of paths that are in the way, each with the reason why it cannot be captured.
+/// The error of what is in the way and cannot be captured.
 pub(super) fn would_overwrite(
     ctx: &Context<'_>,
     goal: &Goal<'_>,
-    refused: &[(Vec<u8>, &'static str)],
+    refused: &[Uncapturable],
 ) -> Error {
-    let shown = refused.iter();
-    let shown = shown.map(|(path, why)| format!("'{}' ({why})", path::display(path)));
-    let paths: Vec<&[u8]> = refused.iter().map(|(path, _)| path.as_slice()).collect();
+    let shown = refused.iter().map(Uncapturable::to_string);
+    let paths: Vec<&[u8]> = refused.iter().map(|at| at.path.as_slice()).collect();
+    let first = |why: Why| refused.iter().find(|at| at.why == why);
     let mut error = Error::new(
         Code::WouldOverwrite,
         format!(
@@ -46,26 +39,26 @@ pub(super) fn would_overwrite(
         "raw_paths",
         refused
             .iter()
-            .map(|(path, _)| stored_path(path))
+            .map(|at| stored_path(&at.path))
             .collect::<Vec<_>>(),
     );
-    if refused.iter().any(|(_, why)| *why == PRESENT_S) {
+    if first(Why::IgnoredInThePresent).is_some() {
         error = error.hint("run 'tw return' first: from the present these are saved, too");
     }
-    let git_s = refused.iter().find(|(_, why)| *why == GIT_DIRECTORY);
-    if let Some((path, _)) = git_s {
-        return git_s_own(error, goal, path);
+    if let Some(git) = first(Why::Kind(Kind::GitDirectory)) {
+        return of_git_itself(error, goal, &git.path);
     }
     for hint in goal.hints {
         error = error.hint(*hint);
     }
-    for (reason, hint) in WAYS_OUT {
-        if refused.iter().any(|(_, why)| *why == reason) {
+    for (why, hint) in WAYS_OUT {
+        if first(why).is_some() {
             error = error.hint(hint);
         }
     }
-    if let Some((path, _)) = refused.iter().find(|(_, why)| *why == UNREADABLE) {
-        let there = ctx.repo.worktree_root().join(OsStr::from_bytes(path));
+    if let Some(closed) = first(Why::Kind(Kind::Unreadable)) {
+        let root = ctx.repo.worktree_root();
+        let there = root.join(OsStr::from_bytes(&closed.path));
         error = error.hint(format!(
             "or let tw look into it: chmod u+rwX {}",
             typed_path(&there)
@@ -124,23 +117,23 @@ pub(super) fn refuse_to_lay_open(
 }
 
 /// What can be done about the reasons for which something is refused.
-const WAYS_OUT: [(&str, &str); 3] = [
+const WAYS_OUT: [(Why, &str); 3] = [
     (
-        BY_THE_USER,
+        Why::Kind(Kind::UserExclude),
         "your own 'exclude' keeps them from being captured: 'tw config exclude' shows it, 'tw config --unset exclude' takes it away",
     ),
     (
-        COMES_AND_GOES,
+        Why::ComesAndGoes,
         "another program makes and removes it: stop that and try again",
     ),
     (
-        ONE_NAME,
+        Why::SameButForCase,
         "this file system ignores case in names: rename one of them",
     ),
 ];
 
 /// The error where a directory of git's own is in the way, which is nothing to be moved away.
-fn git_s_own(error: Error, goal: &Goal<'_>, path: &[u8]) -> Error {
+fn of_git_itself(error: Error, goal: &Goal<'_>, path: &[u8]) -> Error {
     let way_out = if goal.operation == SwapKind::Return {
         "name it to 'tw return --keep PATH'"
     } else {

@@ -6,6 +6,7 @@ use super::goal::{Aim, Goal};
 use crate::error::Result;
 use crate::store::Store;
 use crate::store::stored::Stored;
+use crate::worktree::manifest::Kind;
 
 /// Other repositories in the working tree, as the sides that a swap takes files from have them.
 #[derive(Default)]
@@ -32,7 +33,7 @@ impl OtherRepositories {
         let target = target.into_iter().map(|side| (side, true));
         for (side, is_target) in target.chain(from.iter().map(|side| (side, false))) {
             for (path, entry) in store.lists(side)?.uncaptured {
-                if entry.reason == "nested-repository" {
+                if Kind::Nested.is_reason(&entry.reason) {
                     if is_target {
                         others.hiding.insert(path.clone());
                     }

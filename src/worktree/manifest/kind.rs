@@ -1,7 +1,7 @@
 //! What a name in a directory of the working tree is, and what follows from that.
 
 /// What a name in a directory is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
     /// A captured regular file.
@@ -122,6 +122,11 @@ impl Kind {
                 return None;
             }
         })
+    }
+
+    /// Whether this is what `uncaptured` says of it.
+    pub fn is_reason(self, reason: &str) -> bool {
+        self.reason() == Some(reason)
     }
 
     /// Whether its stamp says when it changed. The others are known by their directory's stamp alone.
