@@ -40,6 +40,7 @@ use crate::store::state::{Journal, Mode, State, read_json};
 use crate::store::stored::Stored;
 use crate::store::workspace::Tie;
 use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::plan::Side;
 pub use level::{LevelView, Levels, Undone, level_view};
 
 /// A step over one of the logs.
@@ -398,7 +399,8 @@ impl<'a> Step<'a> {
             // Where something comes back, such a thing is refused.
             if entry.before.is_none() && !is_captured && is_there(&path) {
                 beyond.push(path.clone());
-            } else if seen != after.map(|side| side.node) {
+            } else if seen != after.map(|side| side.node) || has_other_bits(manifest, &path, after)
+            {
                 changed.push(RepoPath::new(path.clone()));
             }
             known.insert(path);
@@ -407,6 +409,16 @@ impl<'a> Step<'a> {
         let touched = swapped.plan.entries.iter().map(|entry| &entry.path);
         let others = touched.filter(|path| !known.contains(*path));
         changed.extend(others.map(|path| RepoPath::new(path.clone())));
+        for dir in &self.level.dirs {
+            let path = path_of(&dir.path)?;
+            let left = permissions_of(dir.after.as_deref())?;
+            let taken = swapped.plan.dirs.iter().find(|taken| taken.path == path);
+            let now = taken.and_then(|taken| taken.before);
+            if dir.before != dir.after && left.is_some() && now.is_some() && now != left {
+                changed.push(RepoPath::new(path));
+            }
+        }
+        changed.sort();
         Ok(Since { changed, beyond })
     }
 }
@@ -466,6 +478,13 @@ fn into_past(log: Log, view: &LevelView) -> Error {
     .hint(format!("when you mean it: 'tw {log} --into-past'"))
     .hint(format!("'tw {log} --list' shows what comes next"))
     .detail("swap_id", view.swap_id.clone())
+}
+
+/// Whether a file has other permission bits than it was left with.
+fn has_other_bits(manifest: &Manifest, path: &[u8], left: Option<Side>) -> bool {
+    let file = manifest.file(path).filter(|file| file.kind == Kind::File);
+    let bits = file.map(|file| file.stamp.permissions());
+    bits.zip(left).is_some_and(|(bits, left)| bits != left.perm)
 }
 
 fn node_in(manifest: &Manifest, path: &[u8]) -> Option<Node> {

@@ -441,3 +441,25 @@ fn all_but_one_leaves_that_one_alone_and_what_is_around_the_files() {
     assert!(sandbox.exists("dir/new.txt") && sandbox.exists("empty"));
     assert_eq!(sandbox.git(["ls-files", "-s"]), index);
 }
+
+#[test]
+fn a_named_directory_and_those_in_it_get_their_bits_and_others_keep_theirs() {
+    let sandbox = Sandbox::new();
+    for dir in ["dir", "dir/sub", "other"] {
+        sandbox.write(format!("{dir}/file"), "one\n");
+        sandbox.chmod(dir, 0o750);
+    }
+    let id = snapshot(&sandbox);
+    for dir in ["dir", "dir/sub", "other"] {
+        sandbox.chmod(dir, 0o700);
+    }
+    let before = sandbox.state();
+    sandbox.json(["restore", &id, "dir/file"]);
+    before.assert_same(&sandbox.state());
+    let answer = sandbox.json(["restore", &id, "dir"]);
+    assert!(answer["backup_id"].is_string(), "{answer}");
+    let bits = ["dir", "dir/sub", "other"].map(|dir| mode(&sandbox, dir));
+    assert_eq!(bits, [0o750, 0o750, 0o700]);
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+}

@@ -232,6 +232,31 @@ fn a_path_changed_since_is_named_and_in_undos_own_backup() {
 }
 
 #[test]
+fn bits_that_were_changed_since_are_named_and_in_undos_own_backup() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/x", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.chmod("dir", 0o700);
+    sandbox.chmod("dir/x", 0o600);
+    sandbox.json(["restore", &id]);
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(list(&answer["changed_since"]), [""; 0]);
+    sandbox.json(["redo"]);
+    sandbox.chmod("dir", 0o711);
+    sandbox.chmod("dir/x", 0o640);
+    let since = sandbox.state();
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(list(&answer["changed_since"]), ["dir", "dir/x"]);
+    assert_eq!(
+        (mode(&sandbox, "dir"), mode(&sandbox, "dir/x")),
+        (0o700, 0o600)
+    );
+    let backup = answer["backup_id"].as_str().unwrap();
+    sandbox.json(["restore", backup]);
+    since.assert_same(&sandbox.state());
+}
+
+#[test]
 fn an_uncapturable_thing_in_undos_way_refuses() {
     let sandbox = Sandbox::new();
     let id = snapshot(&sandbox);

@@ -17,7 +17,7 @@ pub fn changes(page: &mut Page, changes: &Changes, dry_run: bool) {
     let (written, removed) = (changes.written.len(), changes.removed.len());
     let verb = if dry_run { "would be " } else { "" };
     if written + removed == 0 {
-        page.line("  no path differs");
+        page.line("  no file differs");
         return;
     }
     page.line(format!(

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Step, Undone};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::fs::Root;
 use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::textmerge::Labels;
@@ -229,7 +230,7 @@ impl TakingBack<'_> {
         Side { node, perm }
     }
 
-    /// Directories as they were, but for those that a later swap made, removed or changed.
+    /// Directories as they were, but for those that a later swap made, removed or changed, and for bits that somebody changed since.
     fn dirs(&self) -> Result<Vec<(Vec<u8>, Option<u32>)>> {
         let step = self.step;
         let mut later = BTreeSet::new();
@@ -242,8 +243,17 @@ impl TakingBack<'_> {
             .dirs
             .iter()
             .filter(|dir| !later.contains(&dir.path));
-        dirs.map(|dir| Ok((path_of(&dir.path)?, permissions_of(dir.before.as_deref())?)))
-            .collect()
+        let root = Root::open(step.ctx.repo.worktree_root())?;
+        dirs.map(|dir| {
+            let path = path_of(&dir.path)?;
+            let [before, after] =
+                [&dir.before, &dir.after].map(|bits| permissions_of(bits.as_deref()));
+            let (before, after) = (before?, after?);
+            let now = root.dir_stamp(&path).map(|stamp| stamp.permissions());
+            let changed_since = before.is_some() && now.is_some() && now != after;
+            Ok((path, if changed_since { now } else { before }))
+        })
+        .collect()
     }
 
     /// Index entries as they were, where the index is as the swap left it.

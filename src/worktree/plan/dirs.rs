@@ -84,12 +84,10 @@ impl Planning<'_> {
         }
         self.emptied_dirs(plan, &mut changes)?;
         self.dirs_in_the_way(plan, &mut changes);
-        if self.only.is_none() {
-            self.other_dir_modes(&mut changes)?;
-            if self.empty_dirs == EmptyDirs::Go {
-                self.dirs_to_remove(plan, &mut changes)?;
-                self.gitlinks_to_remove(&mut changes)?;
-            }
+        self.other_dir_modes(&mut changes)?;
+        if self.only.is_none() && self.empty_dirs == EmptyDirs::Go {
+            self.dirs_to_remove(plan, &mut changes)?;
+            self.gitlinks_to_remove(&mut changes)?;
         }
         Ok(changes.0.into_values().collect())
     }
@@ -155,7 +153,7 @@ impl Planning<'_> {
         Ok(!leaves.iter().all(is_absent))
     }
 
-    /// Directories on both sides whose permission bits differ.
+    /// Directories on both sides that are meant and whose permission bits differ.
     fn other_dir_modes(&self, changes: &mut DirChanges) -> Result<()> {
         let keys = self.before.modes.keys().chain(self.after.modes.keys());
         let mut candidates: BTreeSet<Vec<u8>> = keys.cloned().collect();
@@ -166,6 +164,7 @@ impl Planning<'_> {
         candidates.extend(self.paths_with_other_access());
         // The root's bits are recorded nowhere: it is no path of the snapshot.
         candidates.remove(&b""[..]);
+        candidates.retain(|full| self.only.is_none_or(|is_meant| is_meant(full)));
         for full in candidates {
             let on_disk = self.dir_on_disk(&full);
             let Some(before) = on_disk.or_else(|| self.gitlink_on_disk(&full)) else {

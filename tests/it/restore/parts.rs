@@ -203,5 +203,5 @@ fn where_nothing_is_chosen_nothing_is_said_to_be_restored() {
     assert!(ran.status.success(), "{ran:?}");
     let said = String::from_utf8_lossy(&ran.stdout);
     assert!(said.ends_with("nothing was restored\n"), "{said}");
-    assert!(!said.contains("no path differs"), "{said}");
+    assert!(!said.contains("no file differs"), "{said}");
 }

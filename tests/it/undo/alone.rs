@@ -151,3 +151,23 @@ fn a_killed_undo_of_one_swap_is_undone_or_done() {
     let stage = crate::stage::Stage::new(sandbox, &["undo", "2"], None);
     assert!(stage.crash_everywhere() >= 15);
 }
+
+#[test]
+fn bits_of_a_directory_that_were_changed_since_stay() {
+    let sandbox = Sandbox::new();
+    for dir in ["closed", "left"] {
+        sandbox.write(format!("{dir}/x"), "then\n");
+    }
+    sandbox.write("later", "then\n");
+    let id = snapshot(&sandbox);
+    for dir in ["closed", "left"] {
+        sandbox.chmod(dir, 0o750);
+    }
+    sandbox.json(["restore", &id, "closed", "left"]);
+    sandbox.write("later", "now\n");
+    sandbox.json(["restore", &id, "later"]);
+    sandbox.chmod("closed", 0o700);
+    sandbox.json(["undo", "2"]);
+    let bits = ["closed", "left"].map(|dir| mode(&sandbox, dir));
+    assert_eq!(bits, [0o700, 0o750]);
+}
