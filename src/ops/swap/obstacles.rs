@@ -350,14 +350,11 @@ impl Finder<'_> {
                     Seen::Closed => break,
                 }
             }
-            if !is_empty {
-                continue;
-            }
             let mut present = self.present.iter();
             if present.any(|present| present.has_old_dir(self.root, &at)) {
-                // No backup of the present has it: the return could not bring it back.
+                // No backup of the present has it, whatever a swap put into it: the return could not bring it back.
                 self.refuse(&at, Why::IgnoredInThePresent);
-            } else if !self.is_recorded(&at) {
+            } else if is_empty && !self.is_recorded(&at) {
                 self.found.to_force.insert(path::join(&at, b""));
             }
         }

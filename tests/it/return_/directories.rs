@@ -326,6 +326,31 @@ fn a_hop_does_not_take_an_empty_directory_away_that_the_present_leaves_out() {
     }
 }
 
+/// What the stay put into it goes with the hop, so that it would go as an empty one.
+#[test]
+fn a_hop_does_not_take_one_away_either_into_which_the_stay_wrote() {
+    let sandbox = Sandbox::new();
+    sandbox.write("u/v", "then\n");
+    let with_dir = snapshot(&sandbox);
+    sandbox.remove("u");
+    sandbox.write("u", "a file then\n");
+    let with_file = snapshot(&sandbox);
+    sandbox.remove("u");
+    sandbox.mkdir("u");
+    sandbox.chmod("u", 0o700);
+    sandbox.write(".gitignore", "u/\n");
+    let home = sandbox.state();
+    sandbox.json(["travel", &with_dir]);
+    let past = sandbox.state();
+    let (error, _) = sandbox.json_error(["travel", "--hop", &with_file]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
+    assert_eq!(error["paths"], serde_json::json!(["u"]), "{error}");
+    past.assert_same(&sandbox.state());
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    home.assert_same(&sandbox.state());
+}
+
 #[test]
 fn the_undo_of_a_hop_brings_the_empty_directories_of_the_present_back() {
     let sandbox = Sandbox::new();
