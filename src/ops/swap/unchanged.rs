@@ -112,7 +112,6 @@ fn has_same_lists(
     let files = store.lists(start.files)?;
     let git = store.lists(start.git)?;
     let backup = store.lists(start.backup)?;
-    let uncaptured = is_left_alone(&now, &files, &backup, own);
     let (dirs, stayed): (Vec<_>, Vec<_>) = now
         .empty_dirs
         .iter()
@@ -120,6 +119,7 @@ fn has_same_lists(
     let read = |oid| store.objects.read_tree(oid);
     let known: BTreeSet<&Vec<u8>> = dirs.into_iter().collect();
     let root = Root::open(ctx.repo.worktree_root())?;
+    let uncaptured = is_left_alone(&now, &files, &backup, (own, &root));
     // What the present has in one makes it none, and so does a rule that hides it: that one is the present's, and is there still.
     let is_there = |dir: &Vec<u8>| {
         let seen = manifest.dir_on_disk(dir).is_some();
@@ -282,8 +282,14 @@ fn is_anothers(access: &AccessList, path: &[u8]) -> bool {
 }
 
 /// Whether what no snapshot captures is as the snapshot or the present had it, or the present's `own`, which the rules of the snapshot
-/// name otherwise. A submodule that only the snapshot has comes back empty, without a HEAD.
-fn is_left_alone(now: &Lists, files: &Lists, backup: &Lists, own: &Unsaved) -> bool {
+/// name otherwise, or which a look at the past does not name as long as it is there. A submodule that only the snapshot has comes back
+/// empty, without a HEAD.
+fn is_left_alone(
+    now: &Lists,
+    files: &Lists,
+    backup: &Lists,
+    (own, root): (&Unsaved, &Root),
+) -> bool {
     let by_path = |lists: &'_ Lists| -> BTreeMap<Vec<u8>, Uncaptured> {
         lists.uncaptured.iter().cloned().collect()
     };
@@ -299,7 +305,8 @@ fn is_left_alone(now: &Lists, files: &Lists, backup: &Lists, own: &Unsaved) -> b
             };
             Some(left.is_none() && now == Some(&without_head))
         };
-        let is_own = || then.is_none() && left.is_none() && own.has(path);
+        let is_unnamed = || now.is_none() && matches!(root.stamp(path), Ok(Some(_)));
+        let is_own = || own.has(path) && (then.is_none() && left.is_none() || is_unnamed());
         now == then || now == left || is_emptied() == Some(true) || is_own()
     })
 }

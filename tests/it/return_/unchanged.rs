@@ -6,7 +6,7 @@ use std::os::unix::fs::chown;
 use serde_json::Value;
 
 use crate::access::{USER, give_all, json_as, may_act_for_others, somebodys};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, is_root, skipped};
 use crate::trip::{snapshot, with_stop};
 
 fn with_differing_present() -> (Sandbox, String) {
@@ -274,4 +274,23 @@ fn a_directory_of_another_owner_leaves_no_experiment() {
     sandbox.chmod("own", 0o700);
     let returned = json_as(&sandbox, USER, &["return"]);
     assert_ne!(returned["experiment_id"], Value::Null, "{returned}");
+}
+
+#[test]
+fn what_nobody_may_read_leaves_no_experiment() {
+    if is_root() {
+        skipped("an ordinary user", "root can read everything");
+        return;
+    }
+    let (sandbox, id) = with_differing_present();
+    sandbox.write("closed.txt", "closed\n");
+    sandbox.chmod("closed.txt", 0);
+    let with_it = snapshot(&sandbox);
+    for id in [&id, &with_it] {
+        let home = sandbox.state();
+        sandbox.json(["travel", id]);
+        let answer = sandbox.json(["return"]);
+        assert_eq!(answer["experiment_id"], Value::Null, "{answer}");
+        home.assert_same(&sandbox.state());
+    }
 }
