@@ -297,19 +297,28 @@ impl Unsaved {
 }
 
 /// The topmost names of what a capture leaves out and is there: what rules leave out, directories of submodules and nested repositories,
-/// files over the limit.
+/// and what is beside the files of ours in one, files over the limit.
 ///
 /// # Errors
 /// A directory cannot be read.
 pub fn left_out(root: &Root, manifest: &Manifest) -> Result<BTreeSet<Vec<u8>>> {
     let mut found = BTreeSet::new();
+    let mut repositories: BTreeSet<Vec<u8>> = BTreeSet::new();
     for dir in &manifest.dirs {
         for file in manifest.files_of(dir).iter() {
+            if file.kind == Kind::Nested && manifest.bytes(file.name) == b".git" {
+                repositories.insert(manifest.dir_path(dir).to_vec());
+            }
             if !file.kind.in_tree() && file.kind != Kind::Gone || file.kind == Kind::Gitlink {
                 found.insert(manifest.path_of(dir, &file));
             }
         }
-        if dir.ignored.entries > 0 {
+        // Directories come before what is in them.
+        let is_in_repository = || {
+            let on_disk = !dir.flags.has(DirFlags::VIRTUAL);
+            on_disk && path::has_or_is_within(&repositories, manifest.dir_path(dir))
+        };
+        if dir.ignored.entries > 0 || is_in_repository() {
             found.extend(unknown(root, manifest, manifest.dir_path(dir))?);
         }
     }

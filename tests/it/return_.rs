@@ -6,6 +6,7 @@ mod head;
 mod ignored;
 mod in_place;
 mod operations;
+mod repositories;
 mod submodules;
 mod unchanged;
 mod unsaved;

@@ -10,6 +10,7 @@ use crate::git::tree::{self, Change};
 use crate::ops::capture::Capture;
 use crate::ops::swap::goal::Hidden;
 use crate::ops::swap::read_tree;
+use crate::ops::swap::repositories::NestedRepositories;
 use crate::ops::unsaved::Unsaved;
 use crate::worktree::manifest::{DirRec, Kind};
 
@@ -41,10 +42,11 @@ impl ReturnOperation<'_> {
                 }
             }
         }
-        // The present had deleted these: no rule hides what git tracks there.
+        // The present had deleted these: no rule hides what git tracks there, but what is in another repository.
+        let repositories = NestedRepositories::of(self.store, &self.backup)?;
         for tracked in self.store.tracked_trees(&self.backup)? {
             for change in tree::diff(&read, Some(tracked), Some(self.backup.tree))? {
-                if change.new.is_none() {
+                if change.new.is_none() && !repositories.own(&change.path)? {
                     consider(&change.path);
                 }
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::plan::tracks;
+use super::repositories::NestedRepositories;
 use super::treerules::TreeRules;
 use crate::error::Result;
 use crate::git::path;
@@ -127,16 +128,22 @@ impl<'a> LeftInPlace<'a> {
 
 /// What the present left out, by its backup, though git tracks it or something in it. git's rules leave out nothing that git tracks: what
 /// the present tracks beneath a directory that they left out was not there, or the backup would have it. The user's own globs do, and so
-/// does what cannot be read.
-pub(super) struct LeftOutThoughTracked(BTreeSet<Vec<u8>>);
+/// does what cannot be read, and other repositories have files that HEAD still tracks.
+pub(super) struct LeftOutThoughTracked<'a> {
+    listed: BTreeSet<Vec<u8>>,
+    repositories: NestedRepositories<'a>,
+}
 
-impl LeftOutThoughTracked {
-    /// By the backup's lists.
-    pub(super) fn of(lists: &Lists) -> Self {
-        Self(listed_as(
-            &lists.uncaptured,
-            &[Kind::UserExclude, Kind::Unreadable],
-        ))
+impl<'a> LeftOutThoughTracked<'a> {
+    /// By the backup and its lists.
+    ///
+    /// # Errors
+    /// The backup cannot be read.
+    pub(super) fn of(store: &'a Store, backup: &Stored, lists: &Lists) -> Result<Self> {
+        Ok(Self {
+            listed: listed_as(&lists.uncaptured, &[Kind::UserExclude, Kind::Unreadable]),
+            repositories: NestedRepositories::of(store, backup)?,
+        })
     }
 
     /// Whether what is at a path that was left out, by the same backup, may have been there.
@@ -149,7 +156,9 @@ impl LeftOutThoughTracked {
         backup: &Stored,
         path: &[u8],
     ) -> Result<bool> {
-        Ok(path::has_or_is_within(&self.0, path) || !tracks(store, backup, path)?)
+        Ok(path::has_or_is_within(&self.listed, path)
+            || self.repositories.own(path)?
+            || !tracks(store, backup, path)?)
     }
 }
 

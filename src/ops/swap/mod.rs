@@ -29,7 +29,7 @@ mod present_own;
 mod prove;
 pub mod recover;
 mod refusal;
-mod repositories;
+pub mod repositories;
 mod run;
 pub mod same_index;
 mod secure;

@@ -213,9 +213,23 @@ impl SnapshotPlanner<'_> {
         if there.could_not_read(path) {
             return Ok(true);
         }
-        let hiding = self.others.hiding;
-        let hides = there.hides(path) || hiding.iter().any(|dir| path::is_within(path, dir));
+        let mut hiding = self.others.hiding.iter();
+        let hides = there.hides(path)
+            || hiding.any(|dir| path::is_within(path, dir) && self.hides_as_repository(dir));
         Ok(hides && (there.lists(path) || !tracks(self.store, self.aim.stored, path)?))
+    }
+
+    /// Whether what is in this nested repository of the target is its own. Where a stay ends and it is none any more, what was in it is
+    /// noted, and all else was made in the past.
+    fn hides_as_repository(&self, dir: &[u8]) -> bool {
+        let manifest = &self.capture.manifest;
+        let is_one = |at: &[u8]| {
+            manifest
+                .file(at)
+                .is_some_and(|file| file.kind == Kind::Nested)
+        };
+        let ends_stay = self.others.own.is_some_and(PresentOwn::ends_stay);
+        !ends_stay || is_one(dir) || is_one(&path::join(dir, b".git"))
     }
 
     fn leaves_dir_out(&self, there: &LeftOutThen<'_>, dir: &[u8]) -> bool {

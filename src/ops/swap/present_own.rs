@@ -31,7 +31,7 @@ pub(super) struct PresentOwn<'a> {
     rules: Option<TreeRules<'a>>,
     unsaved: Unsaved,
     made: BTreeSet<Vec<u8>>,
-    left_out: LeftOutThoughTracked,
+    left_out: LeftOutThoughTracked<'a>,
     /// The directories in which it had nothing.
     empty_dirs: BTreeSet<Vec<u8>>,
     /// The paths of its index that were not on disk.
@@ -56,7 +56,7 @@ impl<'a> PresentOwn<'a> {
             Some(TreeRules::of(ctx, &store.objects, backup.tree, &[])?)
         };
         let lists = store.lists(&backup)?;
-        let left_out = LeftOutThoughTracked::of(&lists);
+        let left_out = LeftOutThoughTracked::of(store, &backup, &lists)?;
         Ok(Some(Self {
             store,
             backup,
@@ -75,8 +75,12 @@ impl<'a> PresentOwn<'a> {
     /// # Errors
     /// The present's trees cannot be read.
     pub fn stays(&self, dir: &[u8]) -> Result<bool> {
-        let ends_stay = self.rules.is_none();
-        Ok(self.unsaved.is_dir(dir) || !ends_stay && self.had_empty_dir(dir)?)
+        Ok(self.unsaved.is_dir(dir) || !self.ends_stay() && self.had_empty_dir(dir)?)
+    }
+
+    /// Whether the swap brings the present back.
+    pub fn ends_stay(&self) -> bool {
+        self.rules.is_none()
     }
 
     /// Whether the present had a directory here, a submodule's among them, in which nothing was that it saved. The travel that began the

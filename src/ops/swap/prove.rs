@@ -319,7 +319,7 @@ impl Proof<'_> {
     fn forgive(&self, differing: &mut BTreeSet<Vec<u8>>, unsaved: &Unsaved) -> Result<()> {
         // What the present left out is seen now where what hid it is gone. It is where it was.
         let (store, backup) = (self.store, self.claim.aim.stored);
-        let left_out = LeftOutThoughTracked::of(&store.lists(backup)?);
+        let left_out = LeftOutThoughTracked::of(store, backup, &store.lists(backup)?)?;
         let mut was_there = BTreeSet::new();
         for path in differing.iter().filter(|path| unsaved.has(path)) {
             let is_its_own =

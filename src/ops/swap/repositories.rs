@@ -1,9 +1,10 @@
-//! Other repositories that stand where a swap writes.
+//! Other repositories in the working tree: those that stand where a swap writes, and what in those of the present is theirs.
 
 use std::collections::BTreeSet;
 
 use super::goal::{Aim, Goal};
 use crate::error::Result;
+use crate::git::{Oid, path, tree};
 use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::worktree::manifest::Kind;
@@ -44,5 +45,45 @@ impl OtherRepositories {
             }
         }
         Ok(others)
+    }
+}
+
+/// The nested repositories and submodules of a side. What is in one is that repository's, unless the side's index has it, whatever HEAD
+/// tracks there: a directory that is to become a repository of its own is taken out of the index first.
+pub struct NestedRepositories<'a> {
+    store: &'a Store,
+    index: Oid,
+    dirs: BTreeSet<Vec<u8>>,
+}
+
+impl<'a> NestedRepositories<'a> {
+    /// Of this side.
+    ///
+    /// # Errors
+    /// Its record cannot be read.
+    pub fn of(store: &'a Store, side: &Stored) -> Result<Self> {
+        let is_one = |reason: &str| {
+            let mut kinds = [Kind::Nested, Kind::Gitlink].iter();
+            kinds.any(|kind| kind.is_reason(reason))
+        };
+        let listed = store.lists(side)?.uncaptured.into_iter();
+        let dirs = listed.filter(|(_, entry)| is_one(&entry.reason));
+        Ok(Self {
+            store,
+            index: store.index_side(side)?.tree,
+            dirs: dirs.map(|(path, _)| path).collect(),
+        })
+    }
+
+    /// Whether a file at this path is one of theirs.
+    ///
+    /// # Errors
+    /// The index's trees cannot be read.
+    pub fn own(&self, path: &[u8]) -> Result<bool> {
+        if !path::has_or_is_within(&self.dirs, path) {
+            return Ok(false);
+        }
+        let read = |oid| self.store.objects.read_tree(oid);
+        Ok(tree::find(&read, self.index, path)?.is_none())
     }
 }
