@@ -238,13 +238,28 @@ fn is_setting(text: &str, field: &Field) -> bool {
             .is_none_or(|byte| *byte <= b' ' || b"\"'`&<\\".contains(byte))
 }
 
-/// Words of a page after a tag: `<label for="password">Access to it</label>`.
+/// Words of a page after a tag: `<label for="password">Access to it</label>`. Settings call themselves by `key` and `name`.
 fn is_label(text: &str, field: &Field, value: &str) -> bool {
     field.quoting == Quoting::Text
         && field.quoted_name
         && text[..field.value.start].ends_with('>')
+        && !is_value_of_key(&text[..field.name.start])
         && !has_digits(value, 1)
         && is_phrase(value)
+}
+
+/// Whether what comes before a name in quotes says that a setting is called so: `<entry key="`.
+fn is_value_of_key(before: &str) -> bool {
+    let attribute = before.trim_end_matches(['"', '\'', '\\']).trim_end();
+    let attribute = attribute.strip_suffix('=').map(str::trim_end);
+    let called = |name: &str| {
+        attribute.is_some_and(|attribute| {
+            let at = attribute.len().checked_sub(name.len());
+            let tail = at.and_then(|at| attribute.get(at..));
+            tail.is_some_and(|tail| tail.eq_ignore_ascii_case(name))
+        })
+    };
+    called(" key") || called(" name")
 }
 
 /// `ACME_KEY=…`, `acme key = '…'`: somebody's key, though nobody known.

@@ -15,40 +15,65 @@ use crate::text::foreign_json;
 const MARK: &str = "***REDACTED***";
 const BY_NAME: &str = "key-value";
 
+/// The names that speak of a value.
+#[derive(Clone, Copy, Default)]
+struct Names<'a> {
+    /// That of its field, or what else stands directly before it.
+    near: Option<&'a str>,
+    /// Those of the array, or of the object with a field `value`, that it is in.
+    over: &'a [String],
+}
+
+impl Names<'_> {
+    fn any(self, says_so: impl Fn(&str) -> bool) -> bool {
+        self.near.is_some_and(&says_so) || self.over.iter().any(|name| says_so(name))
+    }
+
+    /// All of them, for what is in the value.
+    fn over(self) -> Vec<String> {
+        let near = self.near.map(str::to_owned);
+        self.over.iter().cloned().chain(near).collect()
+    }
+}
+
 impl Redactor {
     /// Redacts every string of a value in place, names of fields too.
-    pub(super) fn walk(&self, value: &mut Value, name: Option<&str>, tally: &mut Tally) {
+    pub(super) fn value(&self, value: &mut Value, tally: &mut Tally) {
+        self.walk(value, Names::default(), tally);
+    }
+
+    fn walk(&self, value: &mut Value, names: Names<'_>, tally: &mut Tally) {
         match value {
             Value::String(text) => {
-                if let Some(redacted) = self.string(text, name, tally) {
+                if let Some(redacted) = self.string(text, names, tally) {
                     *text = redacted;
                 }
             }
             Value::Number(number) => {
-                if name.is_some_and(is_password_name) && number.to_string().len() >= 4 {
+                if names.any(is_password_name) && number.to_string().len() >= 4 {
                     *value = Value::String(MARK.to_owned());
                     tally.add(BY_NAME);
                 }
             }
             Value::Array(items) => {
+                let over = names.over();
                 let mut flag: Option<String> = None;
                 for item in items {
                     let next = item
                         .as_str()
                         .filter(|text| is_flag(text))
                         .map(str::to_owned);
-                    self.walk(item, flag.as_deref().or(name), tally);
+                    let near = flag.as_deref();
+                    self.walk(item, Names { near, over: &over }, tally);
                     flag = next;
                 }
             }
             Value::Object(fields) => {
+                let over = names.over();
                 let named = name_in_object(fields);
                 for (field, value) in fields.iter_mut() {
-                    let name = match &named {
-                        Some(named) if is_value_field(field) => named,
-                        _ => field,
-                    };
-                    self.walk(value, Some(name), tally);
+                    let names = names_in_object(field, named.as_deref(), &over);
+                    self.walk(value, names, tally);
                 }
                 self.rename(fields, tally);
             }
@@ -57,16 +82,15 @@ impl Redactor {
     }
 
     fn rename(&self, fields: &mut serde_json::Map<String, Value>, tally: &mut Tally) {
-        rename(fields, |name| self.string(name, None, tally));
+        rename(fields, |name| self.string(name, Names::default(), tally));
     }
 
     /// The redacted form of one decoded string, if it differs.
-    fn string(&self, text: &str, name: Option<&str>, tally: &mut Tally) -> Option<String> {
+    fn string(&self, text: &str, names: Names<'_>, tally: &mut Tally) -> Option<String> {
         if text.len() < 4 {
             return None;
         }
-        let by_name =
-            name.is_some_and(|name| is_secret_under(name, text) || is_secret_header(name, text));
+        let by_name = names.any(|name| is_secret_under(name, text) || is_secret_header(name, text));
         // The counts inside a value that goes whole do not matter.
         let mut inside = Tally::default();
         std::mem::swap(&mut inside.found, &mut tally.found);
@@ -152,6 +176,18 @@ fn name_in_object(fields: &serde_json::Map<String, Value>) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// The names that speak of the value of a field. What is called `value` speaks of what the object speaks of, or is called.
+fn names_in_object<'a>(field: &'a str, named: Option<&'a str>, over: &'a [String]) -> Names<'a> {
+    if is_value_field(field) {
+        let near = named.or(Some(field));
+        return Names { near, over };
+    }
+    Names {
+        near: Some(field),
+        over: &[],
+    }
+}
+
 fn is_value_field(name: &str) -> bool {
     matches!(name, "value" | "Value" | "default" | "defaultValue")
 }
@@ -164,12 +200,27 @@ fn is_flag(text: &str) -> bool {
 /// Where the walk through a line stands in an object or array.
 struct Frame {
     object: bool,
+    /// The names that speak of all of it.
+    over: Vec<String>,
     /// The name of the field whose value is being read.
     field: Option<String>,
     /// What the object speaks of; in an array, the flag before the item.
     named: Option<String>,
     /// The flag that the item of an array is.
     flag: Option<String>,
+}
+
+impl Frame {
+    /// The names that speak of the value that comes next.
+    fn names(&self) -> Names<'_> {
+        match self.field.as_deref() {
+            Some(field) if self.object => names_in_object(field, self.named.as_deref(), &self.over),
+            _ => Names {
+                near: self.named.as_deref(),
+                over: &self.over,
+            },
+        }
+    }
 }
 
 /// Copies a valid JSON document, replacing the literals of strings that change.
@@ -189,13 +240,11 @@ impl Splicer<'_> {
         while let Some(byte) = bytes.get(at) {
             match byte {
                 b'{' | b'[' => {
-                    let inherited = frames.last().and_then(|frame| {
-                        let flag = frame.named.clone().filter(|_| !frame.object);
-                        flag.or_else(|| frame.field.clone())
-                    });
+                    let over = frames.last().map(|frame| frame.names().over());
                     frames.push(Frame {
                         object: *byte == b'{',
-                        field: inherited.filter(|_| *byte == b'['),
+                        over: over.unwrap_or_default(),
+                        field: None,
                         named: None,
                         flag: None,
                     });
@@ -240,8 +289,10 @@ impl Splicer<'_> {
         } else {
             literal.trim_matches('"').into()
         };
-        let name = frames.last().filter(|_| !is_name).and_then(field_name);
-        let redacted = self.redactor.string(&decoded, name, self.tally);
+        let names = frames.last().filter(|_| !is_name).map(Frame::names);
+        let redacted = self
+            .redactor
+            .string(&decoded, names.unwrap_or_default(), self.tally);
         if let Some(redacted) = redacted.and_then(|text| serde_json::to_string(&text).ok()) {
             self.splice(start, end, &redacted);
         }
@@ -263,8 +314,7 @@ impl Splicer<'_> {
         let secret = end - start >= 4
             && frames
                 .last()
-                .and_then(field_name)
-                .is_some_and(is_password_name);
+                .is_some_and(|frame| frame.names().any(is_password_name));
         if secret {
             self.splice(start, end, "\"***REDACTED***\"");
             self.tally.add(BY_NAME);
@@ -275,17 +325,6 @@ impl Splicer<'_> {
         self.out.push_str(&self.line[self.copied..start]);
         self.out.push_str(new);
         self.copied = end;
-    }
-}
-
-fn field_name(frame: &Frame) -> Option<&str> {
-    if let Some(flag) = frame.named.as_deref().filter(|_| !frame.object) {
-        return Some(flag);
-    }
-    let field = frame.field.as_deref()?;
-    match &frame.named {
-        Some(named) if is_value_field(field) => Some(named),
-        _ => Some(field),
     }
 }
 

@@ -156,7 +156,7 @@ impl Redactor {
     /// Redacts every string of a JSON value in place, and values under names that say secret.
     pub fn json(&self, value: &mut serde_json::Value) -> Counts {
         let mut tally = Tally::keeping();
-        self.walk(value, None, &mut tally);
+        self.value(value, &mut tally);
         json::replace_known(value, &mut tally);
         tally.counts
     }

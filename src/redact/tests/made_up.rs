@@ -45,6 +45,22 @@ fn made_up_secrets_go_from_json() {
             "[\"--password\",123456,\"lantern\",\"--password\",[],\"lantern\"]",
             "[\"--password\",\"***REDACTED***\",\"lantern\",\"--password\",[],\"lantern\"]",
         ),
+        (
+            "{\"password\":[\"-swordfish123\",\"hunter2horse\"]}",
+            "{\"password\":[\"***REDACTED***\",\"***REDACTED***\"]}",
+        ),
+        (
+            "{\"passwords\":[\"--\",\"hunter2horse\",[{\"value\":\"swordfish123\"}]]}",
+            "{\"passwords\":[\"--\",\"***REDACTED***\",[{\"value\":\"***REDACTED***\"}]]}",
+        ),
+        (
+            "{\"db_password\":{\"sensitive\":true,\"type\":\"string\",\"value\":\"swordfish123\"},\"db_user\":{\"value\":\"walrus42\"}}",
+            "{\"db_password\":{\"sensitive\":true,\"type\":\"string\",\"value\":\"***REDACTED***\"},\"db_user\":{\"value\":\"walrus42\"}}",
+        ),
+        (
+            "{\"pin_password\":{\"value\":[4711,{\"default\":\"hunter2horse\",\"note\":\"walrus42\"}]}}",
+            "{\"pin_password\":{\"value\":[\"***REDACTED***\",{\"default\":\"***REDACTED***\",\"note\":\"walrus42\"}]}}",
+        ),
     ] {
         let mut value = serde_json::from_str(line).expect("JSON");
         redactor.json(&mut value);
