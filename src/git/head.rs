@@ -152,8 +152,8 @@ impl Repo {
         file.write_all(line.as_bytes()).context(what)
     }
 
-    /// The worktree, other than this one, whose HEAD is on `branch`; also one that rebases or bisects it. A bare
-    /// repository's HEAD is no checkout.
+    /// The worktree, other than this one, whose HEAD is on `branch`; also one that rebases or bisects it, or moves it with a rebase of
+    /// another one. A bare repository's HEAD is no checkout.
     pub fn checked_out_elsewhere(&self, branch: &str) -> Result<Option<PathBuf>> {
         let mut dirs = Vec::new();
         if !self.is_bare()? {
@@ -233,7 +233,7 @@ fn moved_meanwhile() -> Error {
 }
 
 impl Repo {
-    /// Whether the worktree with this git directory is on a branch, rebases or bisects it.
+    /// Whether the worktree with this git directory is on a branch, rebases or bisects it, or moves it when its rebase ends.
     fn is_on_branch(&self, git_dir: &Path, branch: &str) -> Result<bool> {
         let line = |name: &str| -> Result<Option<String>> {
             let bytes = read_optional(&git_dir.join(name))?;
@@ -252,7 +252,10 @@ impl Repo {
         || line("rebase-merge/head-name")?.as_deref() == Some(branch)
         || line("rebase-apply/head-name")?.as_deref() == Some(branch)
         // git writes a branch without `refs/heads/` there.
-        || line("BISECT_START")?.as_deref() == Some(short))
+        || line("BISECT_START")?.as_deref() == Some(short)
+        // Of each branch that the rebase will move three lines: its name, then two commits.
+        || line("rebase-merge/update-refs")?
+            .is_some_and(|text| text.lines().step_by(3).any(|name| name == branch)))
     }
 }
 

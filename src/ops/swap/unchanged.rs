@@ -23,7 +23,7 @@ use crate::store::snapshot::{Lists, Uncaptured};
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
 use crate::store::{Store, names};
-use crate::worktree::manifest::Manifest;
+use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Extras;
 
 /// Takes the experiment of a return that is committed away when the past is as travel had left it; says whether it did. The journal
@@ -306,7 +306,16 @@ fn is_left_alone(
             Some(left.is_none() && now == Some(&without_head))
         };
         let is_unnamed = || now.is_none() && matches!(root.stamp(path), Ok(Some(_)));
-        let is_own = || own.has(path) && (then.is_none() && left.is_none() || is_unnamed());
+        // A submodule of the present is a repository like any other where the index has no such entry.
+        let is_same_repository = || {
+            let both = now.zip(left);
+            both.is_some_and(|(now, left)| {
+                let is_one = Kind::Nested.is_reason(&now.reason);
+                is_one && Kind::Gitlink.is_reason(&left.reason) && now.head == left.head
+            })
+        };
+        let is_left = || left.is_none() || is_same_repository();
+        let is_own = || own.has(path) && (then.is_none() && is_left() || is_unnamed());
         now == then || now == left || is_emptied() == Some(true) || is_own()
     })
 }

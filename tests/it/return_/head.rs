@@ -58,6 +58,25 @@ fn a_branch_checked_out_elsewhere_leaves_head_detached() {
     stays_detached(&sandbox, &tip, "checked-out-elsewhere");
 }
 
+/// `git rebase --update-refs` moves other branches, too, when it ends; until then this file names them.
+#[test]
+fn a_branch_that_a_rebase_elsewhere_will_move_leaves_head_detached() {
+    for (name, is_moved) in [("refs/heads/main", true), ("refs/heads/other", false)] {
+        let (sandbox, tip) = away();
+        sandbox.git(["worktree", "add", "-q", "-b", "top", "../elsewhere", "main"]);
+        let git_dir = sandbox.path(".git/worktrees/elsewhere");
+        std::fs::create_dir(git_dir.join("rebase-merge")).unwrap();
+        let zero = "0".repeat(tip.len());
+        let moves = format!("refs/heads/below\n{tip}\n{zero}\n{name}\n{tip}\n{zero}\n");
+        std::fs::write(git_dir.join("rebase-merge/update-refs"), moves).unwrap();
+        if is_moved {
+            stays_detached(&sandbox, &tip, "checked-out-elsewhere");
+        } else {
+            assert_eq!(sandbox.json(["return"])["head"]["restored"], true);
+        }
+    }
+}
+
 #[test]
 fn an_unborn_branch_that_was_born_keeps_its_commits() {
     let sandbox = Sandbox::unborn();

@@ -161,6 +161,21 @@ fn a_submodule_that_the_present_has_removed_leaves_no_experiment() {
     assert_eq!(sandbox.json(["return"])["experiment_id"], Value::Null);
 }
 
+/// To the past, which has no such entry in its index, it is a repository like any other.
+#[test]
+fn a_submodule_that_was_added_since_leaves_no_experiment() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    let other = sandbox.root().join("other");
+    sandbox.git(["clone", "-q", ".", other.to_str().unwrap()]);
+    let add = "-c protocol.file.allow=always submodule --quiet add";
+    sandbox.git(add.split(' ').chain([other.to_str().unwrap(), "sub"]));
+    sandbox.git(["commit", "-q", "-m", "submodule"]);
+    assert_only_a_change_is_kept(&sandbox, &id, || {
+        sandbox.git(["-C", "sub", "commit", "-q", "--allow-empty", "-m", "more"]);
+    });
+}
+
 /// Goes to a snapshot and back without a change, and then once more with one.
 fn assert_only_a_change_is_kept(sandbox: &Sandbox, id: &str, change: impl FnOnce()) {
     let home = sandbox.state();
