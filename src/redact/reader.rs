@@ -183,6 +183,11 @@ impl Reader<'_> {
                 break;
             }
         }
+        for _ in 0..3 {
+            if !self.word_field() {
+                break;
+            }
+        }
         self.quote();
         self.eat("<");
         if self.eat_any(VALUE_FIELDS) {
@@ -190,6 +195,33 @@ impl Reader<'_> {
             self.blanks(false);
             if self.eat_any(&[":", "=", ">"]) {
                 return true;
+            }
+        }
+        self.at = start;
+        false
+    }
+
+    /// Steps over `"type": "string", ` and its kin, which say something of the value and come before it.
+    fn word_field(&mut self) -> bool {
+        let start = self.at;
+        let word = |reader: &mut Self| {
+            let quoted = reader.quote().is_some();
+            let length = run_at_start(reader.rest(), 24, alphanumeric_or(b"_"));
+            reader.at += length;
+            length > 0 && quoted == reader.quote().is_some()
+        };
+        let is_value = self.bytes.get(start + 1..).is_some_and(|rest| {
+            let mut names = VALUE_FIELDS.iter();
+            names.any(|name| rest.starts_with(name.as_bytes()))
+        });
+        if !is_value && word(self) {
+            self.blanks(false);
+            if self.eat(":") {
+                self.blanks(false);
+                if word(self) && self.eat(",") {
+                    self.blanks(true);
+                    return true;
+                }
             }
         }
         self.at = start;
