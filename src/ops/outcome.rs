@@ -289,7 +289,8 @@ pub struct Returned {
     pub backup_id: String,
     /// What was made in the past; null for a dry run, or when nothing differed.
     pub experiment_id: Option<String>,
-    /// The proof held.
+    /// The proof held. False where a large file that a filter converts changed in the past: its bytes were never saved, and git's text is
+    /// in its place.
     pub verified: bool,
     /// Nothing was written.
     pub dry_run: bool,

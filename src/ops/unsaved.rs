@@ -6,6 +6,9 @@
 //! with all that is beneath it, and count whatever the rules say later: a look at the past leaves them alone, and no swap takes them for
 //! something that was made in the past. What a swap of the stay writes beneath one of them is the past's all the same.
 //!
+//! Of a large file that a filter converts (git LFS) the backup has what git's index says, and not its bytes: noted is how it was on disk, so
+//! that a swap which finds it so, be it under another name, does not put git's text in its place.
+//!
 //! A return that renames what is in its way notes that here first: whoever dies in between leaves what goes back to its place.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,12 +18,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result};
-use crate::git::fs::{self, Durable, Root};
+use crate::git::Oid;
+use crate::git::fs::{self, Durable, Root, Stamp};
 use crate::git::path;
 use crate::store::id::SnapshotId;
 use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
 use crate::worktree::ignore::LeftAlone;
-use crate::worktree::manifest::{DirFlags, Kind, Manifest};
+use crate::worktree::manifest::{DirFlags, FileRec, Kind, Manifest};
 use crate::worktree::plan::{DirChange, Plan};
 
 const VERSION: u32 = 1;
@@ -47,6 +51,44 @@ struct Noted {
     /// What was renamed to be out of the way of the return, or was about to be: old and new names.
     #[serde(default)]
     moved_aside: Vec<(String, String)>,
+    /// Large files that a filter converts.
+    #[serde(default)]
+    filtered: Vec<(String, Filtered)>,
+}
+
+/// A large file that a filter converts, as the present had it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filtered {
+    /// The blob that git's index has of it, in hexadecimal digits, which the backup has in the place of its bytes.
+    blob: String,
+    /// Inode number.
+    inode: u64,
+    /// Size in bytes.
+    size: u64,
+    /// Modification time, nanoseconds since the epoch.
+    mtime: i64,
+}
+
+impl Filtered {
+    fn of(file: &FileRec) -> Self {
+        Self {
+            blob: file.oid.to_string(),
+            inode: file.stamp.ino,
+            size: file.stamp.size,
+            mtime: file.stamp.mtime,
+        }
+    }
+
+    /// Whether the backup has this blob in its place.
+    pub fn has_blob(&self, blob: Oid) -> bool {
+        self.blob == blob.to_string()
+    }
+
+    /// Whether a file with this stamp is that file, with the same bytes.
+    pub fn is(&self, stamp: &Stamp) -> bool {
+        stamp.is_file()
+            && (stamp.ino, stamp.size, stamp.mtime) == (self.inode, self.size, self.mtime)
+    }
 }
 
 /// What it is.
@@ -63,6 +105,8 @@ pub struct Unsaved {
     pub looked_at: Option<i64>,
     /// What was renamed to be out of the way of the return, or was about to be: old and new names. Some of it may be in there.
     pub moved_aside: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Large files that a filter converts: the backup has what git's index says of them.
+    pub filtered: BTreeMap<Vec<u8>, Filtered>,
 }
 
 fn file(dir: &StateDir) -> PathBuf {
@@ -80,6 +124,11 @@ impl Unsaved {
             ..Self::default()
         };
         found.left_alone.roots = left_out(root, manifest)?;
+        let files = manifest.entries();
+        let filtered = files.filter(|(_, file)| file.kind == Kind::FilteredClean);
+        found.filtered = filtered
+            .map(|(dir, file)| (manifest.path_of(dir, &file), Filtered::of(&file)))
+            .collect();
         found.look_into_submodules(root, manifest);
         let dirs = manifest.dirs.iter().skip(1);
         let entered = dirs.filter(|dir| !dir.flags.has(DirFlags::VIRTUAL) && !dir.is_recorded());
@@ -149,12 +198,18 @@ impl Unsaved {
             },
             looked_at: noted.looked_at,
             moved_aside: pairs(&noted.moved_aside),
+            filtered: {
+                let filtered = noted.filtered.into_iter();
+                filtered
+                    .filter_map(|(path, file)| Some((path_from_stored(&path)?, file)))
+                    .collect()
+            },
         })
     }
 
     /// Whether there is nothing of it.
     pub fn is_empty(&self) -> bool {
-        self.left_alone.roots.is_empty()
+        self.left_alone.roots.is_empty() && self.filtered.is_empty()
     }
 
     /// Whether a path is one of them: it was there before anything was written.
@@ -288,6 +343,12 @@ impl Unsaved {
                 let pairs = self.moved_aside.iter();
                 pairs
                     .map(|(from, to)| (stored_path(from), stored_path(to)))
+                    .collect()
+            },
+            filtered: {
+                let filtered = self.filtered.iter();
+                filtered
+                    .map(|(path, file)| (stored_path(path), file.clone()))
                     .collect()
             },
         };

@@ -2,6 +2,7 @@
 
 mod dir_modes;
 mod directories;
+mod filtered;
 mod head;
 mod ignored;
 mod in_place;

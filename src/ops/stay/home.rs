@@ -15,6 +15,7 @@ use crate::ops::capture::Storing;
 use crate::ops::outcome::{Aftermath, Changes, DetachedBy, HeadReport, MovedAside, Returned};
 use crate::ops::record::Made;
 use crate::ops::request::Return;
+use crate::ops::swap::filtered;
 use crate::ops::swap::goal::{
     Aim, Experiment, GitGoal, GitSide, Goal, OperationShare, SnapshotAim,
 };
@@ -79,9 +80,11 @@ impl ReturnOperation<'_> {
             &self.backup,
             &in_the_way.take(),
         )?);
+        let filtered = filtered::notice(&aside.unsaved().filtered, &prepared.plan);
         let away = self.kept_away(&start.keep, &prepared.capture)?;
         let mut returned = self.returned(start, stays, changes(&prepared.plan), moved_aside);
         returned.notices.extend(away);
+        returned.notices.extend(filtered);
         Ok(returned)
     }
 
@@ -123,11 +126,13 @@ impl ReturnOperation<'_> {
             .paths
             .extend(left.map(|path| RepoPath::new(path.as_slice())));
         let moved_aside = moved_aside.into_iter().map(MovedAside::from).collect();
+        let filtered = filtered::notice(&aside.unsaved().filtered, &swapped.plan);
         let away = self.kept_away(&start.keep, &swapped.saved.capture)?;
         let mut returned = self.returned(start, stays, swapped.changes(), moved_aside);
         returned.notices.extend(away);
         returned.dry_run = false;
-        returned.verified = true;
+        returned.verified = filtered.is_none();
+        returned.notices.extend(filtered);
         returned.experiment_id = swapped.is_saved.then(|| swapped.saved.id.to_string());
         returned.aftermath.changed_since = repo_paths(swapped.changed_since);
         returned

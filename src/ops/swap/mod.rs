@@ -8,6 +8,7 @@
 mod blobs;
 pub mod copied;
 pub mod extras;
+pub mod filtered;
 mod flagged;
 mod from_present;
 pub mod goal;

@@ -7,7 +7,7 @@ use super::goal::{Aim, Goal};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::{Oid, path};
 use crate::ops::Context;
-use crate::ops::capture::Capture;
+use crate::ops::capture::{Capture, Storing};
 use crate::store::Store;
 use crate::text::size;
 use crate::worktree::plan::{Plan, Side};
@@ -20,7 +20,7 @@ pub(super) fn prove_objects(
     ctx: &Context<'_>,
     store: &Store,
     goal: &Goal<'_>,
-    capture: &Capture<'_>,
+    (capture, storing): (&Capture<'_>, &Storing),
     plan: &Plan,
 ) -> Result<Blobs> {
     let needed: BTreeSet<Oid> = plan
@@ -33,8 +33,9 @@ pub(super) fn prove_objects(
         Aim::Computed { unwritten, .. } => unwritten.borrow().clone(),
         _ => BTreeSet::new(),
     };
-    if capture.writer.is_some() || matches!(goal.aim, Aim::Computed { .. }) {
-        // What this very capture stores is about to be in its pack: none of it is as the cache had it.
+    let is_look = *storing == Storing::No;
+    if is_look || capture.writer.is_some() || matches!(goal.aim, Aim::Computed { .. }) {
+        // What this very capture stores, or would, is about to be in its pack: none of it is as the cache had it.
         let files = capture.manifest.files_in_memory();
         let oids = files.map(|(_, _, file)| file.oid);
         captured.extend(oids.filter(|oid| needed.contains(oid)));

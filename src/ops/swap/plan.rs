@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::Context;
 use super::super::capture::Capture;
 use super::extras::captured_extras;
+use super::filtered::keep_bytes;
 use super::from_present::FromPresent;
 use super::goal::{Aim, Goal, PathChanges, SnapshotAim};
 use super::left_out::LeftOutThen;
@@ -130,6 +131,9 @@ impl SnapshotPlanner<'_> {
         })?;
         // Permissions and access differ where the trees are alike.
         plan.entries.retain(|entry| !self.is_kept(&entry.path));
+        if let Some(own) = own {
+            keep_bytes(own.filtered(), &self.capture.manifest, &mut plan);
+        }
         let mut more = self.made_dirs_unseen(&after_node)?;
         more.extend(self.dirs_in_submodules(&changes)?);
         if !more.is_empty() {

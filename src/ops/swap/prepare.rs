@@ -162,7 +162,7 @@ impl<'s> Preparation<'_, '_, 's> {
         }
         self.know_dirs_on_disk(&root, &capture.manifest, &mut plan);
         refuse_to_lay_open(ctx, goal, &capture.manifest, &plan)?;
-        let blobs = prove_objects(ctx, store, goal, &capture, &plan)?;
+        let blobs = prove_objects(ctx, store, goal, (&capture, self.storing), &plan)?;
         // After the proof, which tells the sizes.
         check_room(ctx, &plan, &blobs)?;
         Ok(Some(Prepared {

@@ -17,7 +17,7 @@ use crate::git::fs::Root;
 use crate::git::path;
 use crate::git::tree::{self, Node};
 use crate::ops::Context;
-use crate::ops::unsaved::Unsaved;
+use crate::ops::unsaved::{Filtered, Unsaved};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
@@ -110,6 +110,11 @@ impl<'a> PresentOwn<'a> {
     /// Directories of the present that the stay gave other permission bits, with those that they had.
     pub fn bits(&self) -> &BTreeMap<Vec<u8>, u32> {
         &self.unsaved.bits
+    }
+
+    /// Large files of the present that a filter converts.
+    pub fn filtered(&self) -> &BTreeMap<Vec<u8>, Filtered> {
+        &self.unsaved.filtered
     }
 
     /// The directories in a directory that holds nothing but directories and what the present left out; None for any other.

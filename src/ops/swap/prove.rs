@@ -81,8 +81,8 @@ pub(super) fn prove(
         applied,
         root: &root,
     };
-    let mut differing = proof.differing()?;
     let unsaved = Unsaved::of_stay(&store.dir)?;
+    let mut differing = proof.differing(plan, &unsaved)?;
     proof.forgive(&mut differing, &unsaved)?;
     let mut left: BTreeSet<Vec<u8>> = BTreeSet::new();
     for path in &differing {
@@ -202,7 +202,7 @@ struct Proof<'a> {
 
 impl Proof<'_> {
     /// The paths that are not as the claim has them.
-    fn differing(&self) -> Result<BTreeSet<Vec<u8>>> {
+    fn differing(&self, plan: &Plan, unsaved: &Unsaved) -> Result<BTreeSet<Vec<u8>>> {
         let (claimed, seen) = (&self.claim.aim.extras, self.seen);
         let read = |oid| read_tree(self.store, seen, oid);
         let mut changes = tree::diff(&read, Some(self.target()), Some(seen.tree))?;
@@ -214,6 +214,7 @@ impl Proof<'_> {
         changes.retain(|change| change.old.is_some() || is_on_disk(&change.path));
         // Where the present had it in the index alone, what cannot be captured is where nothing was: it stays, and the return names it.
         changes.retain(|change| change.new.is_some() || !claimed.absent.contains(&change.path));
+        changes.retain(|change| !self.has_filtered_bytes(change, plan, unsaved));
         let claimed_modes = modes_told_otherwise(&changes);
         changes.retain(|change| !claimed_modes.contains_key(&change.path));
         let mut differing: BTreeSet<Vec<u8>> =
@@ -235,6 +236,20 @@ impl Proof<'_> {
         }
         differing.extend(self.other_empty_dirs(&extras)?);
         Ok(differing)
+    }
+
+    /// Whether a large file that a filter converts has the present's bytes, of which the claim has what git's index says.
+    fn has_filtered_bytes(&self, change: &Change, plan: &Plan, unsaved: &Unsaved) -> bool {
+        let (Some(old), Some(new)) = (change.old, change.new) else {
+            return false;
+        };
+        let Some(file) = unsaved.filtered.get(&change.path) else {
+            return false;
+        };
+        let is_put = blob_of(plan, &change.path) == Some(new.oid);
+        let seen = self.seen.manifest.file(&change.path);
+        let is_in_place = || seen.is_some_and(|seen| file.is(&seen.stamp));
+        file.has_blob(old.oid) && old.mode == new.mode && (is_put || is_in_place())
     }
 
     /// The tree of the claim.

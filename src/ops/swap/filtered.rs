@@ -1,0 +1,62 @@
+//! Large files that a filter converts (git LFS): of them a snapshot has what git's index says, and not their bytes.
+//!
+//! They stay in place as long as both sides have the same of them. What somebody does to one in the past is in the experiment, and the
+//! backup has git's text alone: where the present's bytes are still at hand, in place or under another name, a swap puts these back.
+//! Where they are not, git's text is put there, and the return says so.
+
+use std::collections::BTreeMap;
+
+use crate::git::path;
+use crate::git::tree::Node;
+use crate::ops::unsaved::Filtered;
+use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::plan::{Plan, PlanEntry, Side};
+
+/// Puts the present's bytes into a plan in the place of git's text, as far as they are there.
+pub(super) fn keep_bytes(
+    filtered: &BTreeMap<Vec<u8>, Filtered>,
+    manifest: &Manifest,
+    plan: &mut Plan,
+) {
+    if filtered.is_empty() {
+        return;
+    }
+    for entry in &mut plan.entries {
+        let Some(file) = texts(filtered, entry) else {
+            continue;
+        };
+        let in_place = manifest.file(&entry.path).into_iter();
+        let elsewhere = manifest.entries().map(|(_, file)| file);
+        let mut found = in_place.chain(elsewhere);
+        let found = found.find(|found| found.kind == Kind::File && file.is(&found.stamp));
+        entry.after = entry.after.map(|after| Side {
+            node: Node {
+                oid: found.map_or(after.node.oid, |found| found.oid),
+                ..after.node
+            },
+            ..after
+        });
+    }
+    let entries = &mut plan.entries;
+    entries.retain(|entry| entry.before != entry.after || !filtered.contains_key(&entry.path));
+}
+
+/// What is said where a plan puts git's text in the place of the present's bytes.
+pub fn notice(filtered: &BTreeMap<Vec<u8>, Filtered>, plan: &Plan) -> Option<String> {
+    let entries = plan.entries.iter();
+    let lost = entries.filter(|entry| texts(filtered, entry).is_some());
+    let lost: Vec<&[u8]> = lost.map(|entry| entry.path.as_slice()).collect();
+    (!lost.is_empty()).then(|| {
+        format!(
+            "not verified, since they changed in the past and the backup has what git's index says of them: {}; \
+             to have their filter make them again, remove them and run 'git checkout -- PATH'",
+            path::listed(lost.iter(), 5)
+        )
+    })
+}
+
+/// The file of the present in whose place an entry puts git's text.
+fn texts<'f>(filtered: &'f BTreeMap<Vec<u8>, Filtered>, entry: &PlanEntry) -> Option<&'f Filtered> {
+    let (file, after) = (filtered.get(&entry.path)?, entry.after?);
+    (file.has_blob(after.node.oid) && !entry.is_chmod()).then_some(file)
+}
