@@ -107,22 +107,29 @@ pub struct Apply<'a> {
 pub struct Granted<'a> {
     /// By path. What is not known gets the access of what it replaces.
     pub recorded: Option<&'a AccessList>,
+    /// By path, of what comes from another side.
+    pub elsewhere: Option<&'a BTreeMap<Vec<u8>, Access>>,
     /// Somebody else made that side: its content gets no capabilities.
     pub foreign: bool,
 }
 
 impl<'a> Granted<'a> {
-    /// What a side gives.
-    pub fn by(side: &'a Extras) -> Self {
+    /// What the side that a plan leads to gives.
+    pub fn by(side: &'a Extras, plan: &'a Plan) -> Self {
         Self {
             recorded: Some(&side.access),
+            elsewhere: Some(&plan.access),
             foreign: side.foreign,
         }
     }
 
     /// What was recorded of a path.
-    pub fn of(&self, path: &[u8]) -> Option<Cow<'_, Access>> {
-        self.recorded?.of(path)
+    pub fn of(self, path: &[u8]) -> Option<Cow<'a, Access>> {
+        let elsewhere = self.elsewhere.and_then(|access| access.get(path));
+        match elsewhere {
+            Some(access) => Some(Cow::Borrowed(access)),
+            None => self.recorded?.of(path),
+        }
     }
 
     /// Owner and group of what is made where nothing was, and of which nothing else is known: those of most paths of that side.

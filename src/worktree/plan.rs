@@ -13,7 +13,7 @@ use super::manifest::{Kind, Manifest};
 use super::scan::DESK;
 use crate::error::Result;
 use crate::git::Oid;
-use crate::git::access::Lost;
+use crate::git::access::{Access, Lost};
 use crate::git::access_list::AccessList;
 use crate::git::path;
 use crate::git::tree::{self, Change, LINK_MODE, Node};
@@ -73,6 +73,8 @@ pub struct Plan {
     pub keep_dirs: BTreeSet<Vec<u8>>,
     /// Paths that keep an owner, group or attributes that they should not have: they belong to somebody else.
     pub beyond: BTreeMap<Vec<u8>, Lost>,
+    /// Owner, group and attributes of paths that come from another side than the one that it leads to.
+    pub access: BTreeMap<Vec<u8>, Access>,
     /// Directories that no record has: they keep owner, group and attributes, and get the bits that stand here as they are.
     pub unrecorded: BTreeSet<Vec<u8>>,
 }

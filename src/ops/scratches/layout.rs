@@ -127,7 +127,7 @@ pub fn lay_out(
         copy_blob: &copy,
         expected: &|_| Expected::Absent,
         securing: &mut NoOneElse,
-        access: &Granted::by(&extras),
+        access: &Granted::by(&extras, &plan),
         replaced: None,
         protected: &[],
         progress: there.progress,

@@ -10,6 +10,7 @@ use super::extras::stored_extras;
 use super::goal::SnapshotAim;
 use super::present_own::PresentOwn;
 use crate::error::Result;
+use crate::git::access::Access;
 use crate::git::path;
 use crate::git::tree::{self, Change, Node};
 use crate::ops::capture::Capture;
@@ -96,14 +97,24 @@ impl FromPresent {
         Ok(joined.into_values().collect())
     }
 
-    /// The snapshot's extras with the permission bits of these.
+    /// The snapshot's extras with the permission bits, owners and attributes of these.
     pub(super) fn extras(&self, snapshot: &Extras) -> Extras {
         let mut extras = snapshot.clone();
         for (path, node) in &self.nodes {
             let bits = self.extras.permissions(path, node.mode);
             extras.modes.insert(path.clone(), bits);
         }
+        extras.access.paths.extend(self.access());
         extras
+    }
+
+    /// Owner, group and attributes of these, as far as they are known.
+    pub(super) fn access(&self) -> BTreeMap<Vec<u8>, Access> {
+        let known = self.nodes.keys().filter_map(|path| {
+            let access = self.extras.access.of(path)?;
+            Some((path.clone(), access.into_owned()))
+        });
+        known.collect()
     }
 
     /// The node of one of these.

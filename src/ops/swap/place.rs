@@ -44,7 +44,7 @@ impl Placing<'_> {
             copy_blob: &copy,
             expected: &expected,
             securing: late,
-            access: &Granted::by(self.aim.extras()),
+            access: &Granted::by(self.aim.extras(), self.plan),
             replaced: Some(self.replaced),
             protected: &protected_dirs(self.ctx),
             progress: self.ctx.progress,

@@ -306,7 +306,7 @@ impl<'a> Temps<'a> {
         dir: BorrowedFd<'_>,
         entry: &PlanEntry,
     ) -> rustix::io::Result<Option<Cow<'a, Access>>> {
-        if let Some(recorded) = self.granted.recorded.and_then(|all| all.of(&entry.path)) {
+        if let Some(recorded) = self.granted.of(&entry.path) {
             return Ok(Some(recorded));
         }
         let known = self.replaced.filter(|_| entry.before.is_some());

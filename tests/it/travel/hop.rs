@@ -394,3 +394,25 @@ fn a_hop_away_and_back_leads_to_what_the_travel_did() {
     sandbox.json(["return"]);
     home.assert_same(&sandbox.state());
 }
+
+#[test]
+fn what_a_hop_brings_back_has_its_attributes() {
+    let sandbox = Sandbox::new();
+    let two = snapshot(&sandbox);
+    sandbox.write(".gitignore", ".env\n");
+    let one = snapshot(&sandbox);
+    sandbox.remove(".gitignore");
+    sandbox.write(".env", "KEY=1\n");
+    let file = sandbox.path(".env");
+    let flags = rustix::fs::XattrFlags::empty();
+    rustix::fs::setxattr(&file, "user.timewarp.test", b"1", flags).unwrap();
+    sandbox.json(["travel", &one]);
+    sandbox.json(["travel", "--hop", &two]);
+    assert!(!sandbox.exists(".env"));
+    sandbox.json(["travel", "--hop", &one]);
+    let mut value = [0; 8];
+    let length = rustix::fs::getxattr(&file, "user.timewarp.test", &mut value[..]).unwrap();
+    assert_eq!(&value[..length], b"1");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+}
