@@ -2,8 +2,8 @@
 //!
 //! Snapshots, backups and experiments are written anew without the paths: their trees, index commits, conflict stages and
 //! lists. Refs, labels and notes move from old to new in one transaction, and undo levels and states that name the old commits
-//! follow. What was exchanged of snapshots with a remote goes whole. It ends with what it cannot reach. The old bytes are git's to delete: the outcome names the command. In a private repository they go
-//! at once.
+//! follow. What was exchanged of snapshots with a remote goes whole. It ends with what it cannot reach. The old bytes are git's to delete:
+//! the outcome names the command. In a private repository they go at once, but for those in packs that git made.
 
 mod elsewhere;
 mod follow;
@@ -28,7 +28,7 @@ use crate::git::Oid;
 use crate::git::durable::sync_everything;
 use crate::git::fs;
 use crate::git::notes::prepare_moved_notes;
-use crate::git::objects::{NewObjects, ObjectWriter, Thoroughness, WriteMode};
+use crate::git::objects::{NewObjects, ObjectWriter, Reclaimed, Thoroughness, WriteMode};
 use crate::git::path::RepoPath;
 use crate::git::refs::Transaction;
 use crate::store::Store;
@@ -36,7 +36,7 @@ use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{Hold, Owner, WorktreeLock};
 use crate::store::names;
 use crate::store::state::Mode;
-use crate::text::typed_bytes;
+use crate::text::{typed_bytes, typed_path};
 use crate::worktree::cache;
 use crate::worktree::capture::{HashOnly, Sink};
 use rewrite::Rewriter;
@@ -108,10 +108,10 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     let mut found = purging.carry_out()?;
     purging.look_elsewhere(&mut found)?;
     found.unreached.extend(forget_sent_snapshots(ctx, store)?);
-    let is_deleted = super::reclaim::run(ctx, &worktrees, Thoroughness::Everything)?.is_some();
+    let reclaimed = super::reclaim::run(ctx, &worktrees, Thoroughness::Everything)?;
     let mut answer = purging.answer(DryRun::No, found);
-    if is_deleted {
-        answer.finish.clear();
+    if ctx.repo.is_private() {
+        answer.finish = purging.finish_without_git(reclaimed);
     }
     Ok(answer)
 }
@@ -133,6 +133,25 @@ struct Purging<'a> {
 }
 
 impl Purging<'_> {
+    /// What really deletes the old bytes in a private repository, where no gc of git's runs; nothing when they are gone.
+    fn finish_without_git(&self, reclaimed: Option<Reclaimed>) -> String {
+        match reclaimed {
+            Some(Reclaimed { left: 0, .. }) => String::new(),
+            Some(_) => {
+                let git = format!("git --git-dir={}", typed_path(self.ctx.repo.common_dir()));
+                format!("{git} reflog expire --expire=now --all && {git} gc --prune=now")
+            }
+            // Somebody else was clearing away: the same once more finds it done.
+            None => {
+                let root = self.ctx.repo.worktree_root();
+                let paths = self.paths.iter();
+                let paths = paths.map(|path| typed_path(&root.join(OsStr::from_bytes(path))));
+                let paths: Vec<String> = paths.collect();
+                format!("tw purge --yes-purge {}", paths.join(" "))
+            }
+        }
+    }
+
     /// The past and unfinished swaps name commits that have to stay what they are.
     fn refuse(&self) -> Result<()> {
         for worktree in self.worktrees {

@@ -74,7 +74,12 @@ pub fn run(
         }
     }
     let store = ctx.store()?;
-    let _one = match hold_file_within(&store.common("reclaim.lock"), Duration::ZERO) {
+    // Somebody waits for every byte to go, and for nothing else.
+    let wait = match how {
+        Thoroughness::Everything => ctx.settings.lock_timeout,
+        Thoroughness::OlderThan(_) => Duration::ZERO,
+    };
+    let _one = match hold_file_within(&store.common("reclaim.lock"), wait) {
         Err(error) if error.code() == Code::Busy => return Ok(None),
         held => held?,
     };

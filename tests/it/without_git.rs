@@ -548,6 +548,43 @@ fn room_comes_back_without_a_gc_of_gits() {
 }
 
 #[test]
+fn a_purge_names_what_deletes_the_bytes_that_it_cannot() {
+    let (sandbox, _) = begun();
+    let there = |oid: &str| sandbox.try_git(["cat-file", "-e", oid]).code == 0;
+    // In a pack that git made.
+    sandbox.write("secret.txt", "hunter2\n");
+    taken(&sandbox);
+    let secret = sandbox.git(["hash-object", "secret.txt"]);
+    sandbox.git(["gc", "--quiet"]);
+    sandbox.remove("secret.txt");
+    let purged = sandbox.json(["purge", "--yes-purge", "secret.txt"]);
+    let git = format!("git --git-dir={}", sandbox.git_dir().display());
+    let finish = format!("{git} reflog expire --expire=now --all && {git} gc --prune=now");
+    assert_eq!(purged["finish"], finish, "{purged}");
+    assert!(there(secret.trim()));
+    sandbox.git(["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(["gc", "--quiet", "--prune=now"]);
+    assert!(!there(secret.trim()));
+    // While somebody else clears up.
+    sandbox.write("secret.txt", "swordfish\n");
+    taken(&sandbox);
+    let secret = sandbox.git(["hash-object", "secret.txt"]);
+    sandbox.remove("secret.txt");
+    let lock = std::fs::File::create(sandbox.git_dir().join("timewarp/reclaim.lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    sandbox.git(["config", "timewarp.lockTimeout", "0.1"]);
+    let purged = sandbox.json(["purge", "--yes-purge", "secret.txt"]);
+    let path = sandbox.path("secret.txt");
+    let finish = format!("tw purge --yes-purge {}", path.display());
+    assert_eq!(purged["finish"], finish, "{purged}");
+    assert!(there(secret.trim()));
+    drop(lock);
+    let purged = sandbox.json(["purge", "--yes-purge", path.to_str().unwrap()]);
+    assert_eq!(purged["finish"], "", "{purged}");
+    assert!(!there(secret.trim()));
+}
+
+#[test]
 fn a_log_that_cannot_be_read_stops_the_clearing_up() {
     let (sandbox, _) = begun();
     sandbox.write("large.txt", "1\n".repeat(20_000));

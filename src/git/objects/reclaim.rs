@@ -42,6 +42,8 @@ pub struct Reclaimed {
     pub objects: u64,
     /// What they took on disk.
     pub bytes: u64,
+    /// Objects that nothing needs and that are there all the same, where every byte was to go: in packs that git made, or keeps.
+    pub left: u64,
 }
 
 impl ObjectStore {
@@ -126,6 +128,10 @@ impl ObjectStore {
             self.sift(&pack.path, pack.size, needed, (how, note), &mut done)?;
         }
         self.refresh();
+        if how == Thoroughness::Everything {
+            let there: HashSet<Oid> = self.all_ids()?.into_iter().collect();
+            done.left = there.difference(needed).count() as u64;
+        }
         Ok(done)
     }
 
