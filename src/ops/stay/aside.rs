@@ -172,10 +172,27 @@ impl<'a> Aside<'a> {
                     self.unsaved.moved_aside.pop();
                 }
                 Err(Errno::NOENT) => return Ok(false),
+                Err(Errno::ACCESS | Errno::PERM) => return Err(self.closed_for_writing(from)),
                 Err(errno) => return Err(errno).context(what),
             }
         }
         Ok(false)
+    }
+
+    /// The error where a directory lets nobody rename what is in it.
+    fn closed_for_writing(&self, path: &[u8]) -> Error {
+        let message = format!(
+            "'{}' is in the way, and its directory lets nobody rename it",
+            path::display(path)
+        );
+        let dir = OsStr::from_bytes(path::split(path).0);
+        let there = self.ctx.repo.worktree_root().join(dir);
+        Error::new(Code::WouldOverwrite, message)
+            .paths("paths", &[path])
+            .hint(format!(
+                "let tw write into it, then run 'tw return --move-aside' again: chmod u+w {}",
+                typed_path(&there)
+            ))
     }
 
     /// Renames what the present left out back to its place, out of what has another name now.

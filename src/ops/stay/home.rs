@@ -220,10 +220,27 @@ impl ReturnOperation<'_> {
             });
         };
         let root = self.ctx.repo.worktree_root();
+        let mut paths = left_out.changed(root)?;
+        paths.extend(self.with_another_head());
         Ok(Stays {
-            paths: left_out.changed(root)?,
+            paths,
             gone: left_out.gone(root),
         })
+    }
+
+    /// The nested repositories and submodules of the present whose HEAD is at another commit by now.
+    fn with_another_head(&self) -> Vec<RepoPath> {
+        let listed = self.lists.uncaptured.iter();
+        let moved = listed.filter(|(path, then)| {
+            let now = self.ctx.repo.nested_head(path);
+            let (Some(then), Some(now)) = (&then.head, now) else {
+                return false;
+            };
+            *then != now.to_string()
+        });
+        moved
+            .map(|(path, _)| RepoPath::new(path.as_slice()))
+            .collect()
     }
 
     /// Adds, of what a look at the past left out, or the present's rules leave in place (`left`), what was not there when it was entered.

@@ -61,7 +61,8 @@ impl LeftOut<'_> {
         let moved = &self.unsaved.moved_aside;
         let is_ours = |path: &[u8]| {
             let is_moved = moved.iter().any(|(from, _)| path::is_within(path, from));
-            path == DESK || is_moved
+            // Looks of git write into it; that its HEAD moved is told apart.
+            path == DESK || is_moved || path.ends_with(b"/.git")
         };
         let roots = self.unsaved.roots();
         let mut candidates: BTreeSet<&[u8]> = roots.filter(|path| !is_ours(path)).collect();
@@ -211,16 +212,13 @@ struct ChangeScan<'a> {
 }
 
 impl ChangeScan<'_> {
-    /// Whether a path, or something in it, is newer than the stay and was not written by it. What nobody may look at is not, nor a
-    /// repository: it has its own history, and looks of git write into it.
+    /// Whether a path, or something in it, is newer than the stay and was not written by it. What nobody may look at is not, nor what is
+    /// in the `.git` of a repository: looks of git write into it.
     fn is_newer(&mut self, path: &[u8]) -> bool {
         let top = to_path(self.root, path);
         let Ok(meta) = top.symlink_metadata() else {
             return false;
         };
-        if is_repository(&top) {
-            return false;
-        }
         self.has_changed(path, &meta) || meta.is_dir() && self.has_newer_within(path)
     }
 
@@ -236,6 +234,9 @@ impl ChangeScan<'_> {
             for entry in entries.into_iter().flatten().flatten() {
                 if left == 0 {
                     return false;
+                }
+                if entry.file_name() == ".git" {
+                    continue;
                 }
                 left -= 1;
                 self.left -= 1;

@@ -93,6 +93,43 @@ fn what_is_made_in_the_place_of_a_repository_goes_with_the_past() {
     );
 }
 
+/// Also what only its HEAD tells. Looks of git write into its `.git`.
+#[test]
+fn what_changed_in_a_repository_of_its_own_is_named() {
+    type Change = fn(&Sandbox);
+    let changes: [(Change, Value); 4] = [
+        (|sandbox| sandbox.write("k/own", "changed\n"), json!(["k"])),
+        (|sandbox| sandbox.write("k/dir/new", "new\n"), json!(["k"])),
+        (
+            |sandbox| {
+                let commit = ["-C", "k", "commit", "-q", "--allow-empty", "-m", "more"];
+                sandbox.git(commit);
+            },
+            json!(["k"]),
+        ),
+        (
+            |sandbox| {
+                sandbox.git(["-C", "k", "status"]);
+                sandbox.git(["-C", "k", "update-index", "--refresh"]);
+            },
+            json!([]),
+        ),
+    ];
+    for (change, stayed) in changes {
+        let sandbox = Sandbox::new();
+        sandbox.git(["init", "-q", "k"]);
+        sandbox.write("k/own", "own\n");
+        sandbox.write("k/dir/deep", "deep\n");
+        sandbox.git(["-C", "k", "add", "own"]);
+        sandbox.git(["-C", "k", "commit", "-q", "-m", "own"]);
+        let id = snapshot(&sandbox);
+        sandbox.json(["travel", &id]);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        change(&sandbox);
+        assert_eq!(sandbox.json(["return"])["stayed"], stayed);
+    }
+}
+
 #[test]
 fn what_changed_in_a_repository_with_files_of_ours_is_named() {
     let (sandbox, [_, after]) = with_repository();

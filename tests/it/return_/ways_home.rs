@@ -128,6 +128,33 @@ fn move_aside_takes_a_directory_along_that_has_to_be_a_file() {
 }
 
 #[test]
+fn a_directory_that_lets_nobody_rename_is_named_with_the_way_out() {
+    if is_root() {
+        skipped("an ordinary user", "root can write everywhere");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("d/other", "in both\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("d/e", "now\n");
+    let home = sandbox.state();
+    sandbox.json(["travel", &id]);
+    sandbox.git(["init", "-q", "d/e"]);
+    sandbox.chmod("d", 0o555);
+    let (error, code) = sandbox.json_error(["return", "--move-aside"]);
+    assert_eq!((error["code"].as_str(), code), (Some("WOULD_OVERWRITE"), 5));
+    assert_eq!(list(&error["paths"]), ["d/e"], "{error}");
+    let hint = error["hint"].as_str().unwrap();
+    assert!(hint.contains("chmod u+w "), "{hint}");
+    sandbox.chmod("d", 0o755);
+    let answer = sandbox.json(["return", "--move-aside"]);
+    let moved = answer["moved_aside"][0]["to"].as_str().unwrap();
+    assert!(sandbox.exists(format!("{moved}/.git")), "{answer}");
+    sandbox.remove(moved);
+    home.assert_same(&sandbox.state());
+}
+
+#[test]
 fn what_the_past_made_unreadable_is_named_and_moved_aside() {
     if is_root() {
         skipped("an ordinary user", "root can look everywhere");
