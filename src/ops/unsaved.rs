@@ -67,6 +67,9 @@ pub struct Filtered {
     size: u64,
     /// Modification time, nanoseconds since the epoch.
     mtime: i64,
+    /// The blob with its bytes, since a swap of the stay replaced it, or took it away, and saved it.
+    #[serde(default)]
+    saved: Option<String>,
 }
 
 impl Filtered {
@@ -76,7 +79,13 @@ impl Filtered {
             inode: file.stamp.ino,
             size: file.stamp.size,
             mtime: file.stamp.mtime,
+            saved: None,
         }
+    }
+
+    /// The blob with its bytes, where a swap of the stay saved it.
+    pub fn saved(&self) -> Option<Oid> {
+        self.saved.as_deref()?.parse().ok()
     }
 
     /// Whether the backup has this blob in its place.
@@ -300,6 +309,25 @@ impl Unsaved {
         let written = all.flat_map(path::with_parents).map(<[u8]>::to_vec);
         self.left_alone.written.extend(written);
         is_beneath
+    }
+
+    /// Takes note of the large files that a filter converts and that a swap is about to save, as this look saw them. Whether there are any.
+    pub fn save_filtered(&mut self, seen: &Manifest, plan: &Plan) -> bool {
+        let mut any = false;
+        for entry in &plan.entries {
+            let (Some(before), Some(file)) = (entry.before, self.filtered.get_mut(&entry.path))
+            else {
+                continue;
+            };
+            let found = seen.file(&entry.path);
+            let is_it =
+                found.is_some_and(|found| found.kind == Kind::File && file.is(&found.stamp));
+            if is_it && file.saved.is_none() {
+                file.saved = Some(before.node.oid.to_string());
+                any = true;
+            }
+        }
+        any
     }
 
     /// Whether a directory was made after the present was looked at; where the file system does not say it was not.

@@ -1,19 +1,21 @@
 //! Large files that a filter converts (git LFS): of them a snapshot has what git's index says, and not their bytes.
 //!
 //! They stay in place as long as both sides have the same of them. What somebody does to one in the past is in the experiment, and the
-//! backup has git's text alone: where the present's bytes are still at hand, in place or under another name, a swap puts these back.
-//! Where they are not, git's text is put there, and the return says so.
+//! backup has git's text alone: where the present's bytes are still at hand, in place or under another name, or a swap of the stay saved
+//! them, a swap puts these back. Where they are not, git's text is put there, and the return says so.
 
 use std::collections::BTreeMap;
 
 use crate::git::path;
 use crate::git::tree::Node;
 use crate::ops::unsaved::Filtered;
+use crate::store::Store;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::{Plan, PlanEntry, Side};
 
 /// Puts the present's bytes into a plan in the place of git's text, as far as they are there.
 pub(super) fn keep_bytes(
+    store: &Store,
     filtered: &BTreeMap<Vec<u8>, Filtered>,
     manifest: &Manifest,
     plan: &mut Plan,
@@ -29,9 +31,11 @@ pub(super) fn keep_bytes(
         let elsewhere = manifest.entries().map(|(_, file)| file);
         let mut found = in_place.chain(elsewhere);
         let found = found.find(|found| found.kind == Kind::File && file.is(&found.stamp));
+        let saved = || file.saved().filter(|oid| store.objects.contains(*oid));
+        let bytes = found.map(|found| found.oid).or_else(saved);
         entry.after = entry.after.map(|after| Side {
             node: Node {
-                oid: found.map_or(after.node.oid, |found| found.oid),
+                oid: bytes.unwrap_or(after.node.oid),
                 ..after.node
             },
             ..after

@@ -132,7 +132,7 @@ impl SnapshotPlanner<'_> {
         // Permissions and access differ where the trees are alike.
         plan.entries.retain(|entry| !self.is_kept(&entry.path));
         if let Some(own) = own {
-            keep_bytes(own.filtered(), &self.capture.manifest, &mut plan);
+            keep_bytes(store, own.filtered(), &self.capture.manifest, &mut plan);
         }
         let mut more = self.made_dirs_unseen(&after_node)?;
         more.extend(self.dirs_in_submodules(&changes)?);
@@ -145,6 +145,9 @@ impl SnapshotPlanner<'_> {
             self.give_bits_back(&mut plan)?;
         }
         plan.dirs.retain(|dir| !self.is_kept(&dir.path));
+        if let Some(files) = &from_present {
+            plan.access = files.access();
+        }
         Ok(plan)
     }
 

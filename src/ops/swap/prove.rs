@@ -249,7 +249,8 @@ impl Proof<'_> {
         let is_put = blob_of(plan, &change.path) == Some(new.oid);
         let seen = self.seen.manifest.file(&change.path);
         let is_in_place = || seen.is_some_and(|seen| file.is(&seen.stamp));
-        file.has_blob(old.oid) && old.mode == new.mode && (is_put || is_in_place())
+        let is_saved = file.saved() == Some(new.oid);
+        file.has_blob(old.oid) && old.mode == new.mode && (is_put || is_saved || is_in_place())
     }
 
     /// The tree of the claim.

@@ -9,7 +9,10 @@ const BYTES: usize = 4000;
 
 /// Away, with a present in which `x.big` stands for its blob in git's index.
 fn away() -> (Sandbox, String) {
-    let sandbox = Sandbox::new();
+    away_in(Sandbox::new())
+}
+
+fn away_in(sandbox: Sandbox) -> (Sandbox, String) {
     sandbox.git(["config", "filter.up.clean", "tr a-z A-Z"]);
     sandbox.git(["config", "filter.up.smudge", "tr A-Z a-z"]);
     sandbox.git(["config", "timewarp.maxFileSize", "1k"]);
@@ -131,4 +134,26 @@ fn a_hop_leaves_them_as_well() {
     sandbox.json(["travel", "--hop", &id]);
     assert_eq!(sandbox.text("x.big"), "x".repeat(BYTES));
     assert_back(&sandbox, &sandbox.json(["return"]));
+}
+
+/// Only what saved them has the bytes then.
+#[test]
+fn what_a_swap_of_the_stay_took_comes_back() {
+    let sandbox = Sandbox::new();
+    let without = snapshot(&sandbox);
+    let (sandbox, id) = away_in(sandbox);
+    let hops: [&[&[&str]]; 4] = [
+        &[&["travel", "--hop", &without]],
+        &[&["travel", "--hop", &without], &["travel", "--hop", &id]],
+        &[&["restore", &without]],
+        &[&["restore", &without], &["undo"]],
+    ];
+    for swaps in hops {
+        for swap in swaps {
+            sandbox.json(swap.iter().copied());
+        }
+        let returned = sandbox.json(["return"]);
+        assert_back(&sandbox, &returned);
+        sandbox.json(["travel", &id]);
+    }
 }
