@@ -8,13 +8,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
-use super::command::scrubbed;
 use super::create;
 use super::fs::{Durable, write_atomic};
-use super::objects::{NewObjects, ObjectStore};
-use super::refs::{RefFormat, Refs};
+use super::objects::{NewObjects, ObjectKind, ObjectStore, TakenObjects, Unheld};
+use super::refs::{RefFormat, Refs, TransactionError};
 use super::repo::Repo;
 use super::{ObjectFormat, Oid};
 use crate::error::{Code, Error, Result, ResultExt};
@@ -85,7 +83,7 @@ impl Depot {
     /// was exchanged is brought here again.
     ///
     /// # Errors
-    /// `IO` with what git said; the disk refuses. Then it is as it was, or gone.
+    /// The disk refuses, or what is to stay cannot be read. Then it is as it was, or gone.
     pub fn keep_only(repo: &Repo, dir: &Path, names: &[&str]) -> Result<()> {
         let format = repo.object_format();
         let Some(old) = Self::open(dir, format)? else {
@@ -101,14 +99,14 @@ impl Depot {
             return Self::remove(dir);
         }
         let new = Self::open_or_make(repo, &place)?;
-        let commits: Vec<Oid> = kept.iter().map(|(_, commit)| *commit).collect();
-        copy(repo, (dir, &place), &commits)?;
-        new.objects.refresh();
-        let mut transaction = new.refs.transaction();
-        for (name, commit) in kept {
-            transaction.create(name, commit);
-        }
-        transaction.commit()?;
+        let roots = kept.iter().map(|(_, commit)| (ObjectKind::Commit, *commit));
+        let kept_objects = TakenObjects {
+            from: &old.objects,
+            roots: &roots.collect::<Vec<_>>(),
+            new: &NewObjects::new(format),
+            most: None,
+        };
+        new.set_refs(&kept_objects, &kept)?;
         drop(new);
         Self::remove(dir)?;
         std::fs::rename(&place, dir).context(|| format!("cannot rename '{}'", place.display()))
@@ -123,7 +121,7 @@ impl Depot {
     ///
     /// # Errors
     /// The refs or objects cannot be written.
-    pub fn set_refs(&self, new: &NewObjects, refs: &[(&str, Oid)]) -> Result<()> {
+    pub fn set_refs(&self, new: &impl Unheld, refs: &[(&str, Oid)]) -> Result<()> {
         let mut transaction = self.refs.transaction();
         for (name, commit) in refs {
             match self.refs.read(name)? {
@@ -132,25 +130,8 @@ impl Depot {
                 None => transaction.create(name, *commit),
             }
         }
-        Ok(transaction.commit_with(&self.objects, new)?)
-    }
-
-    /// Copies trees of ours here, with all that they hold.
-    ///
-    /// # Errors
-    /// `IO` with what git said; one of them is not whole.
-    pub fn take_from(&self, repo: &Repo, trees: &[Oid]) -> Result<()> {
-        copy(repo, (repo.common_dir(), &self.dir), trees)?;
-        self.objects.refresh();
-        Ok(())
-    }
-
-    /// Copies trees from here to ours, with all that they hold.
-    ///
-    /// # Errors
-    /// As [`Self::take_from`].
-    pub fn give_to(&self, repo: &Repo, trees: &[Oid]) -> Result<()> {
-        copy(repo, (&self.dir, repo.common_dir()), trees)
+        let set = transaction.commit_with(&self.objects, new);
+        set.map_err(TransactionError::of_objects)
     }
 }
 
@@ -169,53 +150,4 @@ fn config(repo: &Repo) -> Result<String> {
     Ok(format!(
         "[core]\n\trepositoryformatversion = {version}\n\tbare = true\n\tlogAllRefUpdates = false\n{shared}{extensions}"
     ))
-}
-
-/// Has git pack these trees in one git directory and unpack them in another, without a file in between.
-fn copy(repo: &Repo, (from, to): (&Path, &Path), trees: &[Oid]) -> Result<()> {
-    if trees.is_empty() {
-        return Ok(());
-    }
-    let mut pack = scrubbed(repo, from)?;
-    pack.args(["pack-objects", "--revs", "--stdout", "--quiet"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
-    let mut packing = start(&mut pack)?;
-    let ids: String = trees.iter().map(|tree| format!("{tree}\n")).collect();
-    if let Some(mut stdin) = packing.stdin.take() {
-        // What it could not read it says itself.
-        let _ = io::Write::write_all(&mut stdin, ids.as_bytes());
-    }
-    let packed = packing.stdout.take().map_or_else(Stdio::null, Stdio::from);
-    let mut index = scrubbed(repo, to)?;
-    index
-        .args(["index-pack", "--stdin"])
-        .stdin(packed)
-        .stdout(Stdio::null());
-    let indexing = start(&mut index);
-    let packed = ended(packing, "pack-objects");
-    let indexed = indexing.and_then(|child| ended(child, "index-pack"));
-    // git makes them as whoever runs it.
-    let made = to.join("objects/pack");
-    let given = create::give_all(&made);
-    let given = given.context(|| format!("cannot give away '{}'", made.display()));
-    packed.and(indexed).and(given)
-}
-
-fn start(command: &mut Command) -> Result<Child> {
-    command
-        .stderr(Stdio::piped())
-        .spawn()
-        .context(|| "run 'git'")
-}
-
-fn ended(child: Child, name: &str) -> Result<()> {
-    let output = child
-        .wait_with_output()
-        .context(|| format!("run 'git {name}'"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(Error::new(Code::Io, format!("'git {name}' failed: {said}")))
 }

@@ -10,6 +10,7 @@
 
 use super::Oid;
 use super::command::Git;
+use super::gc;
 use super::objects::ObjectStore;
 use super::oid::ObjectFormat;
 use super::repo::Repo;
@@ -71,6 +72,54 @@ impl Repo {
         answer.map_err(|error| cannot_compare(commit, ancestor, error.message()).caused_by(error))
     }
 
+    /// Whether everything that hangs on a commit is there, its history included, as git's own fetch would ask. What refs hold, but for the one
+    /// named `but`, is whole by git's own promise; without that the whole history would be walked.
+    ///
+    /// # Errors
+    /// git cannot be started.
+    pub fn is_connected(&self, objects: &ObjectStore, commit: Oid, but: &str) -> Result<bool> {
+        if self.is_private() {
+            return Ok(objects.reachable([commit]).is_ok());
+        }
+        let mut git = Git::new(self).args(["rev-list", "--objects", "--quiet"]);
+        if self.is_partial_clone() {
+            // What was never fetched is not missing, and must not be fetched for this.
+            git = git.arg("--exclude-promisor-objects");
+        }
+        let output = git
+            .arg(commit.to_string())
+            .args(all_refs_but(but))
+            .output()?;
+        Ok(output.status.success())
+    }
+
+    /// Whether what hangs on a commit is there and stays, now that the ref `name` holds it, which may be new: a gc that is under way may not know
+    /// of that one, and spares only what another reaches.
+    ///
+    /// # Errors
+    /// git cannot be started.
+    pub fn will_stay(&self, objects: &ObjectStore, commit: Oid, name: &str) -> Result<bool> {
+        // Asked first: one that has ended by now has taken what it will take, which the look that follows finds.
+        if gc::is_running(self.common_dir()) && !self.is_reached(commit, name)? {
+            return Ok(false);
+        }
+        self.is_connected(objects, commit, name)
+    }
+
+    /// Whether another ref than this one reaches a commit.
+    fn is_reached(&self, commit: Oid, but: &str) -> Result<bool> {
+        // Whose user need not have git.
+        if self.is_private() {
+            return Ok(false);
+        }
+        let git = Git::new(self).args(["rev-list", "--max-count=1"]);
+        let output = git
+            .arg(commit.to_string())
+            .args(all_refs_but(but))
+            .output()?;
+        Ok(output.status.success() && output.stdout.is_empty())
+    }
+
     /// Whether only git knows where history goes on.
     fn needs_git(&self) -> bool {
         let is_shallow = || is_there(&self.common_dir().join("shallow")).unwrap_or(true);
@@ -130,6 +179,12 @@ impl Repo {
         let oids = lines.map(Oid::from_hex_bytes);
         Ok(oids.collect::<std::result::Result<_, _>>()?)
     }
+}
+
+/// The arguments for what no ref reaches, but maybe this one.
+fn all_refs_but(name: &str) -> [String; 3] {
+    let but = format!("--exclude={name}");
+    ["--not".to_owned(), but, "--all".to_owned()]
 }
 
 fn cannot_compare(commit: Oid, ancestor: Oid, why: &str) -> Error {

@@ -224,7 +224,7 @@ fn is_hex(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::ObjectFormat;
-    use super::super::objects::Storage;
+    use super::super::objects::{Storage, Unheld};
     use super::super::refs::Refs;
     use super::super::refs::sandbox::Sandbox;
     use super::*;
@@ -257,7 +257,8 @@ mod tests {
             let oids = all
                 .map(|bytes| new.put(kind, &bytes).expect("hashed"))
                 .collect();
-            new.write(&self.objects(), Storage::Loose).expect("written");
+            new.write(&self.objects(), Storage::Cheapest)
+                .expect("written");
             oids
         }
 
@@ -434,7 +435,7 @@ mod tests {
         let (objects, mut new) = (fixture.objects(), NewObjects::new(ObjectFormat::Sha1));
         let flat = [(one, Some(&b"flat"[..]))];
         let next = prepare_notes(&objects, &mut new, Some(tip), &flat, "note", AT).expect("next");
-        new.write(&objects, Storage::Loose).expect("written");
+        new.write(&objects, Storage::Cheapest).expect("written");
         let mut wanted = vec!["README".to_owned(), hex];
         wanted.sort();
         assert_eq!(fixture.names(next), wanted);

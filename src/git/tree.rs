@@ -91,6 +91,28 @@ pub fn parse(bytes: &[u8], format: ObjectFormat) -> Result<Vec<Entry<'_>>> {
     Ok(entries)
 }
 
+/// What a tree leads to, whatever its names are and however they are ordered: for whoever copies it as it is. None: it is torn.
+pub fn leads_to(bytes: &[u8], format: ObjectFormat) -> Option<Vec<Node>> {
+    let mut nodes = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let space = rest.iter().position(|&byte| byte == b' ')?;
+        let digits = std::str::from_utf8(rest.get(..space)?).ok()?;
+        // As git has it: what is neither of the two is a file.
+        let mode = match u32::from_str_radix(digits, 8).ok()? & 0o170_000 {
+            DIR_MODE => DIR_MODE,
+            GITLINK_MODE => GITLINK_MODE,
+            _ => 0o100_644,
+        };
+        let named = rest.get(space + 1..)?;
+        let end = named.iter().position(|&byte| byte == 0)?;
+        let (oid, after) = format.split(named.get(end + 1..)?)?;
+        nodes.push(Node { mode, oid });
+        rest = after;
+    }
+    Some(nodes)
+}
+
 fn has_file_twin(entries: &[Entry<'_>], name: &[u8]) -> bool {
     // Only names that start with `name` lie between the two places.
     entries

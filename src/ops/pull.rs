@@ -7,9 +7,9 @@ use super::Context;
 use super::refspecs;
 use super::request::DryRun;
 use super::sharing::exchange::{Plan, Received, fetch, take_in};
+use super::sharing::incoming;
 use super::sharing::lost;
 use super::sharing::own::Own;
-use super::sharing::snapshots;
 use super::sharing::{Changed, Conflict, Refused, depot_for_exchange, lock, required};
 use crate::error::Result;
 
@@ -69,7 +69,7 @@ pub fn pull(ctx: &Context<'_>, dry_run: DryRun) -> Result<PulledRecords> {
     if dry_run == DryRun::No && !taken.is_empty() {
         own.notices.extend(refspecs::told_once(ctx, store));
     }
-    let snapshots = snapshots::pull(ctx, store, &depot, &setup, dry_run == DryRun::Yes)?;
+    let snapshots = incoming::pull(ctx, store, &depot, &setup, dry_run == DryRun::Yes)?;
     Ok(PulledRecords {
         dry_run: dry_run == DryRun::Yes,
         remote: setup.remote,

@@ -57,9 +57,12 @@ const RESERVED: [(&str, &[&str]); 21] = [
     ("Utc::now", &["env.rs"]),
 ];
 
-/// What writes objects or refs in libgit2, in none of the orders that `tw` promises: named nowhere. There is one writer of
-/// objects, `git::objects::ObjectWriter`, and one of refs, `git::refs`.
-const OTHER_WRITERS: [&str; 40] = [
+/// What writes objects or refs in libgit2, and the commands of git's that write what comes, in none of the orders that `tw` promises: named
+/// nowhere. There is one writer of objects, `git::objects::ObjectWriter`, and one of refs, `git::refs`.
+const OTHER_WRITERS: [&str; 43] = [
+    "index-pack",
+    "unpack-objects",
+    "fast-import",
     "treebuilder",
     "TreeBuilder",
     "TreeUpdateBuilder",
@@ -299,6 +302,11 @@ fn every_kind_of_breach_is_found() {
         ("git/repo.rs", "self.git2.blob(b\"x\")?", "writes by blob"),
         ("git/x.rs", "repo.git2().commit(None)", "writes by commit"),
         ("git/x.rs", "repo.git2()?.tag(a)", "writes by tag"),
+        (
+            "git/depot.rs",
+            "index.args([\"index-pack\", \"--stdin\"])",
+            "writes by index-pack",
+        ),
         (
             "git/x.rs",
             "repo.git2()?.find_commit(a)",

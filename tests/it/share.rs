@@ -1,6 +1,7 @@
 //! `tw share`, `tw push`, `tw pull`: repositories that share issues over a remote, as people would use them.
 
 mod apart;
+mod collected;
 mod document;
 mod experiments;
 mod hostile;

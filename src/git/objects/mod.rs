@@ -28,6 +28,7 @@ mod same;
 mod store;
 mod stream;
 mod synced;
+mod taken;
 mod temp;
 mod torn;
 mod writer;
@@ -38,12 +39,13 @@ mod tests;
 pub(in crate::git) use hash::PlainHash;
 pub use hash::{Hasher, hash, is_collision};
 pub use keep::KeptPack;
-pub use new::{NewObjects, Storage};
+pub use new::{NewObjects, Storage, Unheld};
 pub use part::PartOfId;
 pub(in crate::git) use read::missing;
 pub use reclaim::{Reclaimed, Thoroughness};
 pub use same::{is_blob, reads_blob};
 pub use store::ObjectStore;
+pub use taken::TakenObjects;
 pub use writer::{ObjectWriter, PutError, WriteMode, Written};
 
 /// What an object is.

@@ -5,9 +5,8 @@
 
 use super::ObjectKind;
 use super::hash::hash;
-use super::keep::KeptPack;
 use super::store::ObjectStore;
-use super::writer::{ObjectWriter, WriteMode};
+use super::writer::{ObjectWriter, WriteMode, Written};
 use crate::error::Result;
 use crate::git::process::Maker;
 use crate::git::{ObjectFormat, Oid};
@@ -19,15 +18,38 @@ pub struct NewObjects {
     all: Vec<(Oid, ObjectKind, Vec<u8>)>,
 }
 
+/// Objects that no ref holds yet, and that can be written as often as it takes until one does.
+pub trait Unheld {
+    /// Whether there is none.
+    fn is_empty(&self) -> bool;
+
+    /// Writes them all, as `storage` says. Tells which were written, and which were there and are relied on.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    fn write(&self, store: &ObjectStore, storage: Storage) -> Result<Written>;
+}
+
 /// How new objects are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Storage {
-    /// A file each.
-    Loose,
-    /// One pack, kept.
+    /// As it costs least: loose, or without those that are there. A gc under way may take what is not in a kept pack.
+    Cheapest,
+    /// One pack, kept, with all of them.
     Pack,
-    /// One pack, kept, and on disk.
+    /// One pack, kept, with all of them, and on disk.
     SyncedPack,
+}
+
+impl Storage {
+    /// One kept pack, whose `.keep` says what it is for in one word.
+    pub(super) fn in_pack(self, word: &str) -> WriteMode {
+        let maker = Maker::this();
+        WriteMode::Pack {
+            keep_note: format!("tw {word} {} {}", maker.pid(), maker.start()),
+            sync: self == Self::SyncedPack,
+        }
+    }
 }
 
 impl NewObjects {
@@ -51,34 +73,28 @@ impl NewObjects {
         Ok(oid)
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    /// Writes them all, also those that exist: a prune under way may be about to take them.
-    ///
-    /// # Errors
-    /// The disk refuses.
-    pub fn write(&self, store: &ObjectStore, storage: Storage) -> Result<Option<KeptPack>> {
-        let maker = Maker::this();
-        let mode = match storage {
-            Storage::Loose => WriteMode::Loose,
-            Storage::Pack | Storage::SyncedPack => WriteMode::Pack {
-                keep_note: format!("tw record {} {}", maker.pid(), maker.start()),
-                sync: storage == Storage::SyncedPack,
-            },
-        };
-        let writer = ObjectWriter::new(store, mode)?.afresh();
+    /// Hands them to a writer.
+    pub(super) fn put_all(&self, writer: &ObjectWriter<'_>) -> Result<()> {
         for (_, kind, data) in &self.all {
             writer.put(*kind, data)?;
         }
-        Ok(writer.finish()?.pack)
+        Ok(())
+    }
+}
+
+impl Unheld for NewObjects {
+    fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
-    /// Whether all are there, looked for anew.
-    pub fn are_there(&self, store: &ObjectStore) -> bool {
-        store.refresh();
-        self.all.iter().all(|(oid, _, _)| store.contains(*oid))
+    /// Also those that exist: a prune under way may be about to take them.
+    fn write(&self, store: &ObjectStore, storage: Storage) -> Result<Written> {
+        let mode = match storage {
+            Storage::Cheapest => WriteMode::Loose,
+            Storage::Pack | Storage::SyncedPack => storage.in_pack("record"),
+        };
+        let writer = ObjectWriter::new(store, mode)?.afresh();
+        self.put_all(&writer)?;
+        writer.finish()
     }
 }

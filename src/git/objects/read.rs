@@ -191,6 +191,35 @@ impl ObjectStore {
         self.deliver(oid, Some(ObjectKind::Blob), out)
     }
 
+    /// A blob's size, and its bytes, to be read once. Those of a large one are not proven: whoever writes them learns what id they have.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; also when it is no blob.
+    pub(super) fn blob_reader(&self, oid: Oid) -> Result<(u64, Box<dyn Read>)> {
+        count(Work::ObjectReads);
+        let open = |place: &Place| -> std::result::Result<_, Fault> {
+            let Some(opened) = place.open(oid)? else {
+                return Ok(None);
+            };
+            let (kind, size, data): (_, _, Box<dyn Read>) = match opened {
+                Opened::Stream { kind, size, data } if size > LARGE => (kind, size, data),
+                opened => {
+                    let (kind, bytes) = load(opened, oid)?;
+                    (kind, bytes.len() as u64, Box::new(io::Cursor::new(bytes)))
+                }
+            };
+            Ok(Some((kind, size, data)))
+        };
+        let mut found = self.first_good(oid, open)?;
+        if found.is_none() {
+            self.refresh();
+            found = self.first_good(oid, open)?;
+        }
+        let (kind, size, data) = found.ok_or_else(|| missing(oid))?;
+        expect_kind(oid, kind, Some(ObjectKind::Blob))?;
+        Ok((size, data))
+    }
+
     /// Proves that [`Self::copy_blob`] or [`Self::read`] would deliver the object.
     ///
     /// # Errors
@@ -446,7 +475,7 @@ fn unreadable(oid: Oid, fault: Fault) -> Error {
     }
 }
 
-fn expect_kind(oid: Oid, kind: ObjectKind, wanted: Option<ObjectKind>) -> Result<()> {
+pub(super) fn expect_kind(oid: Oid, kind: ObjectKind, wanted: Option<ObjectKind>) -> Result<()> {
     match wanted {
         Some(wanted) if wanted != kind => Err(Error::new(
             Code::CorruptRecord,

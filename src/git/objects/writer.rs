@@ -200,9 +200,13 @@ impl<'a> ObjectWriter<'a> {
             .values()
             .filter(|&&fate| fate == Fate::Written)
             .count();
+        (written as u64, self.bytes())
+    }
+
+    /// The bytes that what was written so far takes on disk.
+    pub(super) fn bytes(&self) -> u64 {
         let packed = locked(&self.pack).as_ref().map_or(0, PackWriter::size);
-        let loose = self.loose_bytes.load(Ordering::Relaxed);
-        (written as u64, loose + packed)
+        self.loose_bytes.load(Ordering::Relaxed) + packed
     }
 
     /// Puts the pack, if any, in place.

@@ -61,6 +61,14 @@ impl TransactionError {
     pub fn is_lost_race(&self) -> bool {
         matches!(self.reason, Reason::Exists { .. } | Reason::Changed { .. })
     }
+
+    /// The error, without the ref where it was what the ref was to hold that could not be had.
+    pub fn of_objects(self) -> Error {
+        match self.reason {
+            Reason::Io(error) if matches!(error.code(), Code::CorruptRecord | Code::Usage) => error,
+            _ => self.into(),
+        }
+    }
 }
 
 impl fmt::Display for TransactionError {

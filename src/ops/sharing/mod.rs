@@ -11,7 +11,7 @@
 //! - [`own`]: what our own records say now; [`taken`]: what is put into them; [`lost`]: those whose refs are gone;
 //! - [`scan`]: secrets in what would go;
 //! - [`exchange`]: fetch, merge, push;
-//! - [`snapshots`]: those that were named, in a chain of their own.
+//! - [`snapshots`]: those that were named, in a chain of their own; [`incoming`]: those of others out of it.
 //!
 //! Promises: nothing is sent unless a remote was named, and nothing in which a secret was found; merging the same edits in any order
 //! gives the same bytes; no edit of ours is lost, nor a record of ours removed, whatever a remote says; of our repository's objects the remote
@@ -22,6 +22,7 @@ pub mod exchange;
 pub mod experiments;
 pub mod fields;
 pub mod filters;
+pub mod incoming;
 pub mod lost;
 pub mod others;
 pub mod own;

@@ -2,13 +2,11 @@
 //!
 //! Such a commit has the snapshot's tree and, in its message, what of its record is shared; its parent is the one that was sent before it.
 //! Index, operation, labels, paths of this machine and the long lists beyond what the record shows stay here. Files are looked through for secrets
-//! like everything else. What comes becomes a snapshot of another repository: listed, shown and travelled to like one, with the HEAD that it had
-//! where that commit is here. A snapshot that is here is never touched by what comes, and a tree that would unfold into more paths than
-//! anybody has is refused.
+//! like everything else. What comes becomes a snapshot of another repository ([`super::incoming`]): listed, shown and travelled to like one, with the HEAD that it had where
+//! that commit is here. A snapshot that is here is never touched by what comes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::exchange::{TRIES, fetch_ref, not_taken, others_first, pause, push_ref};
@@ -17,14 +15,14 @@ use super::others::wrong;
 use super::own::Own;
 use super::scan::Finding;
 use super::setup::{Prompts, Setup};
-use super::{Change, Changed, Refused, Subject};
+use super::{Change, Changed, Subject};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::depot::Depot;
 use crate::git::fs::Root;
 use crate::git::network::{Pushed, Refusal};
-use crate::git::objects::{NewObjects, ObjectKind, ObjectStore};
+use crate::git::objects::{NewObjects, ObjectKind, ObjectStore, TakenObjects};
 use crate::git::path::display;
 use crate::git::tree;
 use crate::ops::Context;
@@ -32,11 +30,8 @@ use crate::ops::address::resolve;
 use crate::redact::redacted_bytes;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
-use crate::store::names::{
-    RecordKind, SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_SEEN, SHARED_SNAPSHOTS_TAKEN,
-    snapshot_ref,
-};
-use crate::store::snapshot::{FIXED_TIME, HeadRecord, SnapshotRecord, author_time, encode_commit};
+use crate::store::names::{SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_SEEN};
+use crate::store::snapshot::{HeadRecord, SnapshotRecord, author_time, encode_commit};
 use crate::store::trigger::Trigger;
 
 /// A larger commit of a chain is refused.
@@ -52,7 +47,7 @@ const LARGEST_SCANNED: u64 = 64 << 20;
 /// Where snapshots of others are said to have been taken.
 const ELSEWHERE: &str = "(shared)";
 /// Who is said to have sent a snapshot, in its record.
-const SHARED_BY: &str = "claimed_by";
+pub(super) const SHARED_BY: &str = "claimed_by";
 
 /// A snapshot that is to go.
 pub struct Going {
@@ -79,7 +74,7 @@ impl Going {
 /// The snapshots that these addresses name, as they are shared.
 ///
 /// # Errors
-/// Those of addresses; `USAGE` for a backup: the present of this working tree is nobody else's.
+/// Those of addresses; `USAGE` for a backup, since the present of this working tree is nobody else's.
 pub fn named(
     ctx: &Context<'_>,
     store: &Store,
@@ -109,15 +104,16 @@ pub fn named(
             .clone()
             .unwrap_or_else(|| own.author.by.clone());
         record.extra.insert(SHARED_BY.to_owned(), name.into());
+        // Any other title may have come from a prompt.
+        let title = if is_typed {
+            stored.title
+        } else {
+            stored.record.trigger.to_string()
+        };
         going.push(Going {
             id: stored.id,
             tree: stored.tree,
-            // Any other title may have come from a prompt.
-            title: if is_typed {
-                stored.title
-            } else {
-                stored.record.trigger.to_string()
-            },
+            title,
             record,
         });
     }
@@ -125,7 +121,7 @@ pub fn named(
 }
 
 /// What of a record is shared; everything else is as in a new one.
-fn shared_part(record: &SnapshotRecord) -> SnapshotRecord {
+pub(super) fn shared_part(record: &SnapshotRecord) -> SnapshotRecord {
     SnapshotRecord {
         created_at: record.created_at.clone(),
         session_id: record.session_id.clone(),
@@ -232,14 +228,15 @@ fn fingerprint(rule: &str, what: &[u8]) -> String {
 }
 
 /// One commit of a chain.
-struct Link {
+pub(super) struct Link {
     /// The snapshot's id, or why it has none.
-    id: Result<String>,
-    commit: Oid,
+    pub id: Result<String>,
+    /// The commit.
+    pub commit: Oid,
 }
 
 /// The snapshots of a chain, the oldest first, down to `until`; an id that comes twice counts once.
-fn chain(objects: &ObjectStore, tip: Oid, until: Option<Oid>) -> Result<Vec<Link>> {
+pub(super) fn chain(objects: &ObjectStore, tip: Oid, until: Option<Oid>) -> Result<Vec<Link>> {
     let mut found = Vec::new();
     let mut at = Some(tip);
     while let Some(commit) = at.filter(|commit| Some(*commit) != until) {
@@ -274,7 +271,7 @@ fn unusable(why: &str) -> Error {
     Error::new(Code::CorruptRecord, message).hint("ask who may write to the remote")
 }
 
-fn fetch_chain(ctx: &Context<'_>, depot: &Depot, setup: &Setup) -> Result<Option<Oid>> {
+pub(super) fn fetch_chain(ctx: &Context<'_>, depot: &Depot, setup: &Setup) -> Result<Option<Oid>> {
     fetch_ref(
         ctx,
         depot,
@@ -342,8 +339,7 @@ pub fn push(
         {
             return Err(not_taken(ctx, setup, setup.snapshots_ref(), why));
         }
-        let trees: Vec<Oid> = missing.iter().map(|one| one.tree).collect();
-        depot.take_from(&store.repo, &trees)?;
+        let trees = missing.iter().map(|one| (ObjectKind::Tree, one.tree));
         let mut new = NewObjects::new(store.objects.format());
         let mut parent = tip;
         for one in &missing {
@@ -353,7 +349,13 @@ pub fn push(
             parent = Some(new.put(ObjectKind::Commit, &bytes)?);
         }
         let Some(commit) = parent else { break };
-        depot.set_refs(&new, &[(SHARED_SNAPSHOTS_OUTGOING, commit)])?;
+        let outgoing = TakenObjects {
+            from: &store.objects,
+            roots: &trees.collect::<Vec<_>>(),
+            new: &new,
+            most: None,
+        };
+        depot.set_refs(&outgoing, &[(SHARED_SNAPSHOTS_OUTGOING, commit)])?;
         match push_ref(ctx, depot, setup, commit, setup.snapshots_ref())? {
             Pushed::Done => return Ok(changed(&missing)),
             Pushed::Refused(why) => last = Some((tip, why)),
@@ -365,188 +367,12 @@ pub fn push(
     Err(others_first(setup))
 }
 
-/// What a pull of snapshots did.
-#[derive(Debug, Default)]
-pub struct Taken {
-    /// What is here now.
-    pub taken: Vec<Changed>,
-    /// What was not taken.
-    pub refused: Vec<Refused>,
-}
-
-/// Takes in the snapshots that were added to the remote's chain since the last time, and of those before them what an issue here needs: anything
-/// else that was let go here does not come again. From the first that a newer `tw` wrote they are looked at again the next time: that may be a
-/// newer one.
+/// Looks whether files could be taken by a pull.
 ///
 /// # Errors
-/// Those of fetching; `CORRUPT_RECORD` when it is no such chain; our refs cannot be written.
-pub fn pull(
-    ctx: &Context<'_>,
-    store: &Store,
-    depot: &Depot,
-    setup: &Setup,
-    is_dry: bool,
-) -> Result<Taken> {
-    let mut done = Taken::default();
-    let Some(tip) = fetch_chain(ctx, depot, setup)? else {
-        return Ok(done);
-    };
-    let before = depot.refs.read(SHARED_SNAPSHOTS_TAKEN)?;
-    let mut until = before;
-    let mut is_newer = false;
-    let mut links = needed_again(store, depot, before)?;
-    let known = links.len();
-    links.extend(chain(&depot.objects, tip, before)?);
-    for (nth, Link { id, commit }) in links.into_iter().enumerate() {
-        let taken = id.and_then(|id| take(store, depot, &id, commit, is_dry));
-        if nth >= known {
-            is_newer |= matches!(&taken, Err(error) if error.code() == Code::NewerRecord);
-        }
-        if nth >= known && !is_newer {
-            until = Some(commit);
-        }
-        match taken {
-            Ok(Some(taken)) => done.taken.push(taken),
-            Ok(None) => {}
-            Err(error) if matches!(error.code(), Code::Io | Code::NoSpace | Code::Busy) => {
-                return Err(error);
-            }
-            Err(error) => done.refused.push(Refused {
-                path: format!("snapshot {commit}"),
-                reason: error.message().to_owned(),
-            }),
-        }
-    }
-    if let Some(until) = until.filter(|_| !is_dry) {
-        let none = NewObjects::new(store.objects.format());
-        depot.set_refs(&none, &[(SHARED_SNAPSHOTS_TAKEN, until)])?;
-    }
-    Ok(done)
-}
-
-/// Of the chain up to what was taken in last, the snapshots that an issue names and that are not here.
-fn needed_again(store: &Store, depot: &Depot, taken: Option<Oid>) -> Result<Vec<Link>> {
-    let mut needed = BTreeSet::new();
-    for (_, held) in store.records(RecordKind::Issues)?.records {
-        let named = held
-            .notes
-            .iter()
-            .filter_map(|note| note.json.get("snapshot_id")?.as_str());
-        for id in named.filter_map(SnapshotId::parse) {
-            if store.refs.read(&snapshot_ref(&id))?.is_none() {
-                needed.insert(id.to_string());
-            }
-        }
-    }
-    let Some(taken) = taken.filter(|_| !needed.is_empty()) else {
-        return Ok(Vec::new());
-    };
-    // One of which too much is wrong gives nothing; what came since is looked at all the same.
-    let mut links = chain(&depot.objects, taken, None).unwrap_or_default();
-    links.retain(|link| link.id.as_ref().is_ok_and(|id| needed.contains(id)));
-    Ok(links)
-}
-
-/// The HEAD that a snapshot had, where that commit is here.
-fn head_here(store: &Store, theirs: &HeadRecord) -> Option<Oid> {
-    let oid = theirs.oid.as_deref();
-    let head = oid.and_then(|oid| Oid::from_hex(oid).ok());
-    head.filter(|oid| !theirs.unborn && store.objects.is_commit(*oid))
-}
-
-/// A snapshot of others that becomes one of ours.
-struct NewSnapshot<'a> {
-    id: &'a SnapshotId,
-    tree: Oid,
-    /// Where that commit is here.
-    head: Option<Oid>,
-    record: &'a SnapshotRecord,
-    title: &'a str,
-}
-
-impl NewSnapshot<'_> {
-    /// Takes its files out of the depot, and makes its commits and its ref.
-    fn put(&self, store: &Store, depot: &Depot) -> Result<()> {
-        let (record, head) = (self.record, self.head);
-        // Nobody shares an index: it is taken to be as HEAD was.
-        let index = match head {
-            Some(head) => store.objects.commit(head)?.tree,
-            None => self.tree,
-        };
-        depot.give_to(&store.repo, &[self.tree])?;
-        store.objects.refresh();
-        let mut new = NewObjects::new(store.objects.format());
-        let index = encode_commit(index, head.as_slice(), FIXED_TIME, "index\n");
-        let index = new.put(ObjectKind::Commit, &index)?;
-        let parents: Vec<Oid> = head.into_iter().chain([index]).collect();
-        let at = Moment::parse_rfc3339(&record.created_at);
-        let time = author_time(at.ok_or_else(|| wrong("it has no time"))?);
-        let bytes = encode_commit(self.tree, &parents, time, &record.message(self.title));
-        let made = new.put(ObjectKind::Commit, &bytes)?;
-        let mut transaction = store.refs.transaction();
-        transaction.create(&snapshot_ref(self.id), made);
-        transaction.commit_with(&store.objects, &new)?;
-        Ok(())
-    }
-}
-
-/// Makes a snapshot of ours of one of a chain. None: it is here.
-fn take(
-    store: &Store,
-    depot: &Depot,
-    id: &str,
-    commit: Oid,
-    is_dry: bool,
-) -> Result<Option<Changed>> {
-    let parsed = SnapshotId::parse(id).filter(|parsed| parsed.kind() != IdKind::Backup);
-    let parsed = parsed.ok_or_else(|| wrong("it has no id of a snapshot"))?;
-    if store.refs.read(&snapshot_ref(&parsed))?.is_some() {
-        return Ok(None);
-    }
-    let raw = depot.objects.commit(commit)?;
-    let (title, theirs) = SnapshotRecord::from_message(&raw.message, id)?;
-    if theirs.kind != parsed.kind().word() {
-        return Err(wrong("its id is of another kind"));
-    }
-    count_paths(&depot.objects, raw.tree, 0, &mut BTreeMap::new())?;
-    let mut record = shared_part(&theirs);
-    // Lists that would be read from elsewhere are not shared.
-    record.lists(&|_| Err(wrong("a list of it is missing")))?;
-    let claimed = theirs.extra.get(SHARED_BY).and_then(Value::as_str);
-    let claimed: Option<String> = claimed.map(|name| name.chars().take(50).collect());
-    let taken = Changed {
-        kind: Subject::Snapshot,
-        id: id.to_owned(),
-        change: Change::Added,
-        claimed_by: claimed.clone(),
-    };
-    if is_dry {
-        return Ok(Some(taken));
-    }
-    let head = head_here(store, &theirs.head);
-    record.head = HeadRecord {
-        oid: head.map(|oid| oid.to_string()),
-        detached: head.is_some(),
-        unborn: head.is_none(),
-        ..HeadRecord::default()
-    };
-    record.seq = store.next_seq()?;
-    let mut shown = title;
-    if let Some(name) = &claimed {
-        record
-            .extra
-            .insert(SHARED_BY.to_owned(), name.clone().into());
-        shown = format!("{shown} (claimed by {name})");
-    }
-    let new = NewSnapshot {
-        id: &parsed,
-        tree: raw.tree,
-        head,
-        record: &record,
-        title: &shown,
-    };
-    new.put(store, depot)?;
-    Ok(Some(taken))
+/// `CORRUPT_RECORD` when git would not make such trees, or they lead to nothing or to more paths than are taken.
+pub(super) fn check_files(objects: &ObjectStore, tree: Oid) -> Result<()> {
+    count_paths(objects, tree, 0, &mut BTreeMap::new()).map(drop)
 }
 
 /// How many paths a tree unfolds into: one of a few objects may have more than fit anywhere.

@@ -7,7 +7,7 @@ use crate::env::fail_point;
 use crate::error::{Code, Result, ResultExt};
 use crate::git::fs::{Durable, is_there, remove_optional, sync_parent, write_atomic_with_mode};
 use crate::git::index::{Checksum, Flags, Index};
-use crate::git::objects::{KeptPack, NewObjects, ObjectKind, Storage};
+use crate::git::objects::{KeptPack, NewObjects, ObjectKind, Storage, Unheld};
 use crate::git::regular;
 use crate::ops::Context;
 use crate::ops::gitview::Trees;
@@ -113,7 +113,7 @@ fn write_intended(store: &Store, index: &Index) -> Result<Option<KeptPack>> {
     }
     let mut new = NewObjects::new(store.objects.format());
     new.put(ObjectKind::Blob, b"")?;
-    new.write(&store.objects, Storage::SyncedPack)
+    Ok(new.write(&store.objects, Storage::SyncedPack)?.pack)
 }
 
 /// Renames, and syncs the directory. An index that a symlink puts on another file system is copied to where it belongs.

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::hub::{Clone_, Hub, REF};
 use crate::access::{USER, all_below, give_all, may_act_for_others};
 
-const CHAIN: &str = "refs/timewarp-shared/snapshots-v1";
+pub const CHAIN: &str = "refs/timewarp-shared/snapshots-v1";
 
-fn snapshot(clone: &Clone_<'_>, title: &str) -> String {
+pub fn snapshot(clone: &Clone_<'_>, title: &str) -> String {
     let taken = clone.json(["snapshot", "-m", title]);
     taken["snapshot"]["snapshot_id"]
         .as_str()
@@ -17,7 +17,7 @@ fn snapshot(clone: &Clone_<'_>, title: &str) -> String {
         .to_owned()
 }
 
-fn ids(document: &Value, list: &str) -> Vec<String> {
+pub fn ids(document: &Value, list: &str) -> Vec<String> {
     let list = document[list].as_array().unwrap();
     list.iter()
         .map(|one| one["id"].as_str().unwrap().to_owned())
