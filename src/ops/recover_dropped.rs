@@ -10,11 +10,10 @@ use super::Context;
 use super::event_log::{self, RefEvent};
 use super::outcome::{Dropped, DroppedListing};
 use super::swap::undo_log::{self, Log};
-use super::whole::Whole;
+use super::whole::{Again, Whole, make_ref_again};
 use super::worktrees;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::command::Git;
 use crate::store::Store;
 use crate::store::id::{PartMatch, SnapshotId, resolve_part};
 use crate::store::names;
@@ -41,7 +40,11 @@ pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<DroppedListing> 
             continue;
         }
         one.available = available?;
-        if !(one.available && is_connected(ctx, one.commit)?) {
+        let is_whole = || {
+            let name = reference(&one.id)?;
+            ctx.repo.is_connected(&store.objects, one.commit, &name)
+        };
+        if !(one.available && is_whole()?) {
             return Err(gone(&one.id));
         }
     }
@@ -183,23 +186,14 @@ fn wanted(found: &[Dropped], asked: &[String]) -> Result<HashSet<String>> {
     Ok(wanted)
 }
 
-/// Makes the ref again, and looks once more: a gc may have run in between.
+/// Makes the ref again, and notes that.
 fn bring_back(ctx: &Context<'_>, store: &Store, one: &Dropped) -> Result<()> {
     let name = reference(&one.id)?;
-    let mut edit = store.refs.transaction();
-    edit.create(&name, one.commit);
-    match edit.commit() {
+    match make_ref_again(store, &name, one.commit)? {
+        Again::Made => {}
         // Somebody else took it back.
-        Err(error) if error.is_lost_race() => return Ok(()),
-        other => other?,
-    }
-    store.objects.refresh();
-    let whole = Whole::new(store).is_usable(one.commit);
-    if !matches!(whole, Ok(true)) {
-        let mut back = store.refs.transaction();
-        back.delete(&name, Some(one.commit));
-        back.commit()?;
-        return Err(whole.err().unwrap_or_else(|| gone(&one.id)));
+        Again::Stood => return Ok(()),
+        Again::Torn => return Err(gone(&one.id)),
     }
     let event = RefEvent {
         at: ctx.env.now().rfc3339(),
@@ -210,22 +204,4 @@ fn bring_back(ctx: &Context<'_>, store: &Store, one: &Dropped) -> Result<()> {
         id: one.id.clone(),
     };
     event_log::append(&store.dir, &[event])
-}
-
-/// Whether everything that hangs on a commit is there, its history included, as git's own fetch would ask.
-fn is_connected(ctx: &Context<'_>, commit: Oid) -> Result<bool> {
-    if ctx.repo.is_private() {
-        return Ok(ctx.store()?.objects.reachable([commit]).is_ok());
-    }
-    let mut git = Git::new(&ctx.repo).args(["rev-list", "--objects", "--quiet"]);
-    if ctx.repo.is_partial_clone() {
-        // What was never fetched is not missing, and must not be fetched for this.
-        git = git.arg("--exclude-promisor-objects");
-    }
-    let output = git
-        .arg(commit.to_string())
-        // What refs hold is whole by git's own promise; without this the whole history would be walked.
-        .args(["--not", "--all"])
-        .output()?;
-    Ok(output.status.success())
 }

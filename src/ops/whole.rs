@@ -1,4 +1,4 @@
-//! Whether all that hangs on commits of ours is there.
+//! Whether all that hangs on commits of ours is there, and refs to such that nothing held meanwhile.
 //!
 //! Which commits are ours is told by their place: a snapshot's last parent is the index commit, and what that one has behind HEAD is the
 //! state commit. A message tells nothing, for anybody may begin one as we do. Of a user's commit only it and its top tree are
@@ -6,11 +6,67 @@
 
 use std::collections::HashSet;
 
-use crate::error::{Code, Result};
+use crate::env::fail_point;
+use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::gc;
 use crate::git::regular::read_optional;
 use crate::git::tree::{self, GITLINK_MODE};
-use crate::store::Store;
+use crate::store::{Store, names};
+
+/// What became of a ref that was to stand again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// It stands.
+    Made,
+    /// Somebody else was first.
+    Stood,
+    /// What hangs on the commit is not all there any more; there is no ref.
+    Torn,
+}
+
+/// Makes the ref of a snapshot again that nothing holds any more, and looks at everything once more: a gc may have run in between. What one that
+/// is under way takes nobody knows.
+///
+/// # Errors
+/// `BUSY` while a gc is under way: then there is no ref. Something cannot be looked at.
+pub fn make_ref_again(store: &Store, name: &str, commit: Oid) -> Result<Again> {
+    let is_collecting = || gc::is_running(store.repo.common_dir());
+    if is_collecting() {
+        return Err(under_gc(name));
+    }
+    let mut edit = store.refs.transaction();
+    edit.create(name, commit);
+    match edit.commit() {
+        Err(error) if error.is_lost_race() => return Ok(Again::Stood),
+        other => other?,
+    }
+    fail_point("ref-again");
+    let was_collecting = is_collecting();
+    store.objects.refresh();
+    let is_whole = || {
+        Ok(Whole::new(store).is_usable(commit)?
+            && store.repo.is_connected(&store.objects, commit, name)?)
+    };
+    let whole: Result<bool> = is_whole();
+    if !was_collecting && matches!(whole, Ok(true)) {
+        return Ok(Again::Made);
+    }
+    let mut back = store.refs.transaction();
+    back.delete(name, Some(commit));
+    back.commit()?;
+    if whole? {
+        Err(under_gc(name))
+    } else {
+        Ok(Again::Torn)
+    }
+}
+
+fn under_gc(name: &str) -> Error {
+    let id = names::title(name);
+    let message = format!("a 'git gc' is under way, which may be about to take {id}");
+    Error::new(Code::Busy, message).hint("try again when it has ended")
+}
 
 /// A quick look whether the objects of commits of ours are there, sharing what it has seen.
 pub struct Whole<'a> {

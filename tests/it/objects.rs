@@ -287,3 +287,58 @@ fn a_symbolic_ref_as_the_anchor_stops_no_snapshot() {
     assert_fsck_clean(&sandbox, "symbolic anchor");
     sandbox.assert_round_trip(&last, |_| ());
 }
+
+/// What nothing holds may go with a gc that is under way: no ref may be left that leads to less than all.
+#[test]
+fn what_was_dropped_comes_back_whole_or_not_at_all() {
+    let sandbox = Sandbox::new();
+    sandbox.write("new", "of the snapshot alone\n");
+    let id = taken(&sandbox);
+    sandbox.ok(["drop", "-y", &id]);
+    let reference = format!("refs/timewarp/snapshots/{id}");
+    let is_there = || {
+        sandbox
+            .try_git(["rev-parse", "-q", "--verify", &reference])
+            .code
+            == 0
+    };
+    let back = ["recover", "--dropped", id.as_str()];
+    let under_way = || {
+        let gc = raw_command(&sandbox.root(), "sleep").arg("600").spawn();
+        let gc = gc.map(Held).unwrap();
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        sandbox.write(".git/gc.pid", format!("{} {}", gc.0.id(), host.trim_end()));
+        gc
+    };
+    let gc = under_way();
+    let (error, code) = sandbox.json_error(back);
+    assert_eq!((error["code"].as_str(), code), (Some("BUSY"), 4), "{error}");
+    drop(gc);
+    std::fs::remove_file(sandbox.path(".git/gc.pid")).unwrap();
+
+    // One that began when the ref was not there yet.
+    let mut child = stopped_at(&sandbox, &back, "ref-again");
+    assert!(is_there());
+    let gc = under_way();
+    go_on(child.0.id());
+    assert_eq!(child.0.wait().unwrap().code(), Some(4));
+    assert!(!is_there());
+    drop(gc);
+    std::fs::remove_file(sandbox.path(".git/gc.pid")).unwrap();
+
+    // One that has ended by then took a file.
+    let blob = sandbox.git(["hash-object", "new"]);
+    let loose = format!(".git/objects/{}/{}", &blob[..2], blob[2..].trim());
+    let bytes = std::fs::read(sandbox.path(&loose)).unwrap();
+    let mut child = stopped_at(&sandbox, &back, "ref-again");
+    std::fs::remove_file(sandbox.path(&loose)).unwrap();
+    go_on(child.0.id());
+    assert_eq!(child.0.wait().unwrap().code(), Some(3));
+    assert!(!is_there());
+    std::fs::write(sandbox.path(&loose), bytes).unwrap();
+
+    sandbox.ok(back);
+    assert!(is_there());
+    sweep(&sandbox);
+    assert_fsck_clean(&sandbox, "taken back");
+}

@@ -23,6 +23,7 @@ use super::refspecs;
 use super::sessions::{self, Asked, Start, caller, touch};
 use super::settings::Automatic;
 use super::swap::recover::{self, Recovery};
+use super::whole::{Again, make_ref_again};
 use super::{request, snapshots};
 use crate::agents::hook::{EventKind, HookEvent};
 use crate::agents::writes::may_write;
@@ -33,6 +34,7 @@ use crate::store::id::SnapshotId;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::names::{session_component, snapshot_ref};
 use crate::store::session::SessionRecord;
+use crate::store::stored::not_found;
 use crate::store::trigger::Trigger;
 
 pub use find::{
@@ -204,10 +206,10 @@ fn keep_snapshot(store: &Store, view: &SnapshotView) -> Result<()> {
         return Ok(());
     };
     let name = snapshot_ref(&id);
-    if store.refs.read(&name)?.is_none() {
-        let mut transaction = store.refs.transaction();
-        transaction.create(&name, view.commit);
-        transaction.commit()?;
+    if store.refs.read(&name)?.is_none()
+        && make_ref_again(store, &name, view.commit)? == Again::Torn
+    {
+        return Err(not_found(&view.id));
     }
     Ok(())
 }
