@@ -22,7 +22,7 @@ use crate::text::typed;
 const LARGEST_FILE: u32 = 512 * 1024;
 
 /// Settings for every run. What comes stays in the one pack that it came in, of which the size is bounded; nobody else tidies the depot up.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 11] = [
     "core.hooksPath=/dev/null",
     "gc.auto=6700",
     "gc.autoPackLimit=50",
@@ -32,10 +32,50 @@ const SETTINGS: [&str; 12] = [
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",
     "fetch.writeCommitGraph=false",
-    "fetch.fsckObjects=true",
     "fetch.unpackLimit=1",
     "push.followTags=false",
 ];
+
+/// What git itself looks at of the objects that a fetch brings. That all of them came it always looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// Their form: one that is not well formed stops the fetch.
+    Form,
+    /// Nothing more: whoever takes something of them looks at it first, and refuses that alone.
+    Nothing,
+}
+
+/// What git says against the content of a file that it reads itself in a checkout, which nobody makes here. Any fetch brings such a file, and
+/// so would somebody's push of one keep everybody else from fetching.
+const OF_CONTENT: [&str; 13] = [
+    "gitattributesBlob",
+    "gitattributesLarge",
+    "gitattributesLineLength",
+    "gitattributesMissing",
+    "gitmodulesBlob",
+    "gitmodulesLarge",
+    "gitmodulesMissing",
+    "gitmodulesName",
+    "gitmodulesParse",
+    "gitmodulesPath",
+    "gitmodulesSymlink",
+    "gitmodulesUpdate",
+    "gitmodulesUrl",
+];
+
+/// What an older git says of one of them that it does not know.
+const NOT_KNOWN: &str = "warning: Skipping unknown msg id";
+
+impl Check {
+    fn settings(self) -> Vec<String> {
+        let is_on = self == Self::Form;
+        let mut settings = vec![format!("fetch.fsckObjects={is_on}")];
+        if is_on {
+            settings.extend(OF_CONTENT.map(|id| format!("fetch.fsck.{id}=ignore")));
+        }
+        settings
+    }
+}
 
 /// How a push ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,9 +131,11 @@ pub struct Line<'a> {
 ///
 /// # Errors
 /// `IO` with what git said.
-pub fn fetch(line: Line<'_>, from: &str, to: &str) -> Result<bool> {
+pub fn fetch(line: Line<'_>, from: &str, to: &str, check: Check) -> Result<bool> {
     let Line { repo, remote, .. } = line;
-    let mut args = vec!["fetch".to_owned()];
+    let settings = check.settings().into_iter();
+    let settings = settings.flat_map(|setting| ["-c".to_owned(), setting]);
+    let mut args: Vec<String> = settings.chain(["fetch".to_owned()]).collect();
     let flags = [
         "--quiet",
         "--no-tags",
@@ -107,7 +149,7 @@ pub fn fetch(line: Line<'_>, from: &str, to: &str) -> Result<bool> {
     args.extend(["--".to_owned(), remote.to_owned(), format!("+{from}:{to}")]);
     let largest = largest_file(repo);
     let before = unfinished(line.depot);
-    let output = run(line, &args, Some(largest));
+    let output = run(line, "fetch", &args, Some(largest));
     // git before 2.29 has no option that keeps it from being written.
     super::fs::remove_optional(&line.depot.dir().join("FETCH_HEAD"))?;
     let output = output?;
@@ -124,6 +166,11 @@ pub fn fetch(line: Line<'_>, from: &str, to: &str) -> Result<bool> {
         return Ok(false);
     }
     Err(failed(repo, "fetch from", remote, &output))
+}
+
+/// The most bytes that any fetch brings at once.
+pub fn most_at_once(repo: &Repo) -> u64 {
+    u64::from(largest_file(repo)) * 512
 }
 
 /// The limit of a file that a fetch writes, in blocks of 512 bytes. Tests have a smaller one.
@@ -177,7 +224,7 @@ pub fn push(line: Line<'_>, commit: Oid, to: &str) -> Result<Pushed> {
     ];
     args.extend(flags.map(str::to_owned));
     args.extend(["--".to_owned(), remote.to_owned(), format!("{commit}:{to}")]);
-    let output = run(line, &args, None)?;
+    let output = run(line, "push", &args, None)?;
     if output.status.success() {
         return Ok(Pushed::Done);
     }
@@ -199,7 +246,7 @@ pub fn push(line: Line<'_>, commit: Oid, to: &str) -> Result<Pushed> {
     }
 }
 
-fn run(line: Line<'_>, args: &[String], largest: Option<u32>) -> Result<Output> {
+fn run(line: Line<'_>, name: &str, args: &[String], largest: Option<u32>) -> Result<Output> {
     let Line { repo, remote, .. } = line;
     let mut command = match largest {
         None => Command::new("git"),
@@ -251,7 +298,7 @@ fn run(line: Line<'_>, args: &[String], largest: Option<u32>) -> Result<Output> 
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let output = run_child(command, &[], args.first().map_or("git", String::as_str));
+    let output = run_child(command, &[], name);
     // git makes what comes, and its own ref of it, as whoever runs it.
     let depot = line.depot.dir();
     create::give_all(depot).context(|| format!("cannot give away '{}'", depot.display()))?;
@@ -262,7 +309,9 @@ fn run(line: Line<'_>, args: &[String], largest: Option<u32>) -> Result<Output> 
 const ANOTHER_HASH: [&str; 2] = ["mismatched algorithms", "hash algorithm"];
 
 fn failed(repo: &Repo, what: &str, remote: &str, output: &Output) -> Error {
-    let said = said_by(output).replace('\n', "; ");
+    let said = said_by(output);
+    let lines = said.lines().filter(|line| !line.starts_with(NOT_KNOWN));
+    let said = lines.collect::<Vec<_>>().join("; ");
     if ANOTHER_HASH.iter().any(|words| said.contains(words)) {
         let format = repo.object_format();
         let message = format!(

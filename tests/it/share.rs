@@ -2,6 +2,7 @@
 
 mod apart;
 mod collected;
+mod content;
 mod document;
 mod experiments;
 mod hostile;

@@ -20,7 +20,7 @@ use super::{Change, Changed, Conflict, Refused};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::depot::Depot;
-use crate::git::network::{self, Line, Pushed, Refusal};
+use crate::git::network::{self, Check, Line, Pushed, Refusal};
 use crate::git::objects::NewObjects;
 use crate::git::random;
 use crate::ops::Context;
@@ -69,7 +69,8 @@ pub struct Plan {
 /// # Errors
 /// `IO` with what git said, without secrets.
 pub fn fetch(ctx: &Context<'_>, depot: &Depot, setup: &Setup) -> Result<Option<Oid>> {
-    fetch_ref(ctx, depot, setup, &setup.shared_ref, SHARED_SEEN)
+    let from = &setup.shared_ref;
+    fetch_ref(ctx, depot, setup, (from, SHARED_SEEN), Check::Form)
 }
 
 /// Fetches a ref of the remote into one of the depot. None: the remote does not have it.
@@ -77,11 +78,11 @@ pub(super) fn fetch_ref(
     ctx: &Context<'_>,
     depot: &Depot,
     setup: &Setup,
-    from: &str,
-    to: &str,
+    (from, to): (&str, &str),
+    check: Check,
 ) -> Result<Option<Oid>> {
     ctx.progress.begin("fetching", None);
-    let fetched = network::fetch(line(ctx, depot, setup), from, to);
+    let fetched = network::fetch(line(ctx, depot, setup), from, to, check);
     ctx.progress.end();
     // What came is in a pack of its own.
     depot.objects.refresh();

@@ -57,6 +57,11 @@ pub fn pull(
     let known = links.len();
     links.extend(chain(&depot.objects, tip, before)?);
     for (nth, Link { id, commit }) in links.into_iter().enumerate() {
+        let named = id.as_ref().ok().and_then(|id| SnapshotId::parse(id));
+        let path = named.map_or_else(
+            || format!("snapshot {commit}"),
+            |id| format!("snapshot {id}"),
+        );
         let taken = id.and_then(|id| take(store, depot, &id, commit, is_dry));
         if nth >= known {
             is_newer |= matches!(&taken, Err(error) if error.code() == Code::NewerRecord);
@@ -71,7 +76,7 @@ pub fn pull(
                 return Err(error);
             }
             Err(error) => done.refused.push(Refused {
-                path: format!("snapshot {commit}"),
+                path,
                 reason: error.message().to_owned(),
             }),
         }

@@ -2,7 +2,8 @@
 //!
 //! Such a commit has the snapshot's tree and, in its message, what of its record is shared; its parent is the one that was sent before it.
 //! Index, operation, labels, paths of this machine and the long lists beyond what the record shows stay here. Files are looked through for secrets
-//! like everything else. What comes becomes a snapshot of another repository ([`super::incoming`]): listed, shown and travelled to like one, with the HEAD that it had where
+//! like everything else. What no pull would take does not go: a tree that unfolds into more paths than anybody has, or too much at once. What
+//! comes becomes a snapshot of another repository ([`super::incoming`]): listed, shown and travelled to like one, with the HEAD that it had where
 //! that commit is here. A snapshot that is here is never touched by what comes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::depot::Depot;
 use crate::git::fs::Root;
-use crate::git::network::{Pushed, Refusal};
+use crate::git::network::{Check, Pushed, Refusal, most_at_once};
 use crate::git::objects::{NewObjects, ObjectKind, ObjectStore, TakenObjects};
 use crate::git::path::display;
 use crate::git::tree;
@@ -74,7 +75,7 @@ impl Going {
 /// The snapshots that these addresses name, as they are shared.
 ///
 /// # Errors
-/// Those of addresses; `USAGE` for a backup, since the present of this working tree is nobody else's.
+/// Those of addresses; `USAGE` for a backup, since the present of this working tree is nobody else's, and for what no pull takes.
 pub fn named(
     ctx: &Context<'_>,
     store: &Store,
@@ -110,6 +111,16 @@ pub fn named(
         } else {
             stored.record.trigger.to_string()
         };
+        // Nobody could take it, and it would stay in the chain.
+        let fits = check_files(&store.objects, stored.tree)
+            .and_then(|()| check_record(&record.message(&title)));
+        fits.map_err(|error| match error.code() {
+            Code::CorruptRecord => {
+                let message = format!("'{}' cannot be shared: {}", stored.id, error.message());
+                Error::new(Code::Usage, message)
+            }
+            _ => error,
+        })?;
         going.push(Going {
             id: stored.id,
             tree: stored.tree,
@@ -276,8 +287,9 @@ pub(super) fn fetch_chain(ctx: &Context<'_>, depot: &Depot, setup: &Setup) -> Re
         ctx,
         depot,
         setup,
-        setup.snapshots_ref(),
-        SHARED_SNAPSHOTS_SEEN,
+        (setup.snapshots_ref(), SHARED_SNAPSHOTS_SEEN),
+        // Each of them is looked at when it is taken: one that is not well formed must not keep the others away.
+        Check::Nothing,
     )
 }
 
@@ -316,10 +328,23 @@ pub fn changed(going: &[&Going]) -> Vec<Changed> {
     each.collect()
 }
 
+/// The error of files that no pull takes, in plain words.
+fn too_much(error: Error) -> Error {
+    if error.code() != Code::Usage {
+        return error;
+    }
+    let message = format!(
+        "the files that these snapshots add are too large: {}, which no 'tw pull' takes",
+        error.message()
+    );
+    Error::new(Code::Usage, message)
+        .hint("no snapshot was sent; files that 'exclude' leaves out of a snapshot do not go along")
+}
+
 /// Adds snapshots to the remote's chain. They have been looked through.
 ///
 /// # Errors
-/// As of pushing records.
+/// As of pushing records; `USAGE` when they are more than a pull takes.
 pub fn push(
     ctx: &Context<'_>,
     store: &Store,
@@ -353,9 +378,10 @@ pub fn push(
             from: &store.objects,
             roots: &trees.collect::<Vec<_>>(),
             new: &new,
-            most: None,
+            most: Some(most_at_once(&store.repo)),
         };
-        depot.set_refs(&outgoing, &[(SHARED_SNAPSHOTS_OUTGOING, commit)])?;
+        let set = depot.set_refs(&outgoing, &[(SHARED_SNAPSHOTS_OUTGOING, commit)]);
+        set.map_err(too_much)?;
         match push_ref(ctx, depot, setup, commit, setup.snapshots_ref())? {
             Pushed::Done => return Ok(changed(&missing)),
             Pushed::Refused(why) => last = Some((tip, why)),
@@ -365,6 +391,15 @@ pub fn push(
         }
     }
     Err(others_first(setup))
+}
+
+/// Looks whether a commit with this message would be read.
+fn check_record(message: &str) -> Result<()> {
+    // What else stands in a commit is short.
+    if message.len() as u64 + 1024 > LARGEST_COMMIT {
+        return Err(wrong("its record is too large"));
+    }
+    Ok(())
 }
 
 /// Looks whether files could be taken by a pull.
@@ -388,8 +423,13 @@ fn count_paths(
     if depth > DEEPEST {
         return Err(wrong("its directories are too deep"));
     }
+    let bytes = objects.read_tree(at)?;
+    let mut entries = tree::parse(&bytes, at.format())?;
     let mut count = 1u64;
-    for entry in tree::parse(&objects.read_tree(at)?, at.format())? {
+    for entry in &entries {
+        if entry.node.oid.is_null() {
+            return Err(wrong("it has a file that leads to nothing"));
+        }
         count = count.saturating_add(if entry.node.is_dir() {
             count_paths(objects, entry.node.oid, depth + 1, known)?
         } else {
@@ -398,6 +438,10 @@ fn count_paths(
         if count > MOST_PATHS {
             return Err(wrong("it has too many paths"));
         }
+    }
+    // With zeros before them the same modes make another tree, which 'git fsck --strict' complains of.
+    if tree::encode(&mut entries).len() != bytes.len() {
+        return Err(wrong("a mode in it begins with a zero"));
     }
     known.insert(at, count);
     Ok(count)

@@ -217,6 +217,12 @@ impl Clone_<'_> {
         self.sandbox.git_in(&self.dir, args)
     }
 
+    /// Whether it has an object.
+    pub fn sees(&self, oid: &str) -> bool {
+        let ran = self.sandbox.try_git_in(&self.dir, ["cat-file", "-e", oid]);
+        ran.code == 0
+    }
+
     /// Where what it exchanges is.
     pub fn depot(&self) -> PathBuf {
         self.dir.join(".git/timewarp/share.git")
