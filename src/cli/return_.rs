@@ -18,6 +18,10 @@ use crate::text::{typed, typed_path};
 /// somebody else changed in the meantime is left as it is and named. When nothing was changed in the past there is no
 /// experiment.
 ///
+/// Of a clean file that a filter converts (git LFS) and that is over max_file_size, the backup has what git's index says.
+/// When it changed in the past and its bytes are nowhere at hand, git's text is put there, and the answer is 'not verified'
+/// and names it.
+///
 /// Nothing made in the past is carried over unless you name it with --keep; all of it stays in the experiment.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
