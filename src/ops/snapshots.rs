@@ -23,7 +23,7 @@ use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::WorktreeLock;
 use crate::store::snapshot::HeadRecord;
 use crate::store::state::{Mode, State};
-use crate::store::stored::Stored;
+use crate::store::stored::{Stored, part};
 use crate::store::workspace::Covered;
 
 /// Takes a snapshot of the working tree.
@@ -183,7 +183,9 @@ fn is_as_seen(store: &Store, stored: &Stored, seen: &Capture<'_>) -> Result<bool
     if seen.tree != stored.tree || !same_head {
         return Ok(false);
     }
-    if store.index_side(stored)?.tree != seen.index.tree_oid()? {
+    let side = store.index_side(stored)?;
+    let beside = store.state_blob(side.state, part::UNMERGED)?;
+    if side.tree != seen.index.tree_oid()? || beside.unwrap_or_default() != seen.index.unmerged {
         return Ok(false);
     }
     // Permission bits, empty directories, index flags and operation files count as well.
