@@ -175,6 +175,22 @@ pub fn is_safe(path: &[u8]) -> bool {
     !path.is_empty() && path.split(|&byte| byte == b'/').all(is_safe_component)
 }
 
+/// Whether git may have taken a path into the index of this machine: what every git refuses it has not, and on macOS no spelling that HFS+
+/// reads as `.git`. Whether it takes a name that only NTFS reads so is for its configuration to say, which may have been another one then.
+///
+/// Such an entry can do no harm here; what is not [`is_safe`] all the same is never captured and never written.
+pub fn is_indexable(path: &[u8]) -> bool {
+    let is_taken = |name: &[u8]| {
+        !(name.is_empty()
+            || name == b"."
+            || name == b".."
+            || name.contains(&0)
+            || name.eq_ignore_ascii_case(b".git")
+            || cfg!(target_os = "macos") && is_hfs_dot_git(name))
+    };
+    path.split(|&byte| byte == b'/').all(is_taken)
+}
+
 /// `.git` and `git~1` as NTFS reads them: case-insensitive, trailing dots and spaces dropped, cut at a stream colon or a
 /// backslash (git's `is_ntfs_dotgit`, applied to each backslash-separated part as `verify_path` does).
 fn is_ntfs_dot_git(name: &[u8]) -> bool {
@@ -318,6 +334,20 @@ mod tests {
             "\u{200c}git",
         ] {
             assert!(is_safe_component(name.as_bytes()), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_other_systems_read_as_dot_git_may_be_in_an_index() {
+        for name in ["a/git~1", "git~1/x", ".git /x", "a\\.git", ".git:x", "a"] {
+            assert!(is_indexable(name.as_bytes()), "{name:?}");
+        }
+        let is_other = cfg!(not(target_os = "macos"));
+        assert_eq!(is_indexable(".gi\u{200c}t/x".as_bytes()), is_other);
+        for name in [
+            "", "a//b", "/a", "a/", "a/..", "./a", ".git", "a/.GIT/x", "a\0",
+        ] {
+            assert!(!is_indexable(name.as_bytes()), "{name:?}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! Trees: strict parsing, encoding, and the difference of two, without touching what is equal.
 //!
 //! What is read may be hostile: entries out of order, twice, with unsafe names or odd modes, or nesting without end make the
-//! whole tree refused.
+//! whole tree refused. A tree of the user's own commits may have unsafe names and is theirs all the same: [`parse_any_names`] takes it,
+//! and [`safe_part`] is what other functions may read of it.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -71,6 +72,18 @@ pub fn tree_order(a: (&[u8], bool), b: (&[u8], bool)) -> Ordering {
 /// # Errors
 /// `CORRUPT_RECORD` when it is torn, unsorted, holds a name twice, an unsafe name or a mode that git does not write.
 pub fn parse(bytes: &[u8], format: ObjectFormat) -> Result<Vec<Entry<'_>>> {
+    let entries = parse_any_names(bytes, format)?;
+    match entries.iter().find(|entry| !is_safe(entry)) {
+        Some(entry) => Err(refused("it has an unsafe name", entry.name)),
+        None => Ok(entries),
+    }
+}
+
+/// Parses a tree as [`parse`] does, whatever its names: for those who write none of them anywhere.
+///
+/// # Errors
+/// As [`parse`], but for unsafe names.
+pub fn parse_any_names(bytes: &[u8], format: ObjectFormat) -> Result<Vec<Entry<'_>>> {
     let mut entries: Vec<Entry<'_>> = Vec::with_capacity(bytes.len() / 32);
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -113,6 +126,25 @@ pub fn leads_to(bytes: &[u8], format: ObjectFormat) -> Option<Vec<Node>> {
     Some(nodes)
 }
 
+/// What is left of a tree without the entries that have unsafe names.
+///
+/// # Errors
+/// As [`parse_any_names`].
+pub fn safe_part(bytes: Vec<u8>, format: ObjectFormat) -> Result<Vec<u8>> {
+    let mut entries = parse_any_names(&bytes, format)?;
+    let all = entries.len();
+    entries.retain(is_safe);
+    if entries.len() == all {
+        return Ok(bytes);
+    }
+    Ok(encode(&mut entries))
+}
+
+fn is_safe(entry: &Entry<'_>) -> bool {
+    let is_link = entry.node.mode == LINK_MODE;
+    path::is_safe_component(entry.name) && (!is_link || path::is_safe_link(entry.name))
+}
+
 fn has_file_twin(entries: &[Entry<'_>], name: &[u8]) -> bool {
     // Only names that start with `name` lie between the two places.
     entries
@@ -142,9 +174,6 @@ fn parse_entry(bytes: &[u8], format: ObjectFormat) -> Result<(Entry<'_>, &[u8])>
         Some(0o100_664) => 0o100_644,
         _ => return Err(refused("it has an entry of an unknown mode", name)),
     };
-    if !path::is_safe_component(name) || (mode == LINK_MODE && !path::is_safe_link(name)) {
-        return Err(refused("it has an unsafe name", name));
-    }
     let node = Node { mode, oid };
     Ok((Entry { name, node }, after))
 }
@@ -189,11 +218,30 @@ pub struct Change {
     pub new: Option<Node>,
 }
 
+/// How a tree is parsed: as [`parse`] or as [`parse_any_names`] does it.
+pub type Parse = fn(&[u8], ObjectFormat) -> Result<Vec<Entry<'_>>>;
+
 /// Reads a tree's bytes.
 pub type ReadTree<'a> = &'a dyn Fn(Oid) -> Result<Vec<u8>>;
 
 /// The paths that differ between two trees, sorted by bytes. Equal subtrees are not read.
 pub fn diff(read: ReadTree<'_>, old: Option<Oid>, new: Option<Oid>) -> Result<Vec<Change>> {
+    diff_sides((read, old), (read, new))
+}
+
+/// As [`diff`], of trees that are read in different ways: one may be of the user's own commits, and the other is not to be trusted.
+pub fn diff_sides(
+    old: (ReadTree<'_>, Option<Oid>),
+    new: (ReadTree<'_>, Option<Oid>),
+) -> Result<Vec<Change>> {
+    diff_by(parse, old, new)
+}
+
+fn diff_by(
+    parse: Parse,
+    (read_old, old): (ReadTree<'_>, Option<Oid>),
+    (read_new, new): (ReadTree<'_>, Option<Oid>),
+) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     // A list and not recursion: how deep a tree nests must not depend on the stack.
     let mut pending = vec![(Vec::new(), old, new, 0)];
@@ -202,8 +250,8 @@ pub fn diff(read: ReadTree<'_>, old: Option<Oid>, new: Option<Oid>) -> Result<Ve
             continue;
         }
         check_depth(&dir, depth)?;
-        let old_bytes = old.map(read).transpose()?.unwrap_or_default();
-        let new_bytes = new.map(read).transpose()?.unwrap_or_default();
+        let old_bytes = old.map(read_old).transpose()?.unwrap_or_default();
+        let new_bytes = new.map(read_new).transpose()?.unwrap_or_default();
         // In tree order a file and a directory of one name may stand apart; by name they meet.
         let format = format_of(old.or(new));
         let pairs = Pairs {
@@ -294,6 +342,15 @@ fn check_depth(dir: &[u8], depth: usize) -> Result<()> {
 
 /// What stands at a path in a tree.
 pub fn find(read: ReadTree<'_>, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
+    find_by(parse, read, root, wanted)
+}
+
+/// As [`find`], whatever the tree's names.
+pub fn find_any_names(read: ReadTree<'_>, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
+    find_by(parse_any_names, read, root, wanted)
+}
+
+fn find_by(parse: Parse, read: ReadTree<'_>, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
     let mut node = Node {
         mode: DIR_MODE,
         oid: root,
@@ -325,12 +382,32 @@ pub fn edit(
     root: Option<Oid>,
     edits: &[(Vec<u8>, Option<Node>)],
 ) -> Result<Oid> {
+    edit_by(parse, read, put, root, edits)
+}
+
+/// As [`edit`], whatever the tree's names: those that stay do so as they are.
+pub fn edit_any_names(
+    read: ReadTree<'_>,
+    put: &mut dyn FnMut(&[u8]) -> Result<Oid>,
+    root: Option<Oid>,
+    edits: &[(Vec<u8>, Option<Node>)],
+) -> Result<Oid> {
+    edit_by(parse_any_names, read, put, root, edits)
+}
+
+fn edit_by(
+    parse: Parse,
+    read: ReadTree<'_>,
+    put: &mut dyn FnMut(&[u8]) -> Result<Oid>,
+    root: Option<Oid>,
+    edits: &[(Vec<u8>, Option<Node>)],
+) -> Result<Oid> {
     let mut sorted: Vec<(&[u8], Option<Node>)> = edits
         .iter()
         .map(|(path, node)| (path.as_slice(), *node))
         .collect();
     sorted.sort_by(|a, b| a.0.cmp(b.0));
-    match edit_dir(read, put, root, &sorted, 0)? {
+    match edit_dir((parse, read), put, root, &sorted, 0)? {
         Some(oid) => Ok(oid),
         None => put(b""),
     }
@@ -354,7 +431,7 @@ fn edits_beneath<'a>(edits: &[Edit<'a>]) -> BTreeMap<&'a [u8], Vec<Edit<'a>>> {
 type Edit<'a> = (&'a [u8], Option<Node>);
 
 fn edit_dir(
-    read: ReadTree<'_>,
+    (parse, read): (Parse, ReadTree<'_>),
     put: &mut dyn FnMut(&[u8]) -> Result<Oid>,
     tree: Option<Oid>,
     edits: &[(&[u8], Option<Node>)],
@@ -381,7 +458,7 @@ fn edit_dir(
         if old.is_none() && all_removals {
             continue;
         }
-        match edit_dir(read, put, old, &edits, depth + 1)? {
+        match edit_dir((parse, read), put, old, &edits, depth + 1)? {
             Some(oid) => {
                 let node = Node {
                     mode: DIR_MODE,
@@ -411,7 +488,16 @@ fn edit_dir(
 
 /// Every file of a tree with its path, sorted by bytes.
 pub fn flatten(read: ReadTree<'_>, root: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
-    let changes = diff(read, None, Some(root))?;
+    flatten_by(parse, read, root)
+}
+
+/// As [`flatten`], whatever the tree's names.
+pub fn flatten_any_names(read: ReadTree<'_>, root: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
+    flatten_by(parse_any_names, read, root)
+}
+
+fn flatten_by(parse: Parse, read: ReadTree<'_>, root: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
+    let changes = diff_by(parse, (read, None), (read, Some(root)))?;
     Ok(changes
         .into_iter()
         .filter_map(|change| change.new.map(|node| (change.path, node)))
@@ -603,6 +689,28 @@ mod tests {
                 "torn at {at}"
             );
         }
+    }
+
+    #[test]
+    fn the_safe_part_of_a_tree_has_no_unsafe_names() {
+        let entries = [
+            ("100644", ".git "),
+            ("120000", ".gitmodules"),
+            ("100644", "a"),
+            ("100664", "b"),
+            ("40000", "git~1"),
+        ];
+        let all = raw(&entries);
+        assert!(parse(&all, ObjectFormat::Sha1).is_err());
+        let any = parse_any_names(&all, ObjectFormat::Sha1).expect("theirs");
+        assert_eq!(any.len(), entries.len());
+        let safe = safe_part(all, ObjectFormat::Sha1).expect("the rest");
+        assert_eq!(safe, raw(&[("100644", "a"), ("100644", "b")]));
+        // Nothing is left out, and nothing changes.
+        let old = raw(&[("100664", "b")]);
+        let same = safe_part(old.clone(), ObjectFormat::Sha1).expect("all");
+        assert_eq!(same, old);
+        assert!(safe_part(b"torn".to_vec(), ObjectFormat::Sha1).is_err());
     }
 
     #[test]

@@ -178,7 +178,9 @@ pub fn beside_head(
         Some(oid) if store.objects.contains(oid) => Some(store.objects.commit(oid)?.tree),
         _ => None,
     };
-    let mut changes = tree::diff(&|oid| contents.read_tree(oid), head, Some(stored.tree))?;
+    let of_head = |oid| store.objects.read_safe_tree(oid);
+    let read = |oid| contents.read_tree(oid);
+    let mut changes = tree::diff_sides((&of_head, head), (&read, Some(stored.tree)))?;
     changes.retain(|change| only.matches(&change.path));
     let patch = style(ctx, patches)?;
     let files = file_diffs(ctx, &contents, &changes, patch, Layout::default())?;

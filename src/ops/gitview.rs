@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::{Code, Result};
 use crate::git::fs::{Root, Stamp, is_racy, nanoseconds};
-use crate::git::index::{Checksum, Entry, Flags, Index, TreeSource};
+use crate::git::index::{Checksum, Entry, Flags, Index, MemoryTrees, TreeSource};
 use crate::git::objects::{ObjectKind, ObjectStore, hash};
 use crate::git::path;
 use crate::git::repo::Repo;
@@ -372,17 +372,18 @@ impl Tracked for GitView<'_> {
     }
 }
 
-/// The paths that HEAD's tree has and the index lacks.
+/// The paths that HEAD's tree has and the index lacks. One with an unsafe name is none of them: it is listed as on disk.
 pub fn head_only_paths(
-    read: tree::ReadTree<'_>,
+    trees: &MemoryTrees<'_>,
     head_tree: Option<Oid>,
     index_tree: Oid,
     index: &Index,
 ) -> Result<BTreeSet<Vec<u8>>> {
+    let (of_head, of_index) = (|oid| trees.read_safe(oid), |oid| trees.read(oid));
     let Some(head_tree) = head_tree else {
         return Ok(BTreeSet::new());
     };
-    let changes = tree::diff(read, Some(head_tree), Some(index_tree))?;
+    let changes = tree::diff_sides((&of_head, Some(head_tree)), (&of_index, Some(index_tree)))?;
     Ok(changes
         .into_iter()
         .filter(|change| change.new.is_none() && !index.has_path(&change.path))

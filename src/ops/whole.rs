@@ -139,7 +139,9 @@ impl<'a> Whole<'a> {
             };
             let has_tree = match place {
                 Place::Users => self.store.objects.is_there(raw.tree)?,
-                _ => self.tree(raw.tree)?,
+                // An operation under way has trees that git made.
+                Place::State => self.tree_of(raw.tree, tree::parse_any_names)?,
+                Place::Snapshot | Place::Index { .. } => self.tree(raw.tree)?,
             };
             if !has_tree {
                 return Ok(false);
@@ -179,8 +181,12 @@ impl<'a> Whole<'a> {
     /// # Errors
     /// As [`Self::snapshot`].
     pub fn tree(&mut self, root: Oid) -> Result<bool> {
+        self.tree_of(root, tree::parse)
+    }
+
+    fn tree_of(&mut self, root: Oid, parse: tree::Parse) -> Result<bool> {
         let mut seen = Vec::new();
-        let whole = self.walk(root, &mut seen);
+        let whole = self.walk(root, parse, &mut seen);
         if !matches!(whole, Ok(true)) {
             // Something beneath one of these is missing, or was not looked at.
             for oid in seen {
@@ -190,7 +196,7 @@ impl<'a> Whole<'a> {
         whole
     }
 
-    fn walk(&mut self, root: Oid, seen: &mut Vec<Oid>) -> Result<bool> {
+    fn walk(&mut self, root: Oid, parse: tree::Parse, seen: &mut Vec<Oid>) -> Result<bool> {
         let objects = &self.store.objects;
         let mut pending = vec![root];
         while let Some(oid) = pending.pop() {
@@ -202,7 +208,7 @@ impl<'a> Whole<'a> {
             let Some(bytes) = self.found(oid, objects.read_tree(oid))? else {
                 return Ok(false);
             };
-            for entry in tree::parse(&bytes, oid.format())? {
+            for entry in parse(&bytes, oid.format())? {
                 let node = entry.node;
                 if node.is_dir() {
                     pending.push(node.oid);

@@ -10,6 +10,7 @@ mod operations;
 mod repositories;
 mod submodules;
 mod unchanged;
+mod unsafe_names;
 mod unsaved;
 mod ways_home;
 

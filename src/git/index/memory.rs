@@ -35,6 +35,19 @@ impl<'a> MemoryTrees<'a> {
     }
 }
 
+impl MemoryTrees<'_> {
+    /// As [`Self::read`], of a stored tree only what has safe names: it may be of the user's own commits.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_safe(&self, oid: Oid) -> Result<Vec<u8>> {
+        match self.made.get(&oid) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => self.objects.read_safe_tree(oid),
+        }
+    }
+}
+
 impl TreeSink for MemoryTrees<'_> {
     fn has(&mut self, oid: Oid) -> bool {
         self.objects.contains(oid)

@@ -45,7 +45,7 @@ use write::Split;
 pub use builder::Builder;
 pub use cache_tree::{CacheTree, Valid};
 pub use memory::MemoryTrees;
-pub use tree::{TreeSink, Unmerged, build_tree, build_tree_without};
+pub use tree::{TreeSink, Unmerged, build_tree, build_tree_without, unsafe_names};
 
 /// The file type bits of a mode.
 const TYPE_MASK: u32 = 0o170_000;

@@ -7,6 +7,7 @@ use std::io::Write;
 
 use super::{CacheTree, Entry, Flags, Index, MODE_DIRECTORY, TYPE_MASK, corrupt};
 use crate::error::Result;
+use crate::git::tree::LINK_MODE;
 use crate::git::{Oid, path};
 
 /// What an unmerged path becomes in the tree: mode and id, or nothing. A directory counts as nothing.
@@ -35,19 +36,19 @@ pub fn build_tree(index: &Index, unmerged: &Unmerged, sink: &mut dyn TreeSink) -
     build_tree_without(index, &[], unmerged, sink)
 }
 
-/// As [`build_tree`], without the entries at some positions, given in order: their objects are not there.
+/// As [`build_tree`], without the entries at some positions, given in order: their objects are not there, or their names unsafe.
 ///
 /// # Errors
 /// As [`build_tree`].
 pub fn build_tree_without(
     index: &Index,
-    missing: &[usize],
+    left_out: &[usize],
     unmerged: &Unmerged,
     sink: &mut dyn TreeSink,
 ) -> Result<Oid> {
     let mut build = Build {
         index,
-        odd: odd(index, missing, unmerged)?,
+        odd: odd(index, left_out, unmerged)?,
         sink,
         open: Vec::new(),
     };
@@ -71,7 +72,21 @@ pub fn build_tree_without(
     build.sink.put(&root.content)
 }
 
-/// Entries that a tree does not take as they are: an intent-to-add one, one whose object is not there, or an unmerged path.
+/// The positions of merged entries that git took and that no tree of ours may have, for their names are unsafe; in order.
+pub fn unsafe_names(index: &Index) -> Vec<usize> {
+    let is_unsafe = |(path, entry): (&[u8], &Entry)| {
+        let name = path::split(path).1;
+        let is_link = entry.mode & TYPE_MASK == LINK_MODE;
+        let is_safe = path::is_safe(path) && (!is_link || path::is_safe_link(name));
+        !is_safe && path::is_indexable(path) && !is_odd(entry)
+    };
+    let all = index.iter().enumerate();
+    all.filter(|(_, one)| is_unsafe(*one))
+        .map(|(at, _)| at)
+        .collect()
+}
+
+/// Entries that a tree does not take as they are: an intent-to-add one, one that is left out, or an unmerged path.
 struct Odd {
     at: usize,
     len: usize,
@@ -80,12 +95,12 @@ struct Odd {
 }
 
 /// Finds the odd entries, in order.
-fn odd(index: &Index, missing: &[usize], unmerged: &Unmerged) -> Result<Vec<Odd>> {
+fn odd(index: &Index, left_out: &[usize], unmerged: &Unmerged) -> Result<Vec<Odd>> {
     let mut list: Vec<Odd> = Vec::new();
     for (at, entry) in index.entries().iter().enumerate() {
         let seen = list.last().is_some_and(|odd| at < odd.at + odd.len);
-        let is_missing = missing.binary_search(&at).is_ok();
-        if seen || !(is_missing || is_odd(entry)) {
+        let is_left_out = left_out.binary_search(&at).is_ok();
+        if seen || !(is_left_out || is_odd(entry)) {
             continue;
         }
         let path = index.path(entry);

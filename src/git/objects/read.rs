@@ -16,7 +16,7 @@ use super::odb_dir::{OdbDir, Pack};
 use super::store::ObjectStore;
 use super::{ObjectKind, delta, loose};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::{ObjectFormat, Oid};
+use crate::git::{ObjectFormat, Oid, tree};
 use crate::work::{Work, count};
 
 /// Larger blobs are streamed.
@@ -142,6 +142,14 @@ impl ObjectStore {
         };
         self.trees.put(oid, &bytes);
         Ok(bytes)
+    }
+
+    /// A tree of the user's own commits, without what has an unsafe name: git took it, and nothing here may write it.
+    ///
+    /// # Errors
+    /// As [`Self::read_tree`]; also when it is torn.
+    pub fn read_safe_tree(&self, oid: Oid) -> Result<Vec<u8>> {
+        tree::safe_part(self.read_tree(oid)?, oid.format())
     }
 
     /// A commit's bytes.

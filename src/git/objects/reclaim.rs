@@ -68,7 +68,7 @@ impl ObjectStore {
                 super::ObjectKind::Tag => pending.extend(tagged(&bytes)),
                 super::ObjectKind::Blob => {}
                 super::ObjectKind::Tree => {
-                    for entry in tree::parse(&bytes, oid.format())? {
+                    for entry in tree::parse_any_names(&bytes, oid.format())? {
                         let node = entry.node;
                         if node.is_dir() {
                             pending.push(node.oid);

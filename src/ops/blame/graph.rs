@@ -121,7 +121,7 @@ impl Links<'_> {
 
     /// The content of each path in a commit; what cannot be read is not there.
     fn contents(&self, commit: Oid) -> Vec<Option<Oid>> {
-        let read = |oid| self.store.objects.read_tree(oid);
+        let read = |oid| self.store.objects.read_safe_tree(oid);
         let root = self
             .store
             .objects

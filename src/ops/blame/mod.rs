@@ -318,7 +318,7 @@ fn object_named(ctx: &Context<'_>, name: &str) -> Result<Option<Oid>> {
 
 /// A file of a commit; None when it has not got it.
 fn content(store: &Store, commit: Oid, name: &[u8]) -> Result<Option<Vec<u8>>> {
-    let read = |oid| store.objects.read_tree(oid);
+    let read = |oid| store.objects.read_safe_tree(oid);
     let root = store.objects.commit(commit)?.tree;
     let node = tree::find(&read, root, name)?;
     let node = node.filter(|node| !node.is_dir() && node.mode != tree::GITLINK_MODE);

@@ -23,7 +23,7 @@ pub fn former(
     text: &[u8],
     form: Form,
 ) -> Result<Option<Vec<u8>>> {
-    let read = |oid| store.objects.read_tree(oid);
+    let read = |oid| store.objects.read_safe_tree(oid);
     let root = Root::open(ctx.repo.worktree_root())?;
     let is_gone = |path: &[u8]| root.stamp(path).is_ok_and(|stamp| stamp.is_none());
     let files = tree::flatten(&read, store.objects.commit(commit)?.tree)?;

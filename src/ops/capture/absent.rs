@@ -32,13 +32,10 @@ pub(super) fn add_absent(
                 .binary_search_by(|it| it.as_slice().cmp(path))
                 .is_ok()
         };
-        // No tree may have a name that is none.
-        let is_named = || {
-            path.split(|byte| *byte == b'/')
-                .all(|part| !part.is_empty())
-        };
+        // No tree of ours may have another.
+        let has_safe_name = || path::is_safe(path);
         if absent
-            && is_named()
+            && has_safe_name()
             && !is_unheld()
             && manifest.file(path).is_none()
             && manifest.find_dir(path).is_none()

@@ -45,7 +45,7 @@ fn is_whole(ctx: &Context<'_>, store: &Store, oid: Oid, head: Option<Oid>) -> bo
 /// Whether everything is there that a commit has and its first parent, where there is one (a shallow clone ends somewhere), has not.
 fn is_there(store: &Store, oid: Oid) -> bool {
     let objects = &store.objects;
-    let read = |oid| objects.read_tree(oid);
+    let read = |oid| objects.read_safe_tree(oid);
     let changes = || {
         let commit = store.commit(oid)?;
         let parent = commit.parents.first();

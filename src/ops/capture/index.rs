@@ -4,7 +4,7 @@ use super::super::gitview::{head_only_paths, read_index};
 use super::super::head_commit::{head_tree, not_fetched};
 use super::{CaptureRun, index_stamp, is_fresh};
 use crate::error::Result;
-use crate::git::index::{CacheTree, Flags, Index, MemoryTrees, build_tree, build_tree_without};
+use crate::git::index::{CacheTree, Flags, Index, MemoryTrees, build_tree_without, unsafe_names};
 use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::repo::Head;
 use crate::git::{ObjectFormat, Oid, path, threads, tree};
@@ -29,7 +29,8 @@ pub struct IndexSummary {
     /// Unmerged paths.
     #[serde(with = "paths")]
     pub conflicts: Vec<Vec<u8>>,
-    /// Entries that the tree lacks, as `git ls-files -s -z` prints them: unmerged ones, and those whose objects are not there.
+    /// Entries that the tree lacks, as `git ls-files -s -z` prints them: unmerged ones, those whose objects are not there, and those
+    /// whose names are unsafe.
     pub unmerged: Vec<u8>,
     /// Blobs of unmerged entries and of resolve-undo, with their modes.
     pub blobs: Vec<String>,
@@ -54,6 +55,9 @@ pub struct IndexSummary {
     /// Paths whose objects are not there, in order.
     #[serde(with = "paths")]
     pub missing: Vec<Vec<u8>>,
+    /// Paths that git took and that are in no tree of ours, for their names are unsafe; in order.
+    #[serde(with = "paths")]
+    pub unsafe_names: Vec<Vec<u8>>,
 }
 
 impl IndexSummary {
@@ -62,6 +66,7 @@ impl IndexSummary {
             + self.intent_to_add.len()
             + self.skip_worktree.len()
             + self.missing.len()
+            + self.unsafe_names.len()
             + self.assume_unchanged.len()
             + self.folded.len()
             + self.resolve_undo.as_ref().map_or(0, Vec::len)
@@ -71,6 +76,15 @@ impl IndexSummary {
     pub(super) fn sparse_ignore_files(&self) -> Vec<Vec<u8>> {
         let is_one = |full: &&Vec<u8>| path::split(full).1 == b".gitignore";
         self.skip_worktree.iter().filter(is_one).cloned().collect()
+    }
+
+    /// Whether a merged entry stands beside the tree and not in it.
+    pub fn is_beside(&self, full: &[u8]) -> bool {
+        let has = |paths: &[Vec<u8>]| {
+            let found = paths.binary_search_by(|path| path.as_slice().cmp(full));
+            found.is_ok()
+        };
+        has(&self.missing) || has(&self.unsafe_names)
     }
 
     /// The index tree's id.
@@ -91,10 +105,26 @@ struct CachedIndex {
 /// An index, made a tree.
 struct IndexTree<'a> {
     oid: Oid,
-    /// The positions of the entries that are not in it, since their objects are not there.
-    missing: Vec<usize>,
+    /// The positions of the entries that are not in it.
+    beside: Beside,
     /// What was made of it.
     trees: MemoryTrees<'a>,
+}
+
+/// Positions of merged entries that no tree of ours may have, in order; those of both lists are in the second alone.
+struct Beside {
+    /// Their objects are not there.
+    missing: Vec<usize>,
+    /// Their names are unsafe.
+    unsafe_names: Vec<usize>,
+}
+
+impl Beside {
+    fn all(&self) -> Vec<usize> {
+        let mut all = [self.missing.as_slice(), &self.unsafe_names].concat();
+        all.sort_unstable();
+        all
+    }
 }
 
 /// git's cache tree as capture asks it.
@@ -181,13 +211,12 @@ impl CaptureRun<'_, '_, '_> {
         let head_tree = head_tree(self.ctx, self.store, head)?;
         let IndexTree {
             oid: index_tree,
-            missing,
+            beside,
             trees,
         } = self.index_tree(&index, head_tree, known)?;
-        let read = |oid| trees.read(oid);
-        let head_only = head_only_paths(&read, head_tree, index_tree, &index)
+        let head_only = head_only_paths(&trees, head_tree, index_tree, &index)
             .map_err(|error| not_fetched(self.ctx, self.store, error))?;
-        let summary = summarize(&index, index_tree, &missing, &self.store.objects);
+        let summary = summarize(&index, index_tree, &beside, &self.store.objects);
         let tracked = self.tracked(&index, &head_only, &summary)?;
         let record = cached(&summary, &head_only);
         Ok(IndexState {
@@ -235,7 +264,7 @@ impl CaptureRun<'_, '_, '_> {
         Ok(oid.to_string())
     }
 
-    /// The index as a tree. An entry whose object is not there is not in it.
+    /// The index as a tree. An entry whose object is not there is not in it, nor is one whose name is unsafe.
     fn index_tree(
         &self,
         index: &Index,
@@ -246,24 +275,27 @@ impl CaptureRun<'_, '_, '_> {
         // A tree has each name once, and no stages: for a conflict HEAD's entry stands, the stages are stored beside it.
         let unmerged = |path: &[u8]| match head_tree {
             Some(tree) => {
-                let read = |oid| self.store.objects.read_tree(oid);
+                let read = |oid| self.store.objects.read_safe_tree(oid);
                 let found = tree::find(&read, tree, path)?.map(|node| (node.mode, node.oid));
                 Ok(found.filter(|(mode, oid)| is_held(&self.store.objects, *mode, *oid)))
             }
             None => Ok(None),
         };
-        let mut oid = build_tree(index, &unmerged, &mut trees)?;
-        let missing = self.missing(index, oid, known, &trees)?;
-        if !missing.is_empty() {
+        let unsafe_names = unsafe_names(index);
+        let mut oid = build_tree_without(index, &unsafe_names, &unmerged, &mut trees)?;
+        let mut missing = self.missing(index, oid, known, &trees)?;
+        missing.retain(|at| unsafe_names.binary_search(at).is_err());
+        let has_all = missing.is_empty();
+        let beside = Beside {
+            missing,
+            unsafe_names,
+        };
+        if !has_all {
             // A tree of ours that names a missing object would make the user's `git gc` and `git fsck` fail.
             trees.made.clear();
-            oid = build_tree_without(index, &missing, &unmerged, &mut trees)?;
+            oid = build_tree_without(index, &beside.all(), &unmerged, &mut trees)?;
         }
-        Ok(IndexTree {
-            oid,
-            missing,
-            trees,
-        })
+        Ok(IndexTree { oid, beside, trees })
     }
 
     /// The positions of merged entries whose objects are not there, or damaged. What an earlier index tree of ours names is held.
@@ -275,7 +307,7 @@ impl CaptureRun<'_, '_, '_> {
         trees: &MemoryTrees<'_>,
     ) -> Result<Vec<usize>> {
         let objects = &self.store.objects;
-        let read = |oid| trees.read(oid);
+        let read = |oid| trees.read_safe(oid);
         let new: Vec<usize> = match known {
             Some(known) => tree::diff(&read, Some(known), Some(tree))?
                 .iter()
@@ -313,7 +345,7 @@ fn is_held(objects: &ObjectStore, mode: u32, oid: Oid) -> bool {
     !oid.is_null() && (mode == tree::GITLINK_MODE || objects.is_sound(oid))
 }
 
-fn summarize(index: &Index, tree: Oid, missing: &[usize], objects: &ObjectStore) -> IndexSummary {
+fn summarize(index: &Index, tree: Oid, beside: &Beside, objects: &ObjectStore) -> IndexSummary {
     let mut summary = IndexSummary {
         tree: tree.to_string(),
         resolve_undo: index.resolve_undo.clone(),
@@ -325,11 +357,15 @@ fn summarize(index: &Index, tree: Oid, missing: &[usize], objects: &ObjectStore)
         ..IndexSummary::default()
     };
     for (at, (path, entry)) in index.iter().enumerate() {
-        let is_missing = missing.binary_search(&at).is_ok();
+        let is_missing = beside.missing.binary_search(&at).is_ok();
+        let is_unsafe = beside.unsafe_names.binary_search(&at).is_ok();
         if is_missing {
             summary.missing.push(path.to_vec());
         }
-        if entry.stage > 0 || is_missing {
+        if is_unsafe {
+            summary.unsafe_names.push(path.to_vec());
+        }
+        if entry.stage > 0 || is_missing || is_unsafe {
             let is_conflict = entry.stage > 0;
             if is_conflict && summary.conflicts.last().is_none_or(|last| last != path) {
                 summary.conflicts.push(path.to_vec());

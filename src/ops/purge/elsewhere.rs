@@ -252,7 +252,8 @@ impl Search<'_> {
             return known.clone();
         }
         let read = |oid| self.store.objects.read_tree(oid);
-        let there = |gone: &&Vec<u8>| matches!(tree::find(&read, root, gone), Ok(Some(_)));
+        let there =
+            |gone: &&Vec<u8>| matches!(tree::find_any_names(&read, root, gone), Ok(Some(_)));
         let there: Vec<&Vec<u8>> = self.paths.iter().filter(there).collect();
         let found: Vec<String> = there.iter().map(|gone| quoted(gone)).collect();
         self.found.extend(there.into_iter().cloned());

@@ -136,9 +136,10 @@ impl<'a> Rewriter<'a> {
         let read = |oid| self.store.objects.read_tree(oid);
         let mut found = Vec::new();
         for gone in self.paths {
-            match tree::find(&read, root, gone)? {
+            // Trees of an operation under way and of the user's commits may have unsafe names.
+            match tree::find_any_names(&read, root, gone)? {
                 Some(node) if node.is_dir() => {
-                    let beneath = tree::flatten(&read, node.oid)?.into_iter();
+                    let beneath = tree::flatten_any_names(&read, node.oid)?.into_iter();
                     found.extend(beneath.map(|(name, node)| (path::join(gone, &name), node)));
                 }
                 Some(node) => found.push((gone.clone(), node)),
@@ -174,7 +175,7 @@ impl<'a> Rewriter<'a> {
     fn edit(&self, root: Option<Oid>, edits: &Edits) -> Result<Oid> {
         let read = |oid| self.store.objects.read_tree(oid);
         let mut put = |bytes: &[u8]| self.sink.put(ObjectKind::Tree, bytes);
-        tree::edit(&read, &mut put, root, edits)
+        tree::edit_any_names(&read, &mut put, root, edits)
     }
 
     fn blob(&self, bytes: &[u8]) -> Result<Option<Node>> {

@@ -19,12 +19,12 @@ use crate::ops::record::Made;
 use crate::ops::request::{DryRun, Restore};
 use crate::ops::snapshots;
 use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
-use crate::ops::swap::newindex::stages;
+use crate::ops::swap::newindex::entries_beside;
 use crate::ops::swap::pathindex::{PathEntries, are_alike};
 use crate::ops::swap::{Prepared, prepare, swap_unless};
 use crate::store::Store;
 use crate::store::state::{State, stored_path};
-use crate::store::stored::{Stored, part};
+use crate::store::stored::Stored;
 use crate::store::trigger::SwapKind;
 use crate::worktree::plan::Extras;
 
@@ -142,14 +142,12 @@ impl Then {
         for path in lists.conflicts.iter().chain(&lists.intent_to_add) {
             entries.remove(path);
         }
-        if let Some(lines) = store.state_blob(side.state, part::UNMERGED)? {
-            let stages = stages(&lines)?;
-            for (path, _) in &stages {
-                entries.remove(path);
-            }
-            for (path, entry) in stages {
-                entries.entry(path).or_default().push(entry);
-            }
+        let beside = entries_beside(store, stored)?;
+        for (path, _) in &beside {
+            entries.remove(path);
+        }
+        for (path, entry) in beside {
+            entries.entry(path).or_default().push(entry);
         }
         for path in &lists.intent_to_add {
             let mode = stored

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::scratch::Base;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::is_there;
-use crate::git::index::{Checksum, Index, MemoryTrees, build_tree};
+use crate::git::index::{Checksum, Index, MemoryTrees, build_tree_without, unsafe_names};
 use crate::git::refs::Refs;
 use crate::git::repo::gitfile_of;
 use crate::ops::Context;
@@ -67,9 +67,10 @@ pub(super) fn check_nothing_made(
     let file = git_dir.join("index");
     let index = Index::read(&file, git_dir, &Trees(objects), Checksum::Trust)?;
     let mut trees = MemoryTrees::new(objects);
-    let tree = build_tree(&index, &|_| Ok(None), &mut trees)?;
+    let unsafe_names = unsafe_names(&index);
+    let tree = build_tree_without(&index, &unsafe_names, &|_| Ok(None), &mut trees)?;
     let read = |oid| trees.read(oid);
-    let entries = (tree, &Beside::conflicts_of(&index));
+    let entries = (tree, &Beside::of_index(&index, &unsafe_names));
     if head.is_none_or(|head| base.seen.head == Some(head))
         && are_entries_of(store, &base.index, entries, &read)?
     {

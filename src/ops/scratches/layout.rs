@@ -8,7 +8,6 @@ use std::path::Path;
 
 use super::present::{Brought, Present};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::Oid;
 use crate::git::fs::{Durable, Root, Stamp};
 use crate::git::index::{Builder, Entry, Flags, Stat};
 use crate::git::objects::ObjectKind;
@@ -16,7 +15,7 @@ use crate::git::path;
 use crate::git::tree::{self, DIR_MODE, GITLINK_MODE, LINK_MODE, Node};
 use crate::ops::Context;
 use crate::ops::swap::extras::stored_extras;
-use crate::ops::swap::newindex::fold;
+use crate::ops::swap::newindex::{entries_beside, fold};
 use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::stored::{Stored, part};
@@ -261,8 +260,7 @@ fn write_index(
         entry.flags = flags(&full) | Flags::INTENT_TO_ADD;
         builder.push(&full, entry)?;
     }
-    let unmerged = store.state_blob(side.state, part::UNMERGED)?;
-    for (full, mut entry) in stages(stored, &unmerged.unwrap_or_default())? {
+    for (full, mut entry) in entries_beside(store, stored)? {
         if entry.stage == 0 {
             entry.flags = flags(&full);
         }
@@ -302,27 +300,6 @@ fn intents(stored: &Stored, lists: &Lists) -> Result<Vec<(Vec<u8>, u32)>> {
         Ok((full.clone(), mode))
     };
     lists.intent_to_add.iter().map(one).collect()
-}
-
-/// Unmerged entries, from the form of `git ls-files -u -z`.
-fn stages(stored: &Stored, bytes: &[u8]) -> Result<Vec<(Vec<u8>, Entry)>> {
-    let parse = |line: &[u8]| {
-        let tab = line.iter().position(|byte| *byte == b'\t')?;
-        let words = std::str::from_utf8(line.get(..tab)?).ok()?;
-        let mut words = words.split(' ');
-        let mode = u32::from_str_radix(words.next()?, 8).ok()?;
-        let oid = Oid::from_hex(words.next()?).ok()?;
-        let stage: u8 = words.next()?.parse().ok()?;
-        let full = line.get(tab + 1..)?;
-        let mut entry = Entry::new(mode, oid);
-        entry.stage = stage;
-        ((0..=3).contains(&stage) && path::is_safe(full)).then(|| (full.to_vec(), entry))
-    };
-    bytes
-        .split(|byte| *byte == 0)
-        .filter(|line| !line.is_empty())
-        .map(|line| parse(line).ok_or_else(|| damaged(stored)))
-        .collect()
 }
 
 fn damaged(stored: &Stored) -> Error {

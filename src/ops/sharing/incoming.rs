@@ -18,6 +18,7 @@ use crate::git::Oid;
 use crate::git::depot::Depot;
 use crate::git::objects::{NewObjects, ObjectKind, TakenObjects};
 use crate::git::refs::TransactionError;
+use crate::git::tree;
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
@@ -170,11 +171,12 @@ impl NewSnapshot<'_> {
             unborn: head.is_none(),
             ..HeadRecord::default()
         };
-        // Nobody shares an index: it is taken to be as HEAD was.
-        let index = match head {
-            Some(head) => store.objects.commit(head)?.tree,
-            None => self.tree,
-        };
+        // Nobody shares an index: it is taken to be as HEAD was, where a tree of ours may be like that.
+        let read = |oid| store.objects.read_tree(oid);
+        let head_commit = head.map(|head| store.objects.commit(head)).transpose()?;
+        let is_fit = |tree: &Oid| tree::diff(&read, None, Some(*tree)).is_ok();
+        let index = head_commit.map(|commit| commit.tree).filter(is_fit);
+        let index = index.unwrap_or(self.tree);
         let mut new = NewObjects::new(store.objects.format());
         let index = encode_commit(index, head.as_slice(), FIXED_TIME, "index\n");
         let index = new.put(ObjectKind::Commit, &index)?;

@@ -6,7 +6,7 @@ use super::ReturnOperation;
 use crate::error::Result;
 use crate::git::fs::{Root, Stamp};
 use crate::git::path;
-use crate::git::tree::{self, Change};
+use crate::git::tree::{self, Change, ReadTree};
 use crate::ops::capture::Capture;
 use crate::ops::swap::goal::Hidden;
 use crate::ops::swap::read_tree;
@@ -44,8 +44,13 @@ impl ReturnOperation<'_> {
         }
         // The present had deleted these: no rule hides what git tracks there, but what is in another repository.
         let repositories = NestedRepositories::of(self.store, &self.backup)?;
+        let of_git = |oid| self.store.objects.read_safe_tree(oid);
         for tracked in self.store.tracked_trees(&self.backup)? {
-            for change in tree::diff(&read, Some(tracked), Some(self.backup.tree))? {
+            let sides = (
+                (&of_git as ReadTree<'_>, Some(tracked)),
+                (&read as ReadTree<'_>, Some(self.backup.tree)),
+            );
+            for change in tree::diff_sides(sides.0, sides.1)? {
                 if change.new.is_none() && !repositories.own(&change.path)? {
                     consider(&change.path);
                 }

@@ -64,7 +64,7 @@ pub fn read(journal: &Journal, which: SwapSide) -> Result<Option<PathEntries>> {
         let path = item.get("path").and_then(Value::as_str);
         let path = path
             .and_then(path_from_stored)
-            .filter(|path| crate::git::path::is_safe(path))
+            .filter(|path| crate::git::path::is_indexable(path))
             .ok_or_else(corrupt)?;
         let entries = item
             .get(side)

@@ -320,7 +320,7 @@ impl SnapshotPlanner<'_> {
 /// Whether git tracked the path on the side that a swap leads to: no ignore rule leaves such a path out, so that it was
 /// deleted there when the side has it not.
 pub(super) fn tracks(store: &Store, target: &Stored, path: &[u8]) -> Result<bool> {
-    let read = |oid| store.objects.read_tree(oid);
+    let read = |oid| store.objects.read_safe_tree(oid);
     for tracked in store.tracked_trees(target)? {
         let found = tree::find(&read, tracked, path)?;
         if found.is_some_and(|node| !node.is_dir()) {

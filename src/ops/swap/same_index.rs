@@ -2,7 +2,7 @@
 //!
 //! An entry whose object is not there stands beside the tree of the index, not in it. In a partial clone the object may come at any time: git
 //! fetches it, or a file with the same bytes is stored. The same entry then stands in the tree. For a path in conflict the tree has HEAD's
-//! entry, as far as that is there: its stages say all.
+//! entry, as far as that is there: its stages say all. An entry whose name is unsafe stands beside the tree always.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,8 @@ use crate::store::stored::{IndexSide, part};
 /// The entries that stand beside a tree.
 #[derive(Default)]
 pub struct Beside {
-    /// Those whose objects were not there.
-    missing: BTreeMap<Vec<u8>, Node>,
+    /// Those whose objects were not there, or whose names are unsafe.
+    merged: BTreeMap<Vec<u8>, Node>,
     /// The stages of conflicts.
     stages: BTreeMap<(Vec<u8>, u8), Node>,
 }
@@ -34,17 +34,20 @@ impl Beside {
         Ok(beside)
     }
 
-    /// The conflicts of an index whose tree has all its other entries.
-    pub fn conflicts_of(index: &Index) -> Self {
+    /// The conflicts of an index, and the entries at some positions, given in order; its tree has all others.
+    pub fn of_index(index: &Index, left_out: &[usize]) -> Self {
         let mut beside = Self::default();
-        let unmerged = index.iter().filter(|(_, entry)| entry.stage > 0);
-        unmerged.for_each(|(path, entry)| beside.add(path.to_vec(), entry));
+        for (at, (path, entry)) in index.iter().enumerate() {
+            if entry.stage > 0 || left_out.binary_search(&at).is_ok() {
+                beside.add(path.to_vec(), entry);
+            }
+        }
         beside
     }
 
     fn add(&mut self, path: Vec<u8>, entry: &Entry) {
         if entry.stage == 0 {
-            self.missing.insert(path, entry.node());
+            self.merged.insert(path, entry.node());
         } else {
             self.stages.insert((path, entry.stage), entry.node());
         }
@@ -94,8 +97,8 @@ pub fn are_entries_of(
     for change in tree::diff(read, Some(side.tree), Some(now))? {
         differing.insert(change.path, [change.old, change.new]);
     }
-    for (at, missing) in [&then.missing, &beside.missing].into_iter().enumerate() {
-        for (path, node) in missing {
+    for (at, merged) in [&then.merged, &beside.merged].into_iter().enumerate() {
+        for (path, node) in merged {
             differing.entry(path.clone()).or_default()[at] = Some(*node);
         }
     }

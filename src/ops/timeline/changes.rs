@@ -29,9 +29,13 @@ impl Counts {
     }
 }
 
-/// The paths that differ between two trees.
+/// The paths that differ between two trees, the first of which may be that of a commit of the user's.
 pub(super) fn between(objects: &ObjectStore, old: Option<Oid>, new: Oid) -> Result<Vec<Change>> {
-    tree::diff(&|oid| objects.read_tree(oid), old, Some(new))
+    let (of_old, of_new) = (
+        |oid| objects.read_safe_tree(oid),
+        |oid| objects.read_tree(oid),
+    );
+    tree::diff_sides((&of_old, old), (&of_new, Some(new)))
 }
 
 /// How many lines of a path came and went. What is binary, too large to be compared, or not there has none.

@@ -108,11 +108,15 @@ fn lists_that_lead_out_of_the_tree_do_nothing_there() {
 
 /// Replaces the operation files of a snapshot of a merge by others.
 fn forge_operation(sandbox: &Sandbox, id: &str, name: &[u8], mode: &str) {
-    let model = Model::new(sandbox, id);
     let blob = put(sandbox, ObjectKind::Blob, b"#!/bin/sh\ntouch planted\n");
     let files = tree(sandbox, &[(mode, name, &blob)]);
     let operation = tree(sandbox, &[("40000", b"files", &files)]);
-    let state_tree = tree(sandbox, &[("40000", b"operation", &operation)]);
+    let state = tree(sandbox, &[("40000", b"operation", &operation)]);
+    forge_state(sandbox, Model::new(sandbox, id), &state);
+}
+
+/// Gives a snapshot another state commit.
+fn forge_state(sandbox: &Sandbox, model: Model, state_tree: &str) {
     let index_tree = sandbox.git(["rev-parse", &format!("{}^{{tree}}", model.parents[1])]);
     let who = "timewarp <timewarp@localhost> 1 +0000";
     let commit = |tree: &str, parents: &[&str]| {
@@ -123,7 +127,7 @@ fn forge_operation(sandbox: &Sandbox, id: &str, name: &[u8], mode: &str) {
         let text = format!("tree {tree}\n{parents}author {who}\ncommitter {who}\n\nforged\n");
         put(sandbox, ObjectKind::Commit, text.as_bytes())
     };
-    let state = commit(&state_tree, &[]);
+    let state = commit(state_tree, &[]);
     let index = commit(index_tree.trim(), &[&model.parents[0], &state]);
     let forged = Model {
         parents: vec![model.parents[0].clone(), index],
@@ -169,6 +173,32 @@ fn operation_files_of_unknown_names_are_never_put_in_place() {
     }
     forge_operation(&sandbox, &id, b"MERGE_HEAD", "120000");
     assert_not_entered(&sandbox, "a symlink for MERGE_HEAD");
+}
+
+/// An entry beside the tree of the index names a path outright: git would write it at the next checkout.
+#[test]
+fn entries_of_an_index_with_names_that_git_would_not_take_are_refused() {
+    let (sandbox, _) = eventful_as(Kind::ref_files());
+    let id = taken(&sandbox);
+    let blob = put(&sandbox, ObjectKind::Blob, b"#!/bin/sh\ntouch planted\n");
+    let forge = |model: Model, path: &str| {
+        let line = format!("100755 {blob} 0\t{path}\0");
+        let lines = put(&sandbox, ObjectKind::Blob, line.as_bytes());
+        let index = tree(&sandbox, &[("100644", b"unmerged", &lines)]);
+        let state = tree(&sandbox, &[("40000", b"index", &index)]);
+        forge_state(&sandbox, model, &state);
+    };
+    for path in [".git/hooks/x", "../x", "/x", "a//x", "dir/.GIT/x", ""] {
+        forge(Model::new(&sandbox, &id), path);
+        assert_not_entered(&sandbox, &format!("an entry '{path}'"));
+    }
+    // What only other systems read so the user's own git may have taken, and nobody else's.
+    for path in ["git~1/hooks/x", ".git /x", ".gi\u{200c}t/x"] {
+        let mut model = Model::new(&sandbox, &id);
+        model.json["repository_id"] = "of-somebody-else".into();
+        forge(model, path);
+        assert_not_entered(&sandbox, &format!("an entry '{path}' of others"));
+    }
 }
 
 /// What becomes of a file of ours.

@@ -7,7 +7,7 @@
 mod snapshot;
 mod stat;
 
-pub use snapshot::stages;
+pub use snapshot::{entries_beside, stages};
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

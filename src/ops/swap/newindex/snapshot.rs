@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::IndexBuilder;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::index::{Builder, Entry, Flags, Index};
 use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::tree::{self, Node};
+use crate::store::Store;
 use crate::store::snapshot::split_list;
 use crate::store::state::stored_path;
 use crate::store::stored::{Stored, part};
@@ -47,7 +48,7 @@ struct Target<'a, 'b> {
     changed: BTreeMap<Vec<u8>, Option<Node>>,
     /// The entries that its tree lacks.
     stages: Vec<(Vec<u8>, Entry)>,
-    /// Paths that its tree lacks because they are unmerged there, or their objects were not there.
+    /// Paths that its tree lacks because they are unmerged there, their objects were not there, or their names are unsafe.
     apart: BTreeSet<Vec<u8>>,
     intent: BTreeSet<&'a [u8]>,
     skip: BTreeSet<&'a [u8]>,
@@ -60,10 +61,7 @@ impl<'a, 'b> Target<'a, 'b> {
         let read = |oid: Oid| builder.store.objects.read_tree(oid);
         let current = builder.capture.index.tree_oid()?;
         let changes = tree::diff(&read, Some(current), Some(side.tree))?;
-        let stages = match builder.store.state_blob(side.state, part::UNMERGED)? {
-            Some(lines) => stages(&lines)?,
-            None => Vec::new(),
-        };
+        let stages = entries_beside(builder.store, stored)?;
         let lists = builder.lists;
         let mut apart: BTreeSet<Vec<u8>> = lists.conflicts.iter().cloned().collect();
         apart.extend(stages.iter().map(|(path, _)| path.clone()));
@@ -104,19 +102,20 @@ impl<'a, 'b> Target<'a, 'b> {
             && self.intent.is_empty()
             && seen.conflicts.is_empty()
             && seen.missing.is_empty()
+            && seen.unsafe_names.is_empty()
             && seen.intent_to_add.is_empty()
     }
 
     /// The entries that both indexes have alike.
     fn push_unchanged(&self, builder: &mut Builder) -> Result<()> {
-        let missing = &self.builder.capture.index.missing;
+        let seen = &self.builder.capture.index;
         for (path, entry) in self.builder.current.iter() {
             // A conflict here, or a path of `git add -N`, says nothing of the snapshot's.
             let merged = entry.stage == 0 && !entry.flags.contains(Flags::INTENT_TO_ADD);
             if !merged
                 || self.changed.contains_key(path)
                 || self.apart.contains(path)
-                || missing.iter().any(|missing| missing == path)
+                || seen.is_beside(path)
                 || self.intent.contains(path)
             {
                 continue;
@@ -195,8 +194,31 @@ impl<'a, 'b> Target<'a, 'b> {
     }
 }
 
-/// The unmerged entries of a snapshot, as they are stored.
-/// The entries that a snapshot keeps beside its index's tree: of conflicts, and of what was not there.
+/// The entries that a snapshot keeps beside its index's tree: of conflicts, of what was not there, and of unsafe names.
+///
+/// # Errors
+/// `CORRUPT_RECORD`; also for an unsafe name in the index of another repository, which git here need not have taken.
+pub fn entries_beside(store: &Store, stored: &Stored) -> Result<Vec<(Vec<u8>, Entry)>> {
+    let side = store.index_side(stored)?;
+    let entries = match store.state_blob(side.state, part::UNMERGED)? {
+        Some(lines) => stages(&lines).context(|| format!("cannot read '{}'", stored.id))?,
+        None => Vec::new(),
+    };
+    let mut paths = entries.iter().map(|(path, _)| path);
+    match paths.find(|path| !path::is_safe(path)) {
+        Some(path) if store.is_foreign(stored)? => Err(Error::new(
+            Code::CorruptRecord,
+            format!(
+                "the index of '{}' is refused: it has an unsafe name: '{}'",
+                stored.id,
+                path::display(path)
+            ),
+        )),
+        _ => Ok(entries),
+    }
+}
+
+/// The entries of such a list.
 ///
 /// # Errors
 /// `CORRUPT_RECORD`.
@@ -221,5 +243,5 @@ fn stage(line: &[u8]) -> Option<(Vec<u8>, Entry)> {
     let mut entry = Entry::new(mode, Oid::from_hex(words.next()?).ok()?);
     entry.stage = words.next()?.parse().ok().filter(|stage| *stage <= 3)?;
     let path = &line[tab + 1..];
-    path::is_safe(path).then(|| (path.to_vec(), entry))
+    path::is_indexable(path).then(|| (path.to_vec(), entry))
 }
