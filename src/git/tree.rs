@@ -170,12 +170,30 @@ fn parse_entry(bytes: &[u8], format: ObjectFormat) -> Result<(Entry<'_>, &[u8])>
     let (oid, after) = format.split(&rest[end + 1..]).ok_or_else(torn)?;
     let mode = match mode {
         Some(mode @ (0o100_644 | 0o100_755 | LINK_MODE | GITLINK_MODE | DIR_MODE)) => mode,
-        // Old gits wrote group-writable files.
-        Some(0o100_664) => 0o100_644,
+        // Old gits wrote group-writable files, and others all permission bits. git takes them as it would write them.
+        Some(mode) if is_written_whole(mode) => canonical(mode),
         _ => return Err(refused("it has an entry of an unknown mode", name)),
     };
     let node = Node { mode, oid };
     Ok((Entry { name, node }, after))
+}
+
+/// Whether a mode is one that git takes in the place of its own, permission bits and all.
+fn is_written_whole(mode: u32) -> bool {
+    match mode & !0o777 {
+        0o100_000 => mode & 0o400 != 0,
+        DIR_MODE | LINK_MODE => true,
+        _ => false,
+    }
+}
+
+/// The mode that git writes for such a one.
+fn canonical(mode: u32) -> u32 {
+    match mode & !0o777 {
+        0o100_000 if mode & 0o100 != 0 => 0o100_755,
+        0o100_000 => 0o100_644,
+        other => other,
+    }
 }
 
 fn refused(why: &str, name: &[u8]) -> Error {

@@ -3,7 +3,9 @@
 use timewarp::git::objects::ObjectKind;
 
 use super::{FORGED, Model, assert_harmless, calm, put, tree};
+use crate::sandbox::Sandbox;
 use crate::stage::eventful;
+use crate::trip::{mode, snapshot};
 
 /// Plants trees with names that git would not put in one, for an entry of this mode.
 fn names_are_refused(mode: &str) {
@@ -153,4 +155,38 @@ fn a_tree_of_ten_thousand_levels_is_refused_whole() {
     }
     model.plant(&sandbox, &at, &model.document());
     assert_harmless(&sandbox, "10,000 levels");
+}
+
+/// git takes them as it would write them, and warns of them in `git fsck` alone.
+#[test]
+fn modes_of_old_with_all_permission_bits_are_taken_as_git_takes_them() {
+    let sandbox = Sandbox::new();
+    let blob = put(&sandbox, ObjectKind::Blob, b"x\n");
+    let files = tree(
+        &sandbox,
+        &[
+            ("100600", b"plain", &blob),
+            ("100711", b"run", &blob),
+            ("100775", b"too", &blob),
+        ],
+    );
+    let root = tree(
+        &sandbox,
+        &[("100644", b"a", &blob), ("40755", b"d", &files)],
+    );
+    let commit = sandbox.git(["commit-tree", "-m", "of old", &root]);
+    sandbox.git(["update-ref", "HEAD", commit.trim()]);
+    sandbox.git(["reset", "-q", "--hard"]);
+    let one = snapshot(&sandbox);
+    sandbox.write("a", "edited\n");
+    let home = sandbox.state();
+    sandbox.json(["travel", &one]);
+    sandbox.write("d/plain", "changed in the past\n");
+    sandbox.remove("d/run");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    home.assert_same(&sandbox.state());
+    assert_eq!(mode(&sandbox, "d/run"), 0o755);
+    sandbox.json(["restore", &one, "a", "d"]);
+    assert_eq!(sandbox.text("a"), "x\n");
 }
