@@ -511,6 +511,62 @@ fn a_secret_stops_the_push_before_anything_is_transferred() {
 }
 
 #[test]
+fn a_secret_in_the_name_of_a_field_stops_the_push() {
+    let hub = Hub::new();
+    let a = hub.sharing("a");
+    let id = a.report("s");
+    let secret = "s3cretPw99zQ";
+    let url = format!("conn postgres://user:{secret}@db.example.com/x");
+    // A heading that was typed before anybody could know.
+    let desk = a.dir.join(format!(".timewarp/issues/{id}/experiment.md"));
+    let written = std::fs::read_to_string(&desk).unwrap();
+    std::fs::write(
+        &desk,
+        format!("{written}\n## with blue/cow~4711hat\n\ntext\n"),
+    )
+    .unwrap();
+    a.json(["issue", "get", &id]);
+    std::fs::write(a.dir.join(".env"), "DB_PASSWORD=blue/cow~4711hat\n").unwrap();
+    a.plant(&id, |issue| {
+        issue[&url] = json!({"deep": "ghp_R4nd0mT0kenValue0123456789abcdefABCD"});
+        issue["later"] = json!({&url: {"password": "hunter2-Violet-77"}});
+        issue["experiment"]["extra"][&url] = json!("text");
+    });
+    let mut allowed = Vec::new();
+    let (error, code) = a.json_error(["push"]);
+    assert_eq!((error["code"].as_str(), code), (Some("SECRET_FOUND"), 5));
+    let findings = error["findings"].as_array().unwrap();
+    for one in findings {
+        allowed.push(one["fingerprint"].as_str().unwrap().to_owned());
+    }
+    let rules: Vec<&str> = findings
+        .iter()
+        .map(|one| one["rule"].as_str().unwrap())
+        .collect();
+    for rule in ["general", "known-value"] {
+        assert!(rules.contains(&rule), "{error}");
+    }
+    let said = error.to_string() + &a.tw(["push"]).err();
+    for hidden in [secret, "blue/cow", "blue~1cow", "Violet", "R4nd0m"] {
+        assert!(!said.contains(hidden), "{hidden}: {said}");
+    }
+    assert_eq!(hub.objects(), 0);
+    // To say that a name is none says nothing of what stands under it.
+    let values = findings.iter().filter(|one| {
+        let field = one["field"].as_str().unwrap();
+        field.ends_with("/deep") || field.ends_with("/password")
+    });
+    let values: Vec<&Value> = values.collect();
+    assert_eq!(values.len(), 2, "{error}");
+    let names = findings.iter().filter(|one| !values.contains(one));
+    let words = names.flat_map(|one| ["--allow-finding", one["fingerprint"].as_str().unwrap()]);
+    let words: Vec<&str> = ["push"].into_iter().chain(words).collect();
+    assert_eq!(a.json_error(words).0["count"], 2);
+    let all = allowed.iter().flat_map(|print| ["--allow-finding", print]);
+    a.json(["push"].into_iter().chain(all).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_secret_that_was_pulled_into_our_side_is_still_looked_for() {
     let hub = Hub::new();
     let (a, b) = hub.two();

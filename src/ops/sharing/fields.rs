@@ -153,6 +153,11 @@ fn plain(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
+/// The parts of a field's name, as they were before they were escaped.
+pub fn parts(name: &str) -> impl Iterator<Item = String> {
+    name.split('/').map(plain)
+}
+
 /// A record as fields. `by` names this repository: a run that has no id yet gets one of it.
 pub fn take_apart(kind: Kind, id: &str, by: &str, json: &Json) -> Fields {
     let mut fields = Fields::new();

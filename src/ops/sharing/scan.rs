@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::fields::parts;
 use super::tree::Key;
 use super::{Subject, filters};
 use crate::error::{Code, Error, Result};
@@ -44,41 +45,31 @@ pub struct Finding {
 /// What to look at: the values of a record's fields.
 pub type Texts<'a> = (&'a Key, Vec<(&'a str, Value)>);
 
+/// What a finding in the name of a field is said to be in.
+const A_NAME: &str = "a name of a field";
+
 /// The findings in these values, without those that were said to be none.
 pub fn findings(redactor: &Redactor, texts: &[Texts<'_>], allowed: &[String]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (key, values) in texts {
         // As one document: what is a secret in one field is one in every other.
-        let named =
-            |(name, value): &(&str, Value)| Value::from(vec![Value::from(*name), value.clone()]);
-        let before = Value::Array(values.iter().map(named).collect());
-        let mut after = before.clone();
-        for pair in after.as_array_mut().into_iter().flatten() {
-            // Under its own name a value may be one that it would not be alone.
-            if let Some([name, value]) = pair.as_array_mut().map(Vec::as_mut_slice) {
-                let name = name.as_str().unwrap_or_default();
-                let last = name.rsplit('/').next().unwrap_or_default().to_owned();
-                let mut under = Value::Object([(last.clone(), value.take())].into_iter().collect());
-                redactor.json(&mut under);
-                *value = under
-                    .as_object_mut()
-                    .and_then(|map| map.shift_remove(&last))
-                    .unwrap_or_default();
-            }
-        }
+        let named = |one: &(&str, Value)| Value::from(vec![texts_of(one.0), under_its_name(one)]);
+        let before: Vec<Value> = values.iter().map(named).collect();
+        let mut after = Value::Array(before.clone());
         redactor.json(&mut after);
-        let pairs = before
-            .as_array()
-            .into_iter()
-            .flatten()
-            .zip(after.as_array().into_iter().flatten());
-        for (before, after) in pairs {
-            let name = before.get(0).and_then(Value::as_str).unwrap_or_default();
-            if let (Some(name_after), Some(old), Some(new)) =
-                (after.get(0), before.get(1), after.get(1))
-            {
-                compare(key, name, &Value::from(name), name_after, &mut found);
-                walk(key, name, (old, new), redactor, &mut found);
+        for (before, after) in before.iter().zip(after.as_array().into_iter().flatten()) {
+            let names = |pair: &Value| pair.get(0).and_then(Value::as_array).cloned();
+            let (names, cleaned) = (names(before), names(after));
+            let (names, cleaned) = (names.unwrap_or_default(), cleaned.unwrap_or_default());
+            for (name, cleaned) in names.iter().zip(&cleaned) {
+                compare(key, A_NAME, name, cleaned, &mut found);
+            }
+            // A name that is a secret itself is not shown.
+            let parts = cleaned.iter().skip(1).filter_map(Value::as_str);
+            let at = parts.collect::<Vec<_>>().join("/");
+            let value = |pair: &Value| pair.get(1)?.as_object()?.values().next().cloned();
+            if let (Some(old), Some(new)) = (&value(before), &value(after)) {
+                walk(key, &at, (old, new), &mut found);
             }
         }
     }
@@ -90,6 +81,18 @@ pub fn findings(redactor: &Redactor, texts: &[Texts<'_>], allowed: &[String]) ->
     found.sort();
     found.dedup();
     found
+}
+
+/// What is read of a field's name: all of it as it goes, then each of its parts as somebody gave it, for in the name they are escaped.
+fn texts_of(name: &str) -> Value {
+    let whole = std::iter::once(name.to_owned());
+    whole.chain(parts(name)).collect()
+}
+
+/// A value under its own name: it may be a secret that it would not be alone.
+fn under_its_name((name, value): &(&str, Value)) -> Value {
+    let last = parts(name).last().unwrap_or_default();
+    Value::Object([(last, value.clone())].into_iter().collect())
 }
 
 /// Refuses to go on when there is one.
@@ -152,35 +155,30 @@ pub fn refuse(found: &[Finding]) -> Result<()> {
     }
     let is_of_issue = |one: &Finding| matches!(one.kind, Subject::Issue | Subject::Chat);
     if found.iter().any(is_of_issue) {
-        let hint = "'tw issue edit ISSUE' takes a text out; what it was stays in this repository's history alone";
+        let hint = "'tw issue edit ISSUE' takes a text out, its experiment.md a heading; what it was stays in this repository's history alone";
         error = error.hint(hint);
     }
     Err(error)
 }
 
-fn walk(
-    key: &Key,
-    at: &str,
-    (old, new): (&Value, &Value),
-    redactor: &Redactor,
-    found: &mut Vec<Finding>,
-) {
+fn walk(key: &Key, at: &str, (old, new): (&Value, &Value), found: &mut Vec<Finding>) {
     match (old, new) {
         (Value::Array(old), Value::Array(new)) => {
             for (number, pair) in old.iter().zip(new).enumerate() {
-                walk(key, &format!("{at}/{number}"), pair, redactor, found);
+                walk(key, &format!("{at}/{number}"), pair, found);
             }
         }
-        (Value::Object(old), Value::Object(new)) => {
-            for (name, old) in old {
-                let cleaned = Value::from(redactor.text(name).text);
-                compare(key, at, &Value::from(name.clone()), &cleaned, found);
-                // A name that is a secret itself is not shown.
-                let shown = cleaned.as_str().unwrap_or_default();
-                if let Some(new) = new.get(name) {
-                    walk(key, &format!("{at}/{shown}"), (old, new), redactor, found);
-                }
+        // A name that is a secret has another one after, in the same place.
+        (Value::Object(old), Value::Object(new)) if old.len() == new.len() => {
+            for ((name, old), (cleaned, new)) in old.iter().zip(new) {
+                let names = (Value::from(name.as_str()), Value::from(cleaned.as_str()));
+                compare(key, at, &names.0, &names.1, found);
+                walk(key, &format!("{at}/{cleaned}"), (old, new), found);
             }
+        }
+        // Several that became the same one: which value was whose is not known any more.
+        (Value::Object(_), Value::Object(_)) => {
+            compare(key, at, old, &Value::from("***REDACTED***"), found);
         }
         (old, new) => compare(key, at, old, new, found),
     }
@@ -232,7 +230,7 @@ fn compare(key: &Key, at: &str, old: &Value, new: &Value, found: &mut Vec<Findin
         found.push(Finding {
             kind: (*kind).into(),
             id: id.clone(),
-            field: shown(at, &old, secret),
+            field: shown(at, secret),
             rule: rule.to_owned(),
             length: Some(secret.chars().count()),
             fingerprint: hex(digest.get(..6).unwrap_or_default()),
@@ -240,10 +238,10 @@ fn compare(key: &Key, at: &str, old: &Value, new: &Value, found: &mut Vec<Findin
     }
 }
 
-/// A field's name, unless that is what holds the secret.
-fn shown(at: &str, old: &str, secret: &str) -> String {
-    if at == old || at.contains(secret) {
-        "a name of a field".to_owned()
+/// A field's name, unless that holds the secret.
+fn shown(at: &str, secret: &str) -> String {
+    if at.contains(secret) {
+        A_NAME.to_owned()
     } else {
         at.to_owned()
     }
@@ -313,5 +311,45 @@ mod tests {
         assert_eq!(all.len(), 2, "{all:?}");
         let said = serde_json::to_string(&all).expect("findings");
         assert!(!said.contains("R4nd0m"), "{said}");
+    }
+
+    #[test]
+    fn names_are_read_as_they_were_before_they_were_escaped() {
+        let redactor =
+            Redactor::with_values([("DB_PASSWORD".to_owned(), "blue/cow~4711hat".to_owned())]);
+        let key = (Kind::Issue, "i_20260228_153012_ab12cd".to_owned());
+        for name in [
+            "experiment/extra/with blue~1cow~04711hat",
+            "blue~1cow~04711hat",
+            "postgres:~1~1user:s3cretPw99zQ@db.example.com~1x",
+        ] {
+            let all = findings(&redactor, &[(&key, vec![(name, json!("x"))])], &[]);
+            assert!(!all.is_empty(), "{name}");
+            assert!(all.iter().all(|one| one.field == A_NAME), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_looked_at_whatever_its_names_are() {
+        let other = "ghp_R4nd0mT0kenValue0123456789abcdefABCE";
+        let deep = json!({TOKEN: {"password": "hunter2-Violet-77"}, "x": 1});
+        // Two names that are taken out become one.
+        let both = json!({TOKEN: "one", other: {"password": "hunter2-Violet-78"}});
+        for (value, names) in [(deep, 1), (both, 0)] {
+            let all = found(vec![("later", value)]);
+            assert_eq!(all.len(), names + 1, "{all:?}");
+            let said = serde_json::to_string(&all).expect("findings");
+            assert!(
+                !said.contains("R4nd0m") && !said.contains("Violet"),
+                "{said}"
+            );
+        }
+        // What is a secret in one field is one as a name in another.
+        let all = found(vec![
+            ("password", json!("hunter2-Violet-79")),
+            ("later", json!({"hunter2-Violet-79": 1})),
+        ]);
+        let fields: Vec<&str> = all.iter().map(|one| one.field.as_str()).collect();
+        assert_eq!(fields, ["later", "password"], "{all:?}");
     }
 }
