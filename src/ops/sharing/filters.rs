@@ -2,19 +2,25 @@
 //! snapshot has them as they are, and so would everybody who gets it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::error::Result;
+use crate::git::command::Git;
 use crate::git::fs::Root;
-use crate::git::objects::ObjectStore;
+use crate::git::index::Index;
+use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::tree::{self, GITLINK_MODE, LINK_MODE};
 use crate::git::{Oid, path};
 use crate::ops::Context;
-use crate::ops::gitview::{LoadAttributes, attributes, clean_filters};
+use crate::ops::gitview::{LoadAttributes, attributes, clean_filters, read_index};
 use crate::worktree::attributes::Attributes;
 use crate::worktree::scan::read_ignore_file_named;
 
 /// What rules that find such a file begin with; the filter's name follows.
 pub const RULE: &str = "filter-";
+
+/// Where a directory's attributes stand.
+const FILE: &[u8] = b".gitattributes";
 
 /// git-lfs puts files elsewhere, as they are.
 const PLAIN: &[u8] = b"lfs";
@@ -22,15 +28,17 @@ const PLAIN: &[u8] = b"lfs";
 /// The filters of a snapshot's files.
 pub struct Filters<'a> {
     drivers: BTreeSet<Vec<u8>>,
-    /// By the attributes of the working tree, and by those of the snapshot: a file that either names is one.
-    attributes: [Attributes<LoadAttributes<'a>>; 2],
+    /// A file that any of them names is one.
+    sources: Vec<Attributes<LoadAttributes<'a>>>,
 }
 
 impl<'a> Filters<'a> {
-    /// Those of a snapshot's tree; None where git has no filter.
+    /// Those of a snapshot's tree; None where git has no filter. What counts: the files of attributes as git reads them for what is added, those of
+    /// the working tree and, where one is not there, of the index; those of the index alone, as after a checkout; those of a tree that the
+    /// configuration or the environment names instead; and those that the snapshot has.
     ///
     /// # Errors
-    /// A file of attributes, or the tree, cannot be read.
+    /// A file of attributes, the index, or a tree, cannot be read.
     pub fn of(
         ctx: &Context<'_>,
         (root, objects): (&'a Root, &'a ObjectStore),
@@ -41,20 +49,21 @@ impl<'a> Filters<'a> {
         if drivers.is_empty() {
             return Ok(None);
         }
-        let here = move |dir: &[u8]| read_ignore_file_named(root, dir, b".gitattributes");
-        let there = move |dir: &[u8]| {
-            let read = |oid| objects.read_tree(oid);
-            let found = tree::find(&read, top, &path::join(dir, b".gitattributes"))?;
-            let file = found.filter(|node| !node.is_dir());
-            let file = file.filter(|node| ![LINK_MODE, GITLINK_MODE].contains(&node.mode));
-            file.map(|node| Ok(objects.read(node.oid)?.1)).transpose()
+        let index = Arc::new(read_index(&ctx.repo, objects)?);
+        let staged = index.clone();
+        let added = move |dir: &[u8]| match read_ignore_file_named(root, dir, FILE)? {
+            None => in_index(&staged, objects, dir),
+            file => Ok(file),
         };
+        let indexed = move |dir: &[u8]| in_index(&index, objects, dir);
+        let mut loads: Vec<LoadAttributes<'a>> = vec![Box::new(added), Box::new(indexed)];
+        for tree in named_trees(ctx)?.into_iter().chain([top]) {
+            loads.push(Box::new(move |dir: &[u8]| in_tree(tree, objects, dir)));
+        }
+        let sources = loads.into_iter().map(|load| attributes(&ctx.repo, load));
         Ok(Some(Self {
             drivers,
-            attributes: [
-                attributes(&ctx.repo, Box::new(here))?,
-                attributes(&ctx.repo, Box::new(there))?,
-            ],
+            sources: sources.collect::<Result<_>>()?,
         }))
     }
 
@@ -63,7 +72,7 @@ impl<'a> Filters<'a> {
     /// # Errors
     /// A file of attributes cannot be read.
     pub fn driver(&mut self, file: &[u8]) -> Result<Option<String>> {
-        for attributes in &mut self.attributes {
+        for attributes in &mut self.sources {
             let filter = attributes.conversion(file)?.filter;
             if let Some(name) = filter.filter(|name| self.drivers.contains(&**name)) {
                 return Ok(Some(String::from_utf8_lossy(&name).into_owned()));
@@ -71,4 +80,41 @@ impl<'a> Filters<'a> {
         }
         Ok(None)
     }
+}
+
+/// A directory's attributes in the index: in a merge that has conflicts, as in git, those of our side.
+fn in_index(index: &Index, objects: &ObjectStore, dir: &[u8]) -> Result<Option<Vec<u8>>> {
+    let file = path::join(dir, FILE);
+    let entry = index.get(&file, 0).or_else(|| index.get(&file, 2));
+    // What 'git add -N' gives a path need not be there as an object.
+    let empty = objects.hash(ObjectKind::Blob, b"")?;
+    let entry = entry.filter(|entry| entry.mode != GITLINK_MODE && entry.oid != empty);
+    let read = entry.map(|entry| Ok(objects.read(entry.oid)?.1));
+    read.transpose()
+}
+
+/// A directory's attributes in a tree.
+fn in_tree(top: Oid, objects: &ObjectStore, dir: &[u8]) -> Result<Option<Vec<u8>>> {
+    let read = |oid| objects.read_tree(oid);
+    let file = tree::find(&read, top, &path::join(dir, FILE))?;
+    let file = file.filter(|node| !node.is_dir());
+    let file = file.filter(|node| ![LINK_MODE, GITLINK_MODE].contains(&node.mode));
+    file.map(|node| Ok(objects.read(node.oid)?.1)).transpose()
+}
+
+/// The trees that git is told to read attributes from instead of the working tree. Of a name that names none it reads nothing.
+fn named_trees(ctx: &Context<'_>) -> Result<Vec<Oid>> {
+    let configured = ctx.repo.config("attr.tree")?;
+    let told = ctx.env.text("GIT_ATTR_SOURCE").map(str::to_owned);
+    let mut trees = Vec::new();
+    for name in configured.into_iter().chain(told) {
+        let found = Git::new(&ctx.repo)
+            .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
+            .arg(format!("{name}^{{tree}}"))
+            .output()?;
+        let id = String::from_utf8_lossy(&found.stdout);
+        let tree = Oid::from_hex(id.trim()).ok();
+        trees.extend(tree.filter(|_| found.status.success()));
+    }
+    Ok(trees)
 }

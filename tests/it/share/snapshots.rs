@@ -280,6 +280,84 @@ fn what_a_filter_encrypts_for_git_goes_in_plain_only_when_that_was_said() {
 }
 
 #[test]
+fn a_filter_counts_wherever_git_reads_its_attributes() {
+    let hub = Hub::new();
+    let a = hub.sharing("a");
+    for command in ["clean", "smudge"] {
+        a.git([
+            "config",
+            &format!("filter.crypt.{command}"),
+            "tr a-z n-za-m",
+        ]);
+    }
+    let at = |path: &str| a.dir.join(path);
+    std::fs::create_dir(at("deep")).unwrap();
+    a.write("deep/key.txt", "the plain words\n");
+    let refuses = |why: &str| {
+        let id = snapshot(&a, why);
+        let (error, code) = a.json_error(["push", "--snapshots", &id]);
+        let found = error["findings"].as_array().unwrap();
+        let found: Vec<_> = found
+            .iter()
+            .map(|one| (&one["field"], &one["rule"]))
+            .collect();
+        let expected = (&json!("deep/key.txt"), &json!("filter-crypt"));
+        assert_eq!((found, code), (vec![expected], 5), "{why}");
+    };
+    let encrypts = |why: &str| {
+        a.write("deep/key.txt", &format!("the plain words: {why}\n"));
+        a.git(["add", "deep/key.txt"]);
+        let stored = a.git(["cat-file", "blob", ":deep/key.txt"]);
+        assert!(stored.starts_with("gur cynva"), "{why}: {stored}");
+    };
+    // Missing on disk, and in the index: git takes those.
+    a.write(".gitattributes", "key.txt filter=crypt\n");
+    a.git(["add", ".gitattributes"]);
+    std::fs::remove_file(at(".gitattributes")).unwrap();
+    let tree = a.git(["write-tree"]);
+    encrypts("in the index");
+    refuses("in the index");
+    // A macro on disk that the index's own file in a directory uses.
+    a.git(["rm", "-q", "--cached", ".gitattributes"]);
+    a.write(".gitattributes", "[attr]hidden filter=crypt\n");
+    a.write("deep/.gitattributes", "key.txt hidden\n");
+    a.git(["add", "deep/.gitattributes"]);
+    std::fs::remove_file(at("deep/.gitattributes")).unwrap();
+    encrypts("of both");
+    refuses("of both");
+    // In a merge with conflicts it is our side's.
+    a.git(["rm", "-q", "--cached", "deep/.gitattributes"]);
+    std::fs::remove_file(at(".gitattributes")).unwrap();
+    a.write("lines", "key.txt filter=crypt\n");
+    let blob = a.git(["hash-object", "-w", "lines"]);
+    std::fs::remove_file(at("lines")).unwrap();
+    let entry = format!("100644 {} 2\t.gitattributes", blob.trim());
+    let script = format!("echo '{entry}' | git update-index --index-info");
+    let mut shell = hub.sandbox.command("sh");
+    shell.current_dir(&a.dir).args(["-c", &script]);
+    assert!(shell.output().unwrap().status.success());
+    encrypts("in a conflict");
+    refuses("in a conflict");
+    a.git(["rm", "-q", "--cached", ".gitattributes"]);
+    // In a tree that is read instead of the working tree.
+    a.git(["config", "attr.tree", tree.trim()]);
+    refuses("in a tree that is named");
+    a.git(["config", "--unset", "attr.tree"]);
+    // Beside all trees.
+    a.write(".git/info/attributes", "key.txt filter=crypt\n");
+    encrypts("in info");
+    refuses("in info");
+    std::fs::remove_file(at(".git/info/attributes")).unwrap();
+    a.write("../attributes", "key.txt filter=crypt\n");
+    let file = hub.sandbox.root().join("attributes");
+    a.git(["config", "core.attributesFile", file.to_str().unwrap()]);
+    encrypts("in the user's file");
+    refuses("in the user's file");
+    a.git(["config", "--unset", "core.attributesFile"]);
+    assert!(hub.refs().is_empty());
+}
+
+#[test]
 fn a_hostile_chain_touches_no_snapshot_that_is_here() {
     let hub = Hub::new();
     let (a, b) = hub.two();
