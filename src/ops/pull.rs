@@ -6,10 +6,11 @@ use serde::Serialize;
 use super::Context;
 use super::refspecs;
 use super::request::DryRun;
-use super::sharing::exchange::{Plan, Received, fetch, take_in};
+use super::sharing::exchange::{Received, fetch, take_in};
 use super::sharing::incoming;
 use super::sharing::lost;
 use super::sharing::own::Own;
+use super::sharing::plan::Plan;
 use super::sharing::{Changed, Conflict, Refused, depot_for_exchange, lock, required};
 use crate::error::Result;
 

@@ -5,9 +5,10 @@ use serde::Serialize;
 
 use super::Context;
 use super::request::DryRun;
-use super::sharing::exchange::{self, Plan, fetch};
+use super::sharing::exchange::{self, fetch};
 use super::sharing::lost;
 use super::sharing::own::Own;
+use super::sharing::plan::Plan;
 use super::sharing::snapshots;
 use super::sharing::{Changed, Conflict, Refused, depot_for_exchange, lock, required, scan};
 use crate::error::Result;

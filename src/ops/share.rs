@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
-use super::sharing::exchange::Plan;
 use super::sharing::fields::{Kind, TIMES};
 use super::sharing::own::Own;
+use super::sharing::plan::Plan;
 use super::sharing::scan;
 use super::sharing::tree::SharedTree;
 use super::sharing::{

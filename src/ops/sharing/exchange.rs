@@ -6,17 +6,17 @@
 //! of it is made anew each time, on top of what was pulled last, as long as the remote still has that. Where its history was written anew,
 //! the old one is not brought back.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use super::fields::Kind;
 use super::own::Own;
-use super::record::{Author, Edit, Shared};
-use super::scan::{self, Finding};
+use super::plan::Plan;
+use super::scan;
 use super::setup::Setup;
 use super::taken;
-use super::tree::{self, Key, SharedTree};
-use super::{Change, Changed, Conflict, Refused};
+use super::tree::{self, Key};
+use super::{Changed, Refused};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::depot::Depot;
@@ -33,36 +33,6 @@ pub const TRIES: u32 = 5;
 const PAUSE: u64 = 150;
 /// No more of a history is looked at.
 const LONGEST_HISTORY: usize = 100_000;
-
-/// One record of which the sides differ.
-#[derive(Debug)]
-pub struct Difference {
-    /// Of which record.
-    pub key: Key,
-    /// Ours.
-    pub own: Option<Shared>,
-    /// The remote's.
-    pub theirs: Option<Shared>,
-    /// Both.
-    pub merged: Shared,
-    /// What goes, when the remote lacks something.
-    pub outgoing: Option<Vec<u8>>,
-    /// Whether we lack something.
-    pub is_incoming: bool,
-}
-
-/// Our side against the remote's.
-#[derive(Debug, Default)]
-pub struct Plan {
-    /// The remote's commit; None: it shares nothing yet.
-    pub theirs: Option<Oid>,
-    /// Its tree.
-    pub tree: Option<Oid>,
-    /// Records that differ.
-    pub differences: Vec<Difference>,
-    /// What the remote has and cannot be used.
-    pub refused: Vec<Refused>,
-}
 
 /// Fetches the remote's ref of records.
 ///
@@ -121,150 +91,6 @@ fn cleaned(ctx: &Context<'_>, error: &Error) -> Error {
     hints.fold(Error::new(error.code(), message), |error, hint| {
         error.hint(hint.clone())
     })
-}
-
-impl Plan {
-    /// Compares what is here with what the remote has, and merges both.
-    ///
-    /// # Errors
-    /// `CORRUPT_RECORD` or `NEWER_RECORD` when what the remote has cannot be used at all.
-    pub fn make(
-        ctx: &Context<'_>,
-        depot: Option<&Depot>,
-        own: &mut Own,
-        theirs: Option<Oid>,
-    ) -> Result<Self> {
-        let mut there = SharedTree::of(depot, theirs)?;
-        own.leave_elsewhere(&there);
-        let keys: BTreeSet<Key> = own
-            .tree
-            .records
-            .keys()
-            .chain(own.edited.keys())
-            .chain(there.records.keys())
-            .cloned()
-            .collect();
-        ctx.progress.begin("merging", Some(keys.len() as u64));
-        let mut differences = Vec::new();
-        for key in keys {
-            ctx.progress.advance(1);
-            let (ours, remote) = (own.tree.records.get(&key), there.records.get(&key).copied());
-            if ours == remote.as_ref() && !own.edited.contains_key(&key) {
-                continue;
-            }
-            let theirs = there.record(depot, &key)?;
-            // What is there and cannot be read is not written over.
-            if theirs.is_none() && there.records.contains_key(&key) {
-                continue;
-            }
-            let ours = own.record(depot, &key)?;
-            let mut difference = Difference::between(key, ours, theirs);
-            if let Some(one) = &mut difference
-                && own.withholds(&one.key)
-            {
-                one.outgoing = None;
-            }
-            differences.extend(difference.filter(|one| one.outgoing.is_some() || one.is_incoming));
-        }
-        ctx.progress.end();
-        Ok(Self {
-            theirs,
-            tree: there.tree,
-            differences,
-            refused: there.refused,
-        })
-    }
-
-    /// What the remote would get.
-    pub fn outgoing(&self) -> Vec<Changed> {
-        let going = self.differences.iter().filter(|one| one.outgoing.is_some());
-        going
-            .map(|one| Changed {
-                kind: one.key.0.into(),
-                id: one.key.1.clone(),
-                change: change(one.theirs.as_ref(), &one.merged),
-                claimed_by: None,
-            })
-            .collect()
-    }
-
-    /// What our records would get.
-    pub fn incoming(&self, own: &Own) -> Vec<Changed> {
-        let coming = self.differences.iter().filter(|one| one.is_incoming);
-        // What others made and deleted before it came here was never here.
-        let coming = coming.filter(|one| one.own.is_some() || one.merged.deletion().is_none());
-        coming
-            .map(|one| Changed {
-                kind: one.key.0.into(),
-                id: one.key.1.clone(),
-                change: change(one.own.as_ref(), &one.merged),
-                claimed_by: one.claimed_by(&own.author),
-            })
-            .collect()
-    }
-
-    /// Fields that both sides set.
-    pub fn conflicts(&self) -> Vec<Conflict> {
-        let each = self.differences.iter().flat_map(|one| {
-            let lost = one.merged.conflicts();
-            let fields: BTreeSet<String> = lost.iter().map(|lost| lost.field.to_owned()).collect();
-            fields.into_iter().map(|field| Conflict {
-                kind: one.key.0,
-                id: one.key.1.clone(),
-                field,
-            })
-        });
-        each.collect()
-    }
-
-    /// Secrets in what would go: in every value of ours that the remote does not have.
-    pub fn findings(&self, ctx: &Context<'_>, allowed: &[String]) -> Vec<Finding> {
-        let going = self.differences.iter().filter(|one| one.outgoing.is_some());
-        let texts: Vec<scan::Texts<'_>> = going
-            .filter_map(|one| {
-                let own = one.own.as_ref()?;
-                Some((&one.key, own.beyond(one.theirs.as_ref())))
-            })
-            .collect();
-        scan::findings(ctx.redactor(), &texts, allowed)
-    }
-}
-
-fn change(before: Option<&Shared>, after: &Shared) -> Change {
-    match before {
-        _ if after.deletion().is_some() => Change::Deleted,
-        None => Change::Added,
-        Some(_) => Change::Changed,
-    }
-}
-
-impl Difference {
-    /// Who is said to have made it, when that was not here: what was not here before came from elsewhere, whoever it says.
-    fn claimed_by(&self, author: &Author) -> Option<String> {
-        match self.own {
-            Some(_) => self.merged.claimed_by(author),
-            None => self.merged.origin().map(Edit::claimant),
-        }
-    }
-
-    fn between(key: Key, own: Option<Shared>, theirs: Option<Shared>) -> Option<Self> {
-        let merged = match (&own, &theirs) {
-            (Some(own), Some(theirs)) => own.merge(theirs),
-            (Some(only), None) | (None, Some(only)) => only.clone(),
-            (None, None) => return None,
-        };
-        let is_incoming = own.as_ref() != Some(&merged);
-        let is_outgoing = theirs.as_ref() != Some(&merged);
-        let outgoing = is_outgoing.then(|| merged.encode(key.0, &key.1));
-        (is_incoming || is_outgoing).then_some(Self {
-            key,
-            own,
-            theirs,
-            merged,
-            outgoing,
-            is_incoming,
-        })
-    }
 }
 
 /// Makes the commit of our side.
@@ -362,7 +188,10 @@ fn outgoing(
     let message = "tw: records of one repository";
     let mut sides = edits(own);
     let kept = commit_own(ctx, depot, new, (own, &base), &sides, message)?;
-    sides.extend(own.withheld().map(|key| (key.clone(), None)));
+    // Nothing of ours goes along that was not looked through.
+    let unsent = own.withheld().chain(&plan.unsent);
+    sides.retain(|(key, _)| !plan.unsent.contains(key));
+    sides.extend(unsent.map(|key| (key.clone(), None)));
     let ours = commit_own(ctx, depot, new, (own, &base), &sides, message)?;
     let Some(theirs) = plan.theirs else {
         return Ok(Outgoing { commit: ours, kept });

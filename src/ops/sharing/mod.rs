@@ -10,7 +10,7 @@
 //! - [`sessions`], [`experiments`]: what of them goes, and those of others;
 //! - [`own`]: what our own records say now; [`taken`]: what is put into them; [`lost`]: those whose refs are gone;
 //! - [`scan`]: secrets in what would go;
-//! - [`exchange`]: fetch, merge, push;
+//! - [`plan`]: our side against the remote's; [`exchange`]: fetch, merge, push;
 //! - [`snapshots`]: those that were named, in a chain of their own; [`incoming`]: those of others out of it.
 //!
 //! Promises: nothing is sent unless a remote was named, and nothing in which a secret was found; merging the same edits in any order
@@ -26,6 +26,7 @@ pub mod incoming;
 pub mod lost;
 pub mod others;
 pub mod own;
+pub mod plan;
 pub mod record;
 pub mod scan;
 pub mod sessions;

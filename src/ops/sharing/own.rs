@@ -13,7 +13,7 @@ use super::lost;
 use super::record::{Author, LONGEST_NAME, Shared};
 use super::sessions;
 use super::setup::{Prompts, Setup, author};
-use super::tree::{Key, LARGEST_RECORD, SharedTree};
+use super::tree::{Key, LARGEST_RECORD, LARGEST_SENT, SharedTree};
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
@@ -44,6 +44,8 @@ pub struct Own {
     prompts: Prompts,
     /// Records of others that our side does not hold: they came from elsewhere.
     elsewhere: BTreeSet<Key>,
+    /// Records that can neither go nor take in what comes, for what they say now cannot be shared.
+    pub stuck: BTreeSet<Key>,
     /// What stays here, and why.
     pub notices: Vec<String>,
 }
@@ -72,6 +74,7 @@ impl Own {
             now: BTreeMap::new(),
             prompts: setup.prompts,
             elsewhere: BTreeSet::new(),
+            stuck: BTreeSet::new(),
             notices: Vec::new(),
         };
         own.look_at(ctx, store, depot, Kind::Issue)?;
@@ -251,7 +254,12 @@ impl Own {
         };
         let at = times.iter().find_map(|name| json.get(*name)?.as_str());
         let at = at.and_then(Moment::parse_rfc3339);
-        let mut shared = self.tree.record(depot, &key)?.unwrap_or_default();
+        let known = self.tree.record(depot, &key)?;
+        if known.is_none() && self.tree.is_there(&key) {
+            self.stick(key, "what was exchanged of it cannot be read");
+            return Ok(());
+        }
+        let mut shared = known.unwrap_or_default();
         self.leave_items_elsewhere(&key, &json, (&shared, &mut now));
         let at = at.unwrap_or_else(|| ctx.env.now());
         let is_edited = shared.edit(&now, at, &self.author);
@@ -260,15 +268,28 @@ impl Own {
             shared.settle(&settled, at, &self.author);
         }
         if is_edited || !settled.is_empty() {
-            if let Some(why) = unfit(*kind, id, &shared) {
-                let what = format!("{} {id} stays here: {why}", kind.as_str());
-                self.notices.push(what);
+            if let Some(why) = unreadable(*kind, id, &shared.encode(*kind, id)) {
+                let why = format!("{why}{}", way_out(*kind, id));
+                self.stick(key, &why);
                 return Ok(());
             }
             self.edited.insert(key.clone(), shared);
         }
         self.now.insert(key, now);
         Ok(())
+    }
+
+    /// Says that a record stays here, and that what comes does not change it either: what it says now would be lost.
+    fn stick(&mut self, key: Key, why: &str) {
+        self.notice(format!("{} {} stays here: {why}", key.0.as_str(), key.1));
+        self.stuck.insert(key);
+    }
+
+    /// Says something once, however often it is looked at.
+    pub fn notice(&mut self, what: String) {
+        if !self.notices.contains(&what) {
+            self.notices.push(what);
+        }
     }
 
     /// Of an issue that came from elsewhere, and of its conversation: whether that was where our side was made.
@@ -324,7 +345,7 @@ impl Own {
     /// Leaves out what came from elsewhere than from where this is.
     pub fn leave_elsewhere(&mut self, there: &SharedTree) {
         for key in std::mem::take(&mut self.elsewhere) {
-            if there.records.contains_key(&key) {
+            if there.is_there(&key) {
                 continue;
             }
             self.edited.remove(&key);
@@ -381,14 +402,34 @@ fn settled(shared: &Shared, json: &Json) -> BTreeSet<String> {
         .collect()
 }
 
-/// Why a record cannot go: nobody could read it.
-fn unfit(kind: Kind, id: &str, shared: &Shared) -> Option<String> {
-    let bytes = shared.encode(kind, id);
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST_RECORD {
-        return Some(format!("it has {} bytes", bytes.len()));
+/// Why nobody could read a record, not even here.
+pub fn unreadable(kind: Kind, id: &str, bytes: &[u8]) -> Option<String> {
+    if size(bytes) > LARGEST_RECORD {
+        return too_large_to_send(bytes);
     }
-    let read = Shared::decode(kind, id, &bytes);
+    let read = Shared::decode(kind, id, bytes);
     read.err().map(|why| why.to_string())
+}
+
+/// Why a record does not go, which can be read here.
+pub fn too_large_to_send(bytes: &[u8]) -> Option<String> {
+    let size = size(bytes);
+    (size > LARGEST_SENT).then(|| format!("it has {size} bytes, and at most {LARGEST_SENT} go"))
+}
+
+/// What makes a record that is too large small enough.
+pub fn way_out(kind: Kind, id: &str) -> String {
+    match kind {
+        Kind::Issue => format!("; 'tw issue edit {id}' makes its texts shorter"),
+        Kind::Chat => {
+            "; 'tw share init REMOTE --prompts none' leaves all conversations here".to_owned()
+        }
+        Kind::Session | Kind::Experiment => String::new(),
+    }
+}
+
+fn size(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 fn id_of(name: &Record) -> Option<String> {

@@ -6,7 +6,7 @@
 //! should be is refused by name and hides nothing else; where there is too much of everything, all of it is refused. What a later version
 //! may have put beside the directories known here is left as it is. A newer major format is refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -29,8 +29,10 @@ use crate::store::names::session_component;
 const MAJOR: u64 = 1;
 /// Where it says so.
 const FORMAT: &str = "format.json";
-/// A larger record is refused, and not sent.
-pub const LARGEST_RECORD: u64 = 8 << 20;
+/// A larger record is not sent.
+pub const LARGEST_SENT: u64 = 8 << 20;
+/// A larger record is refused. What two sides made of one that may be sent can be read here: somebody can shorten it.
+pub const LARGEST_RECORD: u64 = 2 * LARGEST_SENT;
 /// A larger tree object is refused: this many bytes are about 50,000 entries.
 const LARGEST_TREE: u64 = 4 << 20;
 /// More records than these are refused together.
@@ -50,6 +52,10 @@ pub struct SharedTree {
     pub records: BTreeMap<Key, Oid>,
     /// What was refused.
     pub refused: Vec<Refused>,
+    /// Records that are there and that nobody can read, whatever they are.
+    pub unreadable: BTreeSet<Key>,
+    /// What stands where directories belong.
+    no_directories: BTreeSet<String>,
 }
 
 /// The path of a record.
@@ -84,6 +90,7 @@ pub fn read(objects: &ObjectStore, commit: Oid) -> Result<SharedTree> {
             found.read_kind(objects, kind, node.oid)?;
         } else {
             found.refuse(&name, "it is not a directory");
+            found.no_directories.insert(name);
         }
     }
     Ok(found)
@@ -113,15 +120,26 @@ impl SharedTree {
             let above = format!("{}/{two}", kind.directory());
             if !node.is_dir() {
                 self.refuse(&above, "it is not a directory");
+                self.no_directories.insert(above);
                 continue;
             }
             for (name, node) in entries(objects, node.oid)? {
                 let path = format!("{above}/{name}");
-                match check(objects, kind, &path, &name, node) {
-                    Ok(id) => drop(self.records.insert((kind, id), node.oid)),
-                    Err(why) => self.refuse(&path, &why),
+                let id = match id_of(kind, &path, &name) {
+                    Ok(id) => id,
+                    Err(why) => {
+                        self.refuse(&path, why);
+                        continue;
+                    }
+                };
+                match check(objects, node) {
+                    Ok(()) => drop(self.records.insert((kind, id), node.oid)),
+                    Err(why) => {
+                        self.refuse(&path, &why);
+                        self.unreadable.insert((kind, id));
+                    }
                 }
-                if self.records.len() > MOST_RECORDS {
+                if self.records.len() + self.unreadable.len() > MOST_RECORDS {
                     return Err(corrupt(&format!("it has more than {MOST_RECORDS} records")));
                 }
             }
@@ -136,6 +154,17 @@ impl SharedTree {
                 reason: reason.to_owned(),
             });
         }
+    }
+
+    /// Whether something stands where a record belongs, readable or not.
+    pub fn is_there(&self, key: &Key) -> bool {
+        let path = path(key.0, &key.1);
+        let mut above = path
+            .rmatch_indices('/')
+            .filter_map(|(at, _)| path.get(..at));
+        self.records.contains_key(key)
+            || self.unreadable.contains(key)
+            || above.any(|above| self.no_directories.contains(above))
     }
 
     /// What a commit in the depot holds; None: nothing.
@@ -173,14 +202,8 @@ impl SharedTree {
     }
 }
 
-/// The id that a file's name has, when file, name and path are as they should be.
-fn check(
-    objects: &ObjectStore,
-    kind: Kind,
-    at: &str,
-    name: &str,
-    node: Node,
-) -> std::result::Result<String, String> {
+/// The id that a file's name has, when name and path are as they should be.
+fn id_of(kind: Kind, at: &str, name: &str) -> std::result::Result<String, &'static str> {
     let id = name.strip_suffix(".json").filter(|id| match kind {
         Kind::Issue | Kind::Chat => IssueId::parse(id).is_some(),
         Kind::Session => session_component(id) == *id,
@@ -188,13 +211,18 @@ fn check(
     });
     let id = id.ok_or("its name is not an id")?.to_owned();
     if path(kind, &id) != at {
-        return Err("it is not where its id belongs".to_owned());
+        return Err("it is not where its id belongs");
     }
+    Ok(id)
+}
+
+/// Whether a record's file is one that can be read.
+fn check(objects: &ObjectStore, node: Node) -> std::result::Result<(), String> {
     if node.mode != 0o100_644 {
         return Err("it is not a regular file".to_owned());
     }
     match objects.header(node.oid) {
-        Ok(Some((ObjectKind::Blob, size))) if size <= LARGEST_RECORD => Ok(id),
+        Ok(Some((ObjectKind::Blob, size))) if size <= LARGEST_RECORD => Ok(()),
         Ok(Some((ObjectKind::Blob, size))) => {
             Err(format!("it has {size} bytes, which is too many"))
         }

@@ -380,3 +380,113 @@ fn nobody_elses_deletion_or_forgery_takes_a_record_from_here() {
     assert_eq!(b.json(["issue", "get", &id])["issue"]["symptom"], "mine");
     assert_eq!(b.json(["push"])["sent"][0]["id"], *id);
 }
+
+/// How large the largest object of the remote is.
+fn largest(hub: &Hub) -> u64 {
+    let sizes = hub.git([
+        "cat-file",
+        "--batch-all-objects",
+        "--batch-check=%(objectsize)",
+    ]);
+    let sizes = sizes.lines().map(|size| size.parse().unwrap());
+    sizes.max().unwrap()
+}
+
+#[test]
+fn what_two_made_too_large_is_not_sent_until_somebody_shortens_it() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let id = a.report("s");
+    a.json(["push"]);
+    b.json(["pull"]);
+    // Six bytes each, where it is shared.
+    let long = "\u{1}".repeat(800_000);
+    a.plant(&id, |issue| issue["symptom"] = json!(long));
+    b.plant(&id, |issue| issue["task_context"] = json!(long));
+    a.json(["push"]);
+    let before = hub.git(["rev-parse", REF]);
+    for words in [&["push"][..], &["pull"], &["push"]] {
+        let said = b.json(words.iter().copied());
+        let notices = said["notices"].to_string();
+        assert!(
+            notices.contains("stays here: it has") && notices.contains("tw issue edit"),
+            "{words:?}: {notices}"
+        );
+    }
+    assert_eq!(hub.git(["rev-parse", REF]), before);
+    let other = b.report("goes all the same");
+    assert_eq!(b.json(["push"])["sent"][0]["id"], *other);
+    // What does not go is in no history of what goes either.
+    assert!(largest(&hub) < 8 << 20, "{}", largest(&hub));
+    // Both are here, and who shortens one of them sends it.
+    let issue = b.json(["issue", "get", &id])["issue"].clone();
+    assert!(issue["symptom"] == *long && issue["task_context"] == *long);
+    b.json(["issue", "edit", &id, "--task-context", "shortened"]);
+    assert_eq!(b.json(["push"])["sent"][0]["id"], *id);
+    hub.assert_same(&[&a, &b]);
+    let issue = a.json(["issue", "get", &id])["issue"].clone();
+    assert!(issue["symptom"] == *long && issue["task_context"] == "shortened");
+    // One that not even we could read again stays as it is, whatever comes.
+    let longest = "\u{1}".repeat(3_000_000);
+    b.plant(&id, |issue| issue["task_context"] = json!(longest));
+    a.json(["issue", "edit", &id, "--symptom", "short"]);
+    a.json(["push"]);
+    let pulled = b.json(["pull"]);
+    assert!(pulled["notices"].to_string().contains("tw issue edit"));
+    let issue = b.json(["issue", "get", &id])["issue"].clone();
+    assert!(issue["task_context"] == *longest && issue["symptom"] == *long);
+    b.json(["issue", "edit", &id, "--task-context", "short, too"]);
+    b.json(["push"]);
+    hub.assert_same(&[&a, &b]);
+    let issue = a.json(["issue", "get", &id])["issue"].clone();
+    let told = (&issue["symptom"], &issue["task_context"]);
+    assert_eq!(told, (&json!("short"), &json!("short, too")));
+}
+
+#[test]
+fn what_cannot_be_read_there_is_not_written_over() {
+    for case in ["program", "malformed", "directory"] {
+        let hub = Hub::new();
+        let (a, b) = hub.two();
+        let id = a.report("s");
+        a.json(["push"]);
+        b.json(["pull"]);
+        let path = path(&id);
+        let blob = hub.git(["rev-parse", &format!("{REF}:{path}")]);
+        let blob = blob.trim();
+        match case {
+            "program" => hub.write(&[(&path, Content::Node(&format!("100755,{blob}")))]),
+            "malformed" => hub.write(&[(&path, Content::Blob(b"{}"))]),
+            _ => {
+                let format = hub.git(["rev-parse", &format!("{REF}:format.json")]);
+                let tree = hub.made(&[
+                    format!("100644 {}\tformat.json", format.trim()),
+                    format!("100644 {blob}\tissues"),
+                ]);
+                hub.set(&hub.commit(&tree));
+            }
+        }
+        let there = hub.git(["ls-tree", REF, "--", "issues"]);
+        let all = hub.git(["ls-tree", "-r", REF]);
+        a.plant(&id, |issue| issue["symptom"] = json!("EDITED HERE"));
+        let other = a.report("another");
+        let pushed = a.json(["push"]);
+        assert_ne!(pushed["refused"], json!([]), "{case}: {pushed}");
+        let sent: Vec<&Value> = pushed["sent"].as_array().unwrap().iter().collect();
+        if case == "directory" {
+            assert_eq!(sent.len(), 0, "{case}: {pushed}");
+            assert_eq!(hub.git(["ls-tree", REF, "--", "issues"]), there);
+        } else {
+            assert_eq!((sent.len(), &sent[0]["id"]), (1, &json!(other)), "{case}");
+        }
+        let now = hub.git(["ls-tree", "-r", REF]);
+        assert!(all.lines().all(|line| now.contains(line)), "{case}: {now}");
+        // Nobody has looked through what did not go.
+        for object in hub.everything() {
+            assert!(!object.contains("EDITED HERE"), "{case}: {object}");
+        }
+        a.json(["pull"]);
+        let issue = a.json(["issue", "get", &id])["issue"].clone();
+        assert_eq!(issue["symptom"], "EDITED HERE", "{case}");
+    }
+}

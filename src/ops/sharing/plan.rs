@@ -1,0 +1,223 @@
+//! Our side against the remote's: what either has that the other does not, and what both make of it. What nobody could read does not go, and
+//! what stands there and cannot be read is not written over.
+
+use std::collections::BTreeSet;
+
+use super::own::{Own, too_large_to_send, unreadable, way_out};
+use super::record::{Author, Edit, Shared};
+use super::scan::{self, Finding};
+use super::tree::{Key, SharedTree};
+use super::{Change, Changed, Conflict, Refused};
+use crate::error::Result;
+use crate::git::Oid;
+use crate::git::depot::Depot;
+use crate::ops::Context;
+
+/// One record of which the sides differ.
+#[derive(Debug)]
+pub struct Difference {
+    /// Of which record.
+    pub key: Key,
+    /// Ours.
+    pub own: Option<Shared>,
+    /// The remote's.
+    pub theirs: Option<Shared>,
+    /// Both.
+    pub merged: Shared,
+    /// What goes, when the remote lacks something.
+    pub outgoing: Option<Vec<u8>>,
+    /// Whether we lack something.
+    pub is_incoming: bool,
+}
+
+/// Our side against the remote's.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// The remote's commit; None: it shares nothing yet.
+    pub theirs: Option<Oid>,
+    /// Its tree.
+    pub tree: Option<Oid>,
+    /// Records that differ.
+    pub differences: Vec<Difference>,
+    /// What the remote has and cannot be used.
+    pub refused: Vec<Refused>,
+    /// Records of ours that do not go and were not looked through for secrets.
+    pub unsent: BTreeSet<Key>,
+}
+
+impl Plan {
+    /// Compares what is here with what the remote has, and merges both.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` or `NEWER_RECORD` when what the remote has cannot be used at all.
+    pub fn make(
+        ctx: &Context<'_>,
+        depot: Option<&Depot>,
+        own: &mut Own,
+        theirs: Option<Oid>,
+    ) -> Result<Self> {
+        let mut there = SharedTree::of(depot, theirs)?;
+        own.leave_elsewhere(&there);
+        let keys: BTreeSet<Key> = own
+            .tree
+            .records
+            .keys()
+            .chain(own.edited.keys())
+            .chain(there.records.keys())
+            .cloned()
+            .collect();
+        ctx.progress.begin("merging", Some(keys.len() as u64));
+        let mut plan = Self {
+            theirs,
+            tree: there.tree,
+            unsent: own.tree.unreadable.clone(),
+            ..Self::default()
+        };
+        for key in keys {
+            ctx.progress.advance(1);
+            let (ours, remote) = (own.tree.records.get(&key), there.records.get(&key));
+            if ours != remote || own.edited.contains_key(&key) {
+                plan.compare(depot, (own, &mut there), key)?;
+            }
+        }
+        ctx.progress.end();
+        plan.refused = there.refused;
+        Ok(plan)
+    }
+
+    /// Compares one record. One that a side has and cannot read stays as it is on both.
+    fn compare(
+        &mut self,
+        depot: Option<&Depot>,
+        (own, there): (&mut Own, &mut SharedTree),
+        key: Key,
+    ) -> Result<()> {
+        let theirs = there.record(depot, &key)?;
+        let is_unread = theirs.is_none() && there.is_there(&key);
+        if is_unread || own.stuck.contains(&key) {
+            self.unsent.insert(key);
+            return Ok(());
+        }
+        let ours = own.record(depot, &key)?;
+        if ours.is_none() && own.tree.is_there(&key) {
+            self.unsent.insert(key.clone());
+        }
+        let Some(mut one) = Difference::between(key, ours, theirs) else {
+            return Ok(());
+        };
+        if let Some((why, is_readable)) = one.too_large() {
+            own.notice(why);
+            self.unsent.insert(one.key.clone());
+            one.outgoing = None;
+            one.is_incoming &= is_readable;
+        } else if own.withholds(&one.key) {
+            one.outgoing = None;
+        }
+        if one.outgoing.is_some() || one.is_incoming {
+            self.differences.push(one);
+        }
+        Ok(())
+    }
+
+    /// What the remote would get.
+    pub fn outgoing(&self) -> Vec<Changed> {
+        let going = self.differences.iter().filter(|one| one.outgoing.is_some());
+        going
+            .map(|one| Changed {
+                kind: one.key.0.into(),
+                id: one.key.1.clone(),
+                change: change(one.theirs.as_ref(), &one.merged),
+                claimed_by: None,
+            })
+            .collect()
+    }
+
+    /// What our records would get.
+    pub fn incoming(&self, own: &Own) -> Vec<Changed> {
+        let coming = self.differences.iter().filter(|one| one.is_incoming);
+        // What others made and deleted before it came here was never here.
+        let coming = coming.filter(|one| one.own.is_some() || one.merged.deletion().is_none());
+        coming
+            .map(|one| Changed {
+                kind: one.key.0.into(),
+                id: one.key.1.clone(),
+                change: change(one.own.as_ref(), &one.merged),
+                claimed_by: one.claimed_by(&own.author),
+            })
+            .collect()
+    }
+
+    /// Fields that both sides set.
+    pub fn conflicts(&self) -> Vec<Conflict> {
+        let each = self.differences.iter().flat_map(|one| {
+            let lost = one.merged.conflicts();
+            let fields: BTreeSet<String> = lost.iter().map(|lost| lost.field.to_owned()).collect();
+            fields.into_iter().map(|field| Conflict {
+                kind: one.key.0,
+                id: one.key.1.clone(),
+                field,
+            })
+        });
+        each.collect()
+    }
+
+    /// Secrets in what would go: in every value of ours that the remote does not have.
+    pub fn findings(&self, ctx: &Context<'_>, allowed: &[String]) -> Vec<Finding> {
+        let going = self.differences.iter().filter(|one| one.outgoing.is_some());
+        let texts: Vec<scan::Texts<'_>> = going
+            .filter_map(|one| {
+                let own = one.own.as_ref()?;
+                Some((&one.key, own.beyond(one.theirs.as_ref())))
+            })
+            .collect();
+        scan::findings(ctx.redactor(), &texts, allowed)
+    }
+}
+
+fn change(before: Option<&Shared>, after: &Shared) -> Change {
+    match before {
+        _ if after.deletion().is_some() => Change::Deleted,
+        None => Change::Added,
+        Some(_) => Change::Changed,
+    }
+}
+
+impl Difference {
+    /// Who is said to have made it, when that was not here: what was not here before came from elsewhere, whoever it says.
+    fn claimed_by(&self, author: &Author) -> Option<String> {
+        match self.own {
+            Some(_) => self.merged.claimed_by(author),
+            None => self.merged.origin().map(Edit::claimant),
+        }
+    }
+
+    /// Why it does not go, when what both sides made of it is too large; and whether it can be kept here.
+    fn too_large(&self) -> Option<(String, bool)> {
+        let bytes = self.outgoing.as_ref()?;
+        let (kind, id) = &self.key;
+        let unreadable = unreadable(*kind, id, bytes);
+        let is_readable = unreadable.is_none();
+        let why = unreadable.or_else(|| too_large_to_send(bytes))?;
+        let what = format!("{} {id} stays here: {why}", kind.as_str());
+        Some((format!("{what}{}", way_out(*kind, id)), is_readable))
+    }
+
+    fn between(key: Key, own: Option<Shared>, theirs: Option<Shared>) -> Option<Self> {
+        let merged = match (&own, &theirs) {
+            (Some(own), Some(theirs)) => own.merge(theirs),
+            (Some(only), None) | (None, Some(only)) => only.clone(),
+            (None, None) => return None,
+        };
+        let is_incoming = own.as_ref() != Some(&merged);
+        let is_outgoing = theirs.as_ref() != Some(&merged);
+        let outgoing = is_outgoing.then(|| merged.encode(key.0, &key.1));
+        (is_incoming || is_outgoing).then_some(Self {
+            key,
+            own,
+            theirs,
+            merged,
+            outgoing,
+            is_incoming,
+        })
+    }
+}
