@@ -108,7 +108,7 @@ fn set_by_others(ctx: &Context<'_>, store: &Store, remote: &str) -> Result<Optio
     let Some(depot) = depot(store)? else {
         return Ok(None);
     };
-    let mut tree = SharedTree::of(Some(&depot), depot.refs.read(SHARED_OWN)?)?;
+    let mut tree = SharedTree::of_own(Some(&depot), depot.refs.read(SHARED_OWN)?)?;
     let author = author(ctx, store)?;
     let mut set = BTreeMap::new();
     let keys: Vec<_> = tree.records.keys().cloned().collect();

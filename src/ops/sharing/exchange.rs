@@ -15,7 +15,7 @@ use super::plan::Plan;
 use super::scan;
 use super::setup::Setup;
 use super::taken;
-use super::tree::{self, Key};
+use super::tree::{self, ANEW, Key, SharedTree};
 use super::{Changed, Refused};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -241,6 +241,7 @@ pub fn push(
         let mut new = NewObjects::new(store.objects.format());
         let Outgoing { commit, kept } = outgoing(ctx, depot, &mut new, own, (&plan, &changes))?;
         depot.set_refs(&new, &[(SHARED_OUTGOING, commit), (SHARED_OWN, kept)])?;
+        readable(depot, commit)?;
         mark(ctx, store, own)?;
         match push_ref(ctx, depot, setup, commit, &setup.shared_ref)? {
             Pushed::Done => {
@@ -259,6 +260,18 @@ pub fn push(
         }
     }
     Err(others_first(setup))
+}
+
+/// Refuses to send what nobody could read any more.
+fn readable(depot: &Depot, commit: Oid) -> Result<()> {
+    let read = SharedTree::of_remote(Some(depot), Some(commit));
+    read.map(drop).map_err(|error| {
+        let message = format!(
+            "nothing was sent, for nobody could read it: {}",
+            error.message()
+        );
+        Error::new(Code::CorruptRecord, message).hint(ANEW)
+    })
 }
 
 pub(super) fn not_taken(ctx: &Context<'_>, setup: &Setup, to: &str, why: &Refusal) -> Error {

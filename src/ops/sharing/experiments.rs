@@ -53,7 +53,7 @@ pub fn is_shared_try(ctx: &Context<'_>, store: &Store, id: &str) -> Result<bool>
     };
     let commit = depot.refs.read(SHARED_OWN)?;
     let key = (Kind::Experiment, id.to_owned());
-    let shared = SharedTree::of(Some(depot), commit)?.record(Some(depot), &key)?;
+    let shared = SharedTree::of_own(Some(depot), commit)?.record(Some(depot), &key)?;
     let author = author(ctx, store)?;
     let is_ours = |shared: &Shared| shared.claimed_by(&author).is_none();
     Ok(shared.is_some_and(|shared| shared.deletion().is_none() && is_ours(&shared)))

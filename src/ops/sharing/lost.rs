@@ -73,7 +73,7 @@ fn ids_here(store: &Store, kind: RecordKind) -> Result<BTreeSet<String>> {
 /// # Errors
 /// As [`find`]; our refs cannot be written.
 pub fn bring_back(ctx: &Context<'_>, store: &Store, depot: &Depot) -> Result<Vec<String>> {
-    let mut tree = SharedTree::of(Some(depot), depot.refs.read(SHARED_OWN)?)?;
+    let mut tree = SharedTree::of_own(Some(depot), depot.refs.read(SHARED_OWN)?)?;
     let author = author(ctx, store)?;
     let mut said = Vec::new();
     for (key, shared) in find(store, Some(depot), &mut tree)? {

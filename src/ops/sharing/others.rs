@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::fields::{Kind, put_together};
 use super::record::{Author, Shared};
 use super::setup::{author, depot};
-use super::tree;
+use super::tree::{Key, SharedTree};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
@@ -40,8 +40,8 @@ pub fn of_others(
     let Some(commit) = depot.refs.read(SHARED_OWN)? else {
         return Ok(None);
     };
-    let mut shared = tree::read(&depot.objects, commit)?;
-    let keys: Vec<tree::Key> = shared.records.keys().cloned().collect();
+    let mut shared = SharedTree::of_own(Some(&depot), Some(commit))?;
+    let keys: Vec<Key> = shared.records.keys().cloned().collect();
     let author = author(ctx, store)?;
     let mut found = Vec::new();
     for key in keys.into_iter().filter(|key| key.0 == kind) {

@@ -65,7 +65,7 @@ impl Own {
             Some(depot) => depot.refs.read(names::SHARED_OWN)?,
             None => None,
         };
-        let tree = SharedTree::of(depot, commit)?;
+        let tree = SharedTree::of_own(depot, commit)?;
         let mut own = Self {
             author: author(ctx, store)?,
             commit,

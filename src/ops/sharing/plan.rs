@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 use super::own::{Own, too_large_to_send, unreadable, way_out};
 use super::record::{Author, Edit, Shared};
 use super::scan::{self, Finding};
-use super::tree::{Key, SharedTree};
+use super::tree::{ANEW, Key, SharedTree, most_before};
 use super::{Change, Changed, Conflict, Refused};
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::depot::Depot;
 use crate::ops::Context;
+use crate::text;
 
 /// One record of which the sides differ.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl Plan {
         own: &mut Own,
         theirs: Option<Oid>,
     ) -> Result<Self> {
-        let mut there = SharedTree::of(depot, theirs)?;
+        let mut there = SharedTree::of_remote(depot, theirs)?;
         own.leave_elsewhere(&there);
         let keys: BTreeSet<Key> = own
             .tree
@@ -81,8 +82,37 @@ impl Plan {
             }
         }
         ctx.progress.end();
+        plan.leave_out_too_many(own, there.count());
         plan.refused = there.refused;
         Ok(plan)
+    }
+
+    /// Leaves here what would be more records there than anybody reads.
+    fn leave_out_too_many(&mut self, own: &mut Own, there: usize) {
+        let mut count = there;
+        let mut left = 0;
+        // Issues first, as their kinds are ordered.
+        for one in &mut self.differences {
+            if one.theirs.is_some() || one.outgoing.is_none() {
+                continue;
+            }
+            if count < most_before(one.key.0) {
+                count += 1;
+                continue;
+            }
+            one.outgoing = None;
+            self.unsent.insert(one.key.clone());
+            own.edited.remove(&one.key);
+            left += 1;
+        }
+        self.differences
+            .retain(|one| one.outgoing.is_some() || one.is_incoming);
+        if left > 0 {
+            let left = text::count(left, "new record");
+            own.notice(format!(
+                "not sent: {left}, for the remote has {there} records; {ANEW}"
+            ));
+        }
     }
 
     /// Compares one record. One that a side has and cannot read stays as it is on both.

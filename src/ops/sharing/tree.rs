@@ -35,10 +35,15 @@ pub const LARGEST_SENT: u64 = 8 << 20;
 pub const LARGEST_RECORD: u64 = 2 * LARGEST_SENT;
 /// A larger tree object is refused: this many bytes are about 50,000 entries.
 const LARGEST_TREE: u64 = 4 << 20;
-/// More records than these are refused together.
-const MOST_RECORDS: usize = 50_000;
+/// Where there are as many records, no new session or experiment is sent: they are made without being asked for, and nobody deletes them.
+const MOST_SENT: usize = 50_000;
+/// More records than these are refused together, and none is sent that would make more.
+const MOST_RECORDS: usize = 2 * MOST_SENT;
 /// No more than these are named one by one.
 const MOST_REFUSED: usize = 100;
+
+/// What can be done where a remote has too much, for nothing takes a record out of it.
+pub const ANEW: &str = "'tw share init REMOTE' with another remote, or '--as-branch' for another ref, begins anew there";
 
 /// Which record.
 pub type Key = (Kind, String);
@@ -65,15 +70,47 @@ pub fn path(kind: Kind, id: &str) -> String {
     format!("{}/{two}/{id}.json", kind.directory())
 }
 
+/// How many records there may be for one more of a kind to go.
+pub fn most_before(kind: Kind) -> usize {
+    match kind {
+        Kind::Issue | Kind::Chat => MOST_RECORDS,
+        Kind::Session | Kind::Experiment => MOST_SENT,
+    }
+}
+
+/// Whose tree it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// Ours, made of what was bounded when it was read.
+    Own,
+    /// What anybody may have made.
+    Remote,
+}
+
+impl Side {
+    /// How many records it may have.
+    fn most(self) -> usize {
+        match self {
+            Self::Own => usize::MAX,
+            Self::Remote => MOST_RECORDS,
+        }
+    }
+
+    /// How many bytes one of its objects may have.
+    fn largest(self) -> u64 {
+        match self {
+            Self::Own => u64::MAX,
+            Self::Remote => LARGEST_TREE,
+        }
+    }
+}
+
 /// Reads what a commit holds, none of the records yet.
-///
-/// # Errors
-/// `CORRUPT_RECORD` when it is no such commit, or holds too much; `NEWER_RECORD` when a newer `tw` wrote it.
-pub fn read(objects: &ObjectStore, commit: Oid) -> Result<SharedTree> {
+fn read(objects: &ObjectStore, commit: Oid, side: Side) -> Result<SharedTree> {
     if !objects.is_commit(commit) {
         return Err(corrupt("the shared ref names no commit"));
     }
-    if size(objects, commit)? > LARGEST_TREE {
+    if size(objects, commit)? > side.largest() {
         return Err(corrupt("its commit is too large"));
     }
     let root = objects.commit(commit)?.tree;
@@ -81,13 +118,14 @@ pub fn read(objects: &ObjectStore, commit: Oid) -> Result<SharedTree> {
         tree: Some(root),
         ..SharedTree::default()
     };
-    check_format(objects, root)?;
-    for (name, node) in entries(objects, root)? {
+    let top = entries(objects, root, side)?;
+    check_format(objects, &top)?;
+    for (name, node) in top {
         let Some(kind) = Kind::of_directory(&name) else {
             continue;
         };
         if node.is_dir() {
-            found.read_kind(objects, kind, node.oid)?;
+            found.read_kind(objects, kind, node.oid, side)?;
         } else {
             found.refuse(&name, "it is not a directory");
             found.no_directories.insert(name);
@@ -96,9 +134,8 @@ pub fn read(objects: &ObjectStore, commit: Oid) -> Result<SharedTree> {
     Ok(found)
 }
 
-fn check_format(objects: &ObjectStore, root: Oid) -> Result<()> {
-    let format = entries(objects, root)?;
-    let format = format.into_iter().find(|(name, _)| name == FORMAT);
+fn check_format(objects: &ObjectStore, top: &[(String, Node)]) -> Result<()> {
+    let format = top.iter().find(|(name, _)| name == FORMAT);
     let Some((_, node)) = format.filter(|(_, node)| node.mode == 0o100_644) else {
         return Err(corrupt("it does not say which format it has"));
     };
@@ -115,15 +152,21 @@ fn check_format(objects: &ObjectStore, root: Oid) -> Result<()> {
 }
 
 impl SharedTree {
-    fn read_kind(&mut self, objects: &ObjectStore, kind: Kind, tree: Oid) -> Result<()> {
-        for (two, node) in entries(objects, tree)? {
+    fn read_kind(
+        &mut self,
+        objects: &ObjectStore,
+        kind: Kind,
+        tree: Oid,
+        side: Side,
+    ) -> Result<()> {
+        for (two, node) in entries(objects, tree, side)? {
             let above = format!("{}/{two}", kind.directory());
             if !node.is_dir() {
                 self.refuse(&above, "it is not a directory");
                 self.no_directories.insert(above);
                 continue;
             }
-            for (name, node) in entries(objects, node.oid)? {
+            for (name, node) in entries(objects, node.oid, side)? {
                 let path = format!("{above}/{name}");
                 let id = match id_of(kind, &path, &name) {
                     Ok(id) => id,
@@ -139,8 +182,9 @@ impl SharedTree {
                         self.unreadable.insert((kind, id));
                     }
                 }
-                if self.records.len() + self.unreadable.len() > MOST_RECORDS {
-                    return Err(corrupt(&format!("it has more than {MOST_RECORDS} records")));
+                if self.count() > side.most() {
+                    let what = format!("it has more than {MOST_RECORDS} records");
+                    return Err(corrupt(&what).hint(ANEW));
                 }
             }
         }
@@ -167,13 +211,30 @@ impl SharedTree {
             || above.any(|above| self.no_directories.contains(above))
     }
 
-    /// What a commit in the depot holds; None: nothing.
+    /// How many records it has.
+    pub fn count(&self) -> usize {
+        self.records.len() + self.unreadable.len()
+    }
+
+    /// What the commit of our side holds; None: nothing.
     ///
     /// # Errors
-    /// As [`read`].
-    pub fn of(depot: Option<&Depot>, commit: Option<Oid>) -> Result<Self> {
+    /// `CORRUPT_RECORD` when it is no such commit; `NEWER_RECORD` when a newer `tw` wrote it.
+    pub fn of_own(depot: Option<&Depot>, commit: Option<Oid>) -> Result<Self> {
+        Self::of(depot, commit, Side::Own)
+    }
+
+    /// What a commit that a remote names holds, or is to name; None: nothing.
+    ///
+    /// # Errors
+    /// As [`SharedTree::of_own`]; `CORRUPT_RECORD` when it holds too much, too.
+    pub fn of_remote(depot: Option<&Depot>, commit: Option<Oid>) -> Result<Self> {
+        Self::of(depot, commit, Side::Remote)
+    }
+
+    fn of(depot: Option<&Depot>, commit: Option<Oid>, side: Side) -> Result<Self> {
         match (depot, commit) {
-            (Some(depot), Some(commit)) => read(&depot.objects, commit),
+            (Some(depot), Some(commit)) => read(&depot.objects, commit, side),
             _ => Ok(Self::default()),
         }
     }
@@ -231,9 +292,9 @@ fn check(objects: &ObjectStore, node: Node) -> std::result::Result<(), String> {
 }
 
 /// The entries of a tree that is not too large, those whose names are text.
-fn entries(objects: &ObjectStore, tree: Oid) -> Result<Vec<(String, Node)>> {
-    if size(objects, tree)? > LARGEST_TREE {
-        return Err(corrupt("a directory of it is too large"));
+fn entries(objects: &ObjectStore, tree: Oid, side: Side) -> Result<Vec<(String, Node)>> {
+    if size(objects, tree)? > side.largest() {
+        return Err(corrupt("a directory of it is too large").hint(ANEW));
     }
     let bytes = objects.read_tree(tree)?;
     let entries = tree::parse(&bytes, tree.format())?.into_iter();

@@ -490,3 +490,66 @@ fn what_cannot_be_read_there_is_not_written_over() {
         assert_eq!(issue["symptom"], "EDITED HERE", "{case}");
     }
 }
+
+/// A tree of so many sessions, of which only the names are any good.
+fn sessions(hub: &Hub, count: usize) -> String {
+    use timewarp::ops::sharing::{fields::Kind, tree::path};
+    let blob = hub.blob(b"{}");
+    let mut directories: std::collections::BTreeMap<String, Vec<String>> = Default::default();
+    for id in (0..count).map(|number| format!("n{number:06}")) {
+        let path = path(Kind::Session, &id);
+        let (above, name) = path.rsplit_once('/').unwrap();
+        let entries = directories.entry(above.to_owned()).or_default();
+        entries.push(format!("100644 {blob}\t{name}"));
+    }
+    let directories = directories.iter().map(|(above, entries)| {
+        let two = above.rsplit('/').next().unwrap();
+        format!("40000 {}\t{two}", hub.made(entries))
+    });
+    hub.made(&directories.collect::<Vec<_>>())
+}
+
+#[test]
+fn no_push_makes_more_records_than_anybody_reads() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    a.report("first");
+    a.json(["push"]);
+    let node = |path: &str| hub.git(["rev-parse", &format!("{REF}:{path}")]);
+    let format = node("format.json");
+    let fill = |count: usize, more: &[String]| {
+        let format = format!("100644 {}\tformat.json", format.trim());
+        let sessions = format!("40000 {}\tsessions", sessions(&hub, count));
+        let entries = [&[format][..], more, &[sessions]].concat();
+        hub.set(&hub.commit(&hub.made(&entries)));
+    };
+    let issues = format!("40000 {}\tissues", node("issues").trim());
+    fill(50_000, &[issues]);
+    let id = a.report("second");
+    super::sessions::session(&a, "x");
+    let pushed = a.json(["push"]);
+    assert_eq!(pushed["sent"].as_array().unwrap().len(), 1, "{pushed}");
+    assert_eq!(pushed["sent"][0]["id"], *id);
+    let notices = pushed["notices"].to_string();
+    assert!(
+        notices.contains("not sent: 1 new record, for the remote has 50001 records")
+            && notices.contains("tw share init"),
+        "{notices}"
+    );
+    b.json(["pull"]);
+    assert_eq!(b.json(["issue", "list"])["count"], 2);
+    // No more of anything.
+    let issues = format!("40000 {}\tissues", node("issues").trim());
+    fill(99_998, std::slice::from_ref(&issues));
+    a.report("fourth");
+    assert_eq!(a.json(["push"])["sent"], json!([]));
+    // Too many already: what can be done is said.
+    fill(100_000, &[issues]);
+    for verb in ["push", "pull"] {
+        let (error, _) = a.json_error([verb]);
+        assert_eq!(error["code"], "CORRUPT_RECORD");
+        assert!(error.to_string().contains("--as-branch"), "{error}");
+    }
+    a.json(["share", "init", "origin", "--as-branch"]);
+    assert_ne!(a.json(["push"])["sent"], json!([]));
+}

@@ -8,7 +8,7 @@ use super::hub::{Clone_, Hub};
 const ID: &str = "3f2c0000-1111-4222-8333-444455556666";
 
 /// A session with a prompt, the end of its turn, and a checkpoint by hand.
-fn session(clone: &Clone_<'_>, prompt: &str) {
+pub fn session(clone: &Clone_<'_>, prompt: &str) {
     let event = |name: &str, word: &str, more: &Value| {
         let mut event = json!({"session_id": ID, "cwd": clone.dir, "hook_event_name": name,
             "transcript_path": clone.dir.join("private.jsonl")});
