@@ -42,6 +42,8 @@ pub struct Own {
     pub now: BTreeMap<Key, Fields>,
     /// Whether conversations go along.
     prompts: Prompts,
+    /// Issues that are here and came from nobody.
+    reported: BTreeSet<String>,
     /// Records of others that our side does not hold: they came from elsewhere.
     elsewhere: BTreeSet<Key>,
     /// Records that can neither go nor take in what comes, for what they say now cannot be shared.
@@ -73,6 +75,7 @@ impl Own {
             edited: BTreeMap::new(),
             now: BTreeMap::new(),
             prompts: setup.prompts,
+            reported: BTreeSet::new(),
             elsewhere: BTreeSet::new(),
             stuck: BTreeSet::new(),
             notices: Vec::new(),
@@ -259,10 +262,16 @@ impl Own {
             self.stick(key, "what was exchanged of it cannot be read");
             return Ok(());
         }
+        let is_forgotten = known.is_none() && self.elsewhere.contains(&key);
         let mut shared = known.unwrap_or_default();
         self.leave_items_elsewhere(&key, &json, (&shared, &mut now));
         let at = at.unwrap_or_else(|| ctx.env.now());
-        let is_edited = shared.edit(&now, at, &self.author);
+        let is_edited = if is_forgotten {
+            shared = Shared::forgotten(&now, at, &self.author);
+            true
+        } else {
+            shared.edit(&now, at, &self.author)
+        };
         let settled = settled(&shared, &json);
         if !settled.is_empty() {
             shared.settle(&settled, at, &self.author);
@@ -302,6 +311,17 @@ impl Own {
         };
         if is_of_others && !self.tree.records.contains_key(key) {
             self.elsewhere.insert(key.clone());
+        }
+        if *kind == Kind::Issue && !is_of_others {
+            self.reported.insert(id.clone());
+        }
+    }
+
+    /// Whether a record was made here, by what is here: what comes proves nothing.
+    pub fn made(&self, (kind, id): &Key) -> bool {
+        match kind {
+            Kind::Issue | Kind::Chat => self.reported.contains(id),
+            Kind::Session | Kind::Experiment => self.now.contains_key(&(*kind, id.clone())),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::own::{Own, too_large_to_send, unreadable, way_out};
-use super::record::{Author, Edit, Shared};
+use super::record::{Edit, Shared};
 use super::scan::{self, Finding};
 use super::tree::{ANEW, Key, SharedTree, most_before};
 use super::{Change, Changed, Conflict, Refused};
@@ -132,6 +132,15 @@ impl Plan {
         if ours.is_none() && own.tree.is_there(&key) {
             self.unsent.insert(key.clone());
         }
+        // Nothing was edited here: it is as if it came for the first time.
+        let is_as_there = |ours: &Shared| {
+            let says = |theirs: &Shared| theirs.says(&ours.view());
+            ours.is_forgotten() && theirs.as_ref().is_some_and(says)
+        };
+        let ours = ours.filter(|ours| !is_as_there(ours));
+        if ours.is_none() {
+            own.edited.remove(&key);
+        }
         let Some(mut one) = Difference::between(key, ours, theirs) else {
             return Ok(());
         };
@@ -172,7 +181,7 @@ impl Plan {
                 kind: one.key.0.into(),
                 id: one.key.1.clone(),
                 change: change(one.own.as_ref(), &one.merged),
-                claimed_by: one.claimed_by(&own.author),
+                claimed_by: one.claimed_by(own),
             })
             .collect()
     }
@@ -214,9 +223,10 @@ fn change(before: Option<&Shared>, after: &Shared) -> Change {
 
 impl Difference {
     /// Who is said to have made it, when that was not here: what was not here before came from elsewhere, whoever it says.
-    fn claimed_by(&self, author: &Author) -> Option<String> {
+    fn claimed_by(&self, own: &Own) -> Option<String> {
         match self.own {
-            Some(_) => self.merged.claimed_by(author),
+            _ if own.made(&self.key) => None,
+            Some(_) => self.merged.claimed_by(&own.author),
             None => self.merged.origin().map(Edit::claimant),
         }
     }

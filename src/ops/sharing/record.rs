@@ -6,6 +6,8 @@
 //! longer has for a field was replaced or taken away there, one that it does not know is new. That is three-way, with a base that every
 //! record carries for itself, and it gives the same bytes in whatever order, however often and through whomever edits arrive.
 //!
+//! What somebody has of a record of others, after forgetting what was exchanged of it, is an edit of revision 0: it loses against all others.
+//!
 //! Of several values the one of the highest revision stands, then of the latest time, then of the greatest id; the others are kept in `conflicts`
 //! until somebody who knows them sets the field again. A deletion knows what it deleted: any edit that it did not know brings the
 //! record back, with the deletions still in it. Fields of the file that are not known here are kept. A newer version is refused.
@@ -27,6 +29,8 @@ pub const VERSION: u64 = 1;
 const MOST_EDITS: usize = 20_000;
 /// No revision is higher: every number up to it is exact wherever JSON is read.
 const HIGHEST: u64 = 1 << 53;
+/// The revision of what is only known to have been so: it loses against every edit, and makes nobody the author.
+const FORGOTTEN: u64 = 0;
 /// A field's name is no longer.
 pub const LONGEST_NAME: usize = 400;
 
@@ -141,32 +145,69 @@ impl Shared {
 
     /// Takes in what a repository has made of the record since it knew it so, as one edit. False when nothing differs.
     pub fn edit(&mut self, now: &Fields, at: Moment, author: &Author) -> bool {
+        let revision = self.next_revision();
+        self.edit_as(revision, now, at, author)
+    }
+
+    /// A record of somebody else as it is here, when it is not known any more what of it was edited here.
+    pub fn forgotten(now: &Fields, at: Moment, author: &Author) -> Self {
+        let mut shared = Self::default();
+        shared.edit_as(FORGOTTEN, now, at, author);
+        shared
+    }
+
+    /// Whether nothing is known of it but what it was.
+    pub fn is_forgotten(&self) -> bool {
+        let mut edits = self.edits.values();
+        edits.all(|edit| edit.revision == FORGOTTEN)
+    }
+
+    /// Whether the record as it stands says the same.
+    pub fn says(&self, now: &Fields) -> bool {
+        self.changed(now).is_empty()
+    }
+
+    /// The fields that are others now.
+    fn changed(&self, now: &Fields) -> Vec<String> {
         let before = self.view();
         let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
         let differs = |name: &&String| before.get(*name) != now.get(*name);
-        let changed: Vec<&String> = names.into_iter().filter(differs).collect();
+        let changed: Vec<String> = names.into_iter().filter(differs).cloned().collect();
         // These alone say that something was changed which is not shared.
         if changed.iter().all(|name| TIMES.contains(&name.as_str())) {
+            return Vec::new();
+        }
+        changed
+    }
+
+    fn edit_as(&mut self, revision: u64, now: &Fields, at: Moment, author: &Author) -> bool {
+        let changed = self.changed(now);
+        if changed.is_empty() {
             return false;
         }
         let changes: Map<String, Value> = changed
             .iter()
             .map(|name| {
-                let value = now.get(*name).cloned();
-                ((*name).clone(), value.unwrap_or(Value::Null))
+                let value = now.get(name).cloned();
+                (name.clone(), value.unwrap_or(Value::Null))
             })
             .collect();
-        let id = self.add_edit(&changes, at, author);
+        let id = self.add_edit(revision, &changes, at, author);
         for name in changed {
-            match now.get(name) {
+            match now.get(&name) {
                 Some(value) => {
                     let only = Siblings::from([(id.clone(), value.clone())]);
-                    self.values.insert(name.clone(), only);
+                    self.values.insert(name, only);
                 }
-                None => drop(self.values.remove(name)),
+                None => drop(self.values.remove(&name)),
             }
         }
         true
+    }
+
+    fn next_revision(&self) -> u64 {
+        let highest = self.edits.values().map(|edit| edit.revision).max();
+        (highest.unwrap_or(0) + 1).min(HIGHEST)
     }
 
     /// Decides for the values that count, of fields that have lost ones, too.
@@ -176,7 +217,7 @@ impl Shared {
         for name in names {
             changes.extend(view.get(name).map(|value| (name.clone(), value.clone())));
         }
-        let id = self.add_edit(&changes, at, author);
+        let id = self.add_edit(self.next_revision(), &changes, at, author);
         for (name, value) in changes {
             self.values
                 .insert(name, Siblings::from([(id.clone(), value)]));
@@ -186,14 +227,19 @@ impl Shared {
     /// Deletes the record, as far as it is known here.
     pub fn delete(&mut self, at: Moment, author: &Author) {
         let known = self.edits.keys().cloned().collect();
-        let id = self.add_edit(&Map::new(), at, author);
+        let id = self.add_edit(self.next_revision(), &Map::new(), at, author);
         self.deletions.insert(id, known);
     }
 
-    fn add_edit(&mut self, changes: &Map<String, Value>, at: Moment, author: &Author) -> String {
-        let highest = self.edits.values().map(|edit| edit.revision).max();
+    fn add_edit(
+        &mut self,
+        revision: u64,
+        changes: &Map<String, Value>,
+        at: Moment,
+        author: &Author,
+    ) -> String {
         let edit = Edit {
-            revision: (highest.unwrap_or(0) + 1).min(HIGHEST),
+            revision,
             at: at.rfc3339(),
             by: author.by.clone(),
             name: author.name.clone(),
@@ -290,9 +336,10 @@ impl Shared {
         ids.filter_map(|id| self.edits.get(id)).collect()
     }
 
-    /// The edit that made it: of the lowest revision, then the earliest.
+    /// The edit that made it: of the lowest revision, then the earliest. What was forgotten was made before.
     pub fn origin(&self) -> Option<&Edit> {
-        self.edits.values().min()
+        let made = self.edits.values().filter(|edit| edit.revision > FORGOTTEN);
+        made.min().or_else(|| self.edits.values().min())
     }
 
     /// Who is said to have made it, when that was not here.

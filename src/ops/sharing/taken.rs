@@ -224,7 +224,11 @@ impl Local<'_> {
     fn claimed_by(&self) -> Option<Value> {
         let claimed = self.shared.claimed_by(self.author).map(Value::from);
         match (self.before, self.source) {
-            (Some(before), _) => claimed.or_else(|| before.get("claimed_by").cloned()),
+            // Nor does it become theirs that was made here.
+            (Some(before), _) => {
+                let known = before.get("claimed_by").cloned();
+                known.map(|known| claimed.unwrap_or(known))
+            }
             (None, Source::OurSide) => claimed,
             (None, Source::Others) => self.shared.origin().map(|edit| edit.claimant().into()),
         }
@@ -249,6 +253,10 @@ impl Local<'_> {
 
     /// Says of each run and comment that came from elsewhere who is said to have sent it.
     fn name_senders(&self, json: &mut Json) {
+        let was = self.before;
+        let was = was.map(|json| take_apart(Kind::Issue, self.id, &self.author.by, json));
+        let was = was.unwrap_or_default();
+        let stands = self.shared.view();
         for list in ["runs", "comments"] {
             let known = self.known(list);
             let items = json.get_mut(list).and_then(Value::as_array_mut);
@@ -258,8 +266,11 @@ impl Local<'_> {
                 let is_back = before.is_none() && self.source == Source::OurSide;
                 let is_ours =
                     is_back || before.is_some_and(|before| !before.contains_key("claimed_by"));
-                let sender = self.shared.setter(&name_in_list(list, id));
-                let others = sender.filter(|edit| edit.by != self.author.by);
+                let name = name_in_list(list, id);
+                let sender = self.shared.setter(&name);
+                // Whoever sent ours once more has not made it theirs.
+                let is_as_it_was = is_ours && was.get(&name) == stands.get(&name);
+                let others = sender.filter(|edit| edit.by != self.author.by && !is_as_it_was);
                 // What is noted here of something of somebody else's makes it none of ours, nor that it went to no other remote.
                 let known = before.and_then(|before| before.get("claimed_by")).cloned();
                 let others = others.map(|edit| edit.claimant().into()).or(known);

@@ -41,6 +41,10 @@ enum Step {
     Delete {
         place: usize,
     },
+    /// `place` knows no more what was exchanged.
+    Forget {
+        place: usize,
+    },
     /// What `place` has not shared yet becomes an edit, and it takes in what `from` has shared.
     Take {
         place: usize,
@@ -67,6 +71,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(place, field, value, at)| Step::Set { place, field, value, at }),
         2 => (place.clone(), 0..FIELDS.len()).prop_map(|(place, field)| Step::Remove { place, field }),
         1 => place.clone().prop_map(|place| Step::Delete { place }),
+        1 => place.clone().prop_map(|place| Step::Forget { place }),
         6 => (place.clone(), place).prop_map(|(place, from)| Step::Take { place, from }),
     ]
 }
@@ -81,6 +86,11 @@ impl Place {
             return;
         }
         self.shared.edit(&self.fields, at, &author(number));
+    }
+
+    fn forget(&mut self, number: usize, at: i64) {
+        let at = Moment::of_seconds(1_772_292_600 + at);
+        self.shared = Shared::forgotten(&self.fields, at, &author(number));
     }
 
     fn take(&mut self, other: &Shared) {
@@ -115,6 +125,7 @@ fn run(steps: &[Step]) -> Vec<Place> {
             }
             Step::Remove { place, field } => drop(places[*place].fields.remove(FIELDS[*field])),
             Step::Delete { place } => places[*place].is_deleted = true,
+            Step::Forget { place } => places[*place].forget(*place, now),
             Step::Take { place, from } => {
                 places[*place].share(*place, now);
                 let other = places[*from].shared.clone();

@@ -581,3 +581,76 @@ fn who_sets_a_field_on_the_desk_or_closes_the_issue_has_decided() {
         assert_eq!(lost(), left, "{file}");
     }
 }
+
+/// Who only names the remote again has made nothing, and what is ours is nobody else's whatever a remote says.
+#[test]
+fn what_was_reported_here_is_claimed_by_nobody() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let id = a.report("boom");
+    a.json(["issue", "comment", &id, "-m", "mine"]);
+    a.json(["push"]);
+    b.json(["pull"]);
+    let root = hub.sandbox.root();
+    hub.sandbox
+        .git_in(&root, ["init", "-q", "--bare", "two.git"]);
+    b.git([
+        "remote",
+        "add",
+        "two",
+        root.join("two.git").to_str().unwrap(),
+    ]);
+    b.json(["share", "init", "two"]);
+    b.json(["pull"]);
+    b.json(["share", "init", "origin"]);
+    // Before and after it was pulled.
+    assert_eq!(b.json(["push"])["sent"], json!([]));
+    b.json(["pull"]);
+    assert_eq!(b.json(["push"])["sent"], json!([]));
+    assert_eq!(a.json(["pull"])["received"], json!([]));
+    // What was edited here and then forgotten does not stand against what others know.
+    b.json(["issue", "edit", &id, "--symptom", "edited by b"]);
+    std::fs::remove_dir_all(b.depot()).unwrap();
+    b.json(["push"]);
+    let c = hub.sharing("c");
+    let theirs = c.json(["pull"])["received"].clone();
+    assert_eq!(theirs[0]["claimed_by"], "a's", "{theirs}");
+    let shown = c.json(["issue", "get", &id])["issue"].clone();
+    assert_eq!(
+        (&shown["claimed_by"], &shown["symptom"]),
+        (&json!("a's"), &json!("boom"))
+    );
+    assert_eq!(shown["conflicts"][0]["value"], "edited by b");
+    // Nor does an edit that says it was the first.
+    let mut file: Value = serde_json::from_str(&hub.shared(&id)).unwrap();
+    let first = "0123456789abcdef";
+    file["edits"][first] =
+        json!({"revision": 1, "at": "2001-01-01T00:00:00Z", "by": "elsewhere", "name": "Mallory"});
+    for (_, field) in file["fields"].as_object_mut().unwrap() {
+        field["edits"].as_array_mut().unwrap().push(json!(first));
+    }
+    let last = "fedcba9876543210";
+    file["edits"][last] =
+        json!({"revision": 9, "at": "2026-03-01T00:00:00Z", "by": "elsewhere", "name": "Mallory"});
+    for (name, field) in file["fields"].as_object_mut().unwrap() {
+        if name.starts_with("comments/") {
+            field["edits"].as_array_mut().unwrap().push(json!(last));
+        }
+    }
+    let file = file.to_string();
+    let path = super::hostile::path(&id);
+    hub.write(&[(&path, super::hostile::Content::Blob(file.as_bytes()))]);
+    let came = a.json(["pull"])["received"].clone();
+    assert_eq!(came[0]["claimed_by"], Value::Null, "{came}");
+    let issue = a.json(["issue", "get", &id])["issue"].clone();
+    assert_eq!(issue["claimed_by"], Value::Null, "{issue}");
+    assert_eq!(issue["comments"][0]["claimed_by"], Value::Null, "{issue}");
+    a.git([
+        "remote",
+        "add",
+        "two",
+        root.join("two.git").to_str().unwrap(),
+    ]);
+    a.json(["share", "init", "two"]);
+    assert_eq!(a.json(["push"])["sent"][0]["id"], *id);
+}
