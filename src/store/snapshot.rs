@@ -520,7 +520,8 @@ pub fn encode_commit(tree: Oid, parents: &[Oid], author_time: i64, message: &str
         // The committer's date never changes, so that what is captured again gives the same commit; git asks for a date that is not before 1970.
         "author {IDENTITY} {author_time} +0000\ncommitter {IDENTITY} 1 +0000\n\n"
     ));
-    out.push_str(message);
+    // Git cuts a message at a NUL, and fsck complains.
+    out.extend(message.chars().filter(|ch| *ch != '\0'));
     out.into_bytes()
 }
 
@@ -535,6 +536,16 @@ pub fn author_time(moment: Moment) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_message_has_a_nul() {
+        let tree = Oid::from_hex(&"a".repeat(40)).expect("an id");
+        let record = SnapshotRecord::new("s_20260101_000000_aaaaaa", "snapshot");
+        let message = record.message("t (claimed by a\0b)");
+        let bytes = encode_commit(tree, &[], FIXED_TIME, &message);
+        assert!(!bytes.contains(&0));
+        assert!(String::from_utf8_lossy(&bytes).contains("claimed by ab"));
+    }
 
     fn no_lists(name: &str) -> Result<Vec<u8>> {
         Err(corrupt(name))
