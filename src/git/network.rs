@@ -21,20 +21,21 @@ use crate::text::typed;
 /// What a fetch may write into one file, in blocks of 512 bytes (of 1,024 in some shells): 256 MiB.
 const LARGEST_FILE: u32 = 512 * 1024;
 
-/// Settings for every run. What comes stays in the one pack that it came in, of which the size is bounded; nobody else tidies the depot up.
-const SETTINGS: [&str; 11] = [
+/// Settings for every run. What comes stays in the one pack that it came in, of which the size is bounded. Nothing is tidied up there: the
+/// limit would hold for that as well.
+const SETTINGS: [&str; 8] = [
     "core.hooksPath=/dev/null",
-    "gc.auto=6700",
-    "gc.autoPackLimit=50",
-    "gc.autoDetach=false",
-    "maintenance.auto=true",
-    "maintenance.autoDetach=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",
     "fetch.writeCommitGraph=false",
     "fetch.unpackLimit=1",
     "push.followTags=false",
 ];
+
+/// When the depot is tidied up, which nobody else does.
+const TIDYING: [&str; 3] = ["gc.auto=6700", "gc.autoPackLimit=50", "gc.autoDetach=false"];
 
 /// What git itself looks at of the objects that a fetch brings. That all of them came it always looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +155,7 @@ pub fn fetch(line: Line<'_>, from: &str, to: &str, check: Check) -> Result<bool>
     super::fs::remove_optional(&line.depot.dir().join("FETCH_HEAD"))?;
     let output = output?;
     if output.status.success() {
+        tidy_up(line)?;
         return Ok(true);
     }
     let said = String::from_utf8_lossy(&output.stderr);
@@ -166,6 +168,14 @@ pub fn fetch(line: Line<'_>, from: &str, to: &str, check: Check) -> Result<bool>
         return Ok(false);
     }
     Err(failed(repo, "fetch from", remote, &output))
+}
+
+/// Has git make one pack of many, when there are. What keeps it from that is no failure of a fetch.
+fn tidy_up(line: Line<'_>) -> Result<()> {
+    let settings = TIDYING.iter().flat_map(|setting| ["-c", setting]);
+    let args = settings.chain(["gc", "--auto", "--quiet"]);
+    let args: Vec<String> = args.map(str::to_owned).collect();
+    run(line, "gc", &args, None).map(drop)
 }
 
 /// The most bytes that any fetch brings at once.

@@ -67,7 +67,7 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     if let Some(of) = of.filter(|_| is_new) {
         let met = issue.occurrences;
         update(ctx, store, of, "met again", |issue| {
-            issue.occurrences += met;
+            issue.occurrences = issue.occurrences.saturating_add(met);
             Ok(())
         })?;
         notices.extend(desk::write(ctx, store, of));

@@ -211,7 +211,9 @@ fn count(all: &All, request: &Request<'_>, now: Moment) -> Stats {
     let counted = issues.iter().filter(not_duplicate);
     Stats {
         reports: issues.len(),
-        occurrences: counted.map(|issue| issue.occurrences).sum(),
+        occurrences: counted
+            .map(|issue| issue.occurrences)
+            .fold(0, u64::saturating_add),
         statuses: statuses(&issues),
         unit,
         periods,

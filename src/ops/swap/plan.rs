@@ -134,13 +134,11 @@ impl SnapshotPlanner<'_> {
         if let Some(own) = own {
             keep_bytes(store, own.filtered(), &self.capture.manifest, &mut plan);
         }
-        let mut more = self.made_dirs_unseen(&after_node)?;
-        more.extend(self.dirs_in_submodules(&changes)?);
-        if !more.is_empty() {
-            plan.dirs.extend(more);
-            plan.dirs.sort_by(|a, b| a.path.cmp(&b.path));
-            plan.dirs.dedup_by(|a, b| a.path == b.path);
-        }
+        plan.dirs.extend(self.made_dirs_unseen(&after_node)?);
+        plan.dirs.extend(self.dirs_in_submodules(&changes)?);
+        // Of two the first stays: what the plan itself does.
+        plan.dirs.sort_by(|a, b| a.path.cmp(&b.path));
+        plan.dirs.dedup_by(|a, b| a.path == b.path);
         if ends_stay {
             self.give_bits_back(&mut plan)?;
         }

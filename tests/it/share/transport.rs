@@ -1,5 +1,6 @@
 //! Over HTTP and ssh on the loopback, and many at once.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -373,6 +374,18 @@ fn partial_and_shallow_clones_get_all_of_it_and_stay_as_they_are() {
     );
 }
 
+/// Bytes that no compression makes fewer.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        state.to_be_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
 #[test]
 fn a_remote_that_sends_without_end_is_cut_off_and_leaves_nothing() {
     let hub = Hub::new();
@@ -380,17 +393,7 @@ fn a_remote_that_sends_without_end_is_cut_off_and_leaves_nothing() {
     a.report("s");
     a.json(["push"]);
     b.json(["pull"]);
-    // 4 MiB that no compression makes smaller.
-    let mut state = 1u64;
-    let noise: Vec<u8> = (0..4 << 20)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            state.to_be_bytes()[0]
-        })
-        .collect();
-    hub.add_large(&noise);
+    hub.add_large(&noise(4 << 20));
     let packs = |clone: &Clone_<'_>| {
         let entries = std::fs::read_dir(clone.depot().join("objects/pack")).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
@@ -410,6 +413,44 @@ fn a_remote_that_sends_without_end_is_cut_off_and_leaves_nothing() {
     assert_eq!(b.json(["issue", "list"])["count"], 1);
     // It is only too much for that limit.
     assert_eq!(b.json(["pull"])["refused"].as_array().unwrap().len(), 1);
+}
+
+/// The limit is for what comes, and not for what becomes of it here.
+#[test]
+fn many_packs_become_one_although_that_is_larger_than_what_may_come_at_once() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    a.report("s");
+    a.json(["push"]);
+    b.json(["pull"]);
+    let noise = noise(256 << 10);
+    let pack_dir = b.depot().join("objects/pack");
+    let depot = format!("--git-dir={}", b.depot().display());
+    let (mut tree, packs) = (String::new(), 52);
+    for nth in 0..packs {
+        let part = noise.len() / packs;
+        let bytes = &noise[nth * part..(nth + 1) * part];
+        let blob = hub.feed(&[&depot, "hash-object", "-w", "--stdin"], bytes);
+        let _ = writeln!(tree, "100644 blob {blob}\t{nth:02}");
+        let pack = pack_dir.join("pack");
+        let args = [&depot, "pack-objects", "-q", pack.to_str().unwrap()];
+        hub.feed(&args, format!("{blob}\n").as_bytes());
+    }
+    let tree = hub.feed(&[&depot, "mktree"], tree.as_bytes());
+    let commit = b.in_depot(&["commit-tree", "-m", "kept", &tree]);
+    b.in_depot(&["update-ref", "refs/heads/kept", commit.trim()]);
+    a.report("t");
+    a.json(["push"]);
+    let mut command = b.command();
+    let command = command.env("TW_TEST_FETCH_BLOCKS", "256");
+    let output = command.args(["--json", "pull"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let entries = std::fs::read_dir(&pack_dir).unwrap();
+    let paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let is_pack = |path: &&PathBuf| path.extension().is_some_and(|end| end == "pack");
+    assert_eq!(paths.iter().filter(is_pack).count(), 1, "{paths:?}");
+    assert!(!format!("{paths:?}").contains("tmp_"), "{paths:?}");
+    assert_eq!(b.json(["issue", "list"])["count"], 2);
 }
 
 #[test]
