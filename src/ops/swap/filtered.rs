@@ -13,11 +13,12 @@ use crate::store::Store;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::{Plan, PlanEntry, Side};
 
-/// Puts the present's bytes into a plan in the place of git's text, as far as they are there.
+/// Puts the present's bytes into a plan in the place of git's text, as far as they are there. Where nothing differs then, neither of bytes
+/// and bits nor, as `has_other_access` says, of owner, group and attributes, the file is let be.
 pub(super) fn keep_bytes(
     store: &Store,
     filtered: &BTreeMap<Vec<u8>, Filtered>,
-    manifest: &Manifest,
+    (manifest, has_other_access): (&Manifest, &dyn Fn(&[u8]) -> bool),
     plan: &mut Plan,
 ) {
     if filtered.is_empty() {
@@ -41,8 +42,10 @@ pub(super) fn keep_bytes(
             ..after
         });
     }
-    let entries = &mut plan.entries;
-    entries.retain(|entry| entry.before != entry.after || !filtered.contains_key(&entry.path));
+    plan.entries.retain(|entry| {
+        let is_other = entry.before != entry.after || !filtered.contains_key(&entry.path);
+        is_other || has_other_access(&entry.path)
+    });
 }
 
 /// What is said where a plan puts git's text in the place of the present's bytes.

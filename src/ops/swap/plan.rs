@@ -87,11 +87,7 @@ impl SnapshotPlanner<'_> {
         let (ctx, store, aim, own) = (self.ctx, self.store, self.aim, self.others.own);
         let read = |oid| read_tree(store, self.capture, oid);
         let mut changes = tree::diff(&read, Some(self.capture.tree), Some(aim.stored.tree))?;
-        let there = if ends_stay {
-            LeftOutThen::of_backup(ctx, store, aim.stored)?
-        } else {
-            LeftOutThen::of(ctx, store, aim.stored)?
-        };
+        let there = self.left_out_then(ends_stay)?;
         let from_present = self.files_of_present(&there)?;
         if let Some(from_present) = &from_present {
             changes = from_present.join(changes, store, self.capture)?;
@@ -132,7 +128,9 @@ impl SnapshotPlanner<'_> {
         // Permissions and access differ where the trees are alike.
         plan.entries.retain(|entry| !self.is_kept(&entry.path));
         if let Some(own) = own {
-            keep_bytes(store, own.filtered(), &self.capture.manifest, &mut plan);
+            let differs = |path: &[u8]| aim.extras.access.differs(&before.access, path);
+            let seen = (&self.capture.manifest, &differs as &dyn Fn(&[u8]) -> bool);
+            keep_bytes(store, own.filtered(), seen, &mut plan);
         }
         plan.dirs.extend(self.made_dirs_unseen(&after_node)?);
         plan.dirs.extend(self.dirs_in_submodules(&changes)?);
@@ -147,6 +145,16 @@ impl SnapshotPlanner<'_> {
             plan.access = files.access();
         }
         Ok(plan)
+    }
+
+    /// What the target left out. `ends_stay`: see [`LeftOutThen::of_backup`].
+    fn left_out_then(&self, ends_stay: bool) -> Result<LeftOutThen<'_>> {
+        let (ctx, store, target) = (self.ctx, self.store, self.aim.stored);
+        if ends_stay {
+            LeftOutThen::of_backup(ctx, store, target)
+        } else {
+            LeftOutThen::of(ctx, store, target)
+        }
     }
 
     /// What the target's rules leave out of the present, where it has to be as a travel leaves it.

@@ -6,6 +6,7 @@ use crate::sandbox::Sandbox;
 use crate::trip::{mode, snapshot};
 
 const BYTES: usize = 4000;
+const NAME: &str = "user.timewarp.test";
 
 /// Away, with a present in which `x.big` stands for its blob in git's index.
 fn away() -> (Sandbox, String) {
@@ -36,6 +37,8 @@ fn assert_back(sandbox: &Sandbox, returned: &Value) {
     assert_eq!(returned["verified"], true, "{returned}");
     assert_eq!(sandbox.text("x.big"), "x".repeat(BYTES), "{returned}");
     assert_eq!(mode(sandbox, "x.big"), 0o644);
+    let attribute = rustix::fs::getxattr(sandbox.path("x.big"), NAME, &mut [0; 8][..]);
+    assert_eq!(attribute, Err(rustix::io::Errno::NODATA), "{returned}");
     assert!(!sandbox.exists("y.big") && sandbox.text("a.txt") == "present\n");
     assert_eq!(sandbox.git(["status", "--porcelain"]), " M a.txt\n");
 }
@@ -43,7 +46,11 @@ fn assert_back(sandbox: &Sandbox, returned: &Value) {
 #[test]
 fn bytes_that_are_still_there_come_back() {
     type Change = fn(&Sandbox);
-    let changes: [(&str, Change); 6] = [
+    let changes: [(&str, Change); 7] = [
+        ("an attribute", |sandbox| {
+            let flags = rustix::fs::XattrFlags::empty();
+            rustix::fs::setxattr(sandbox.path("x.big"), NAME, b"1", flags).unwrap();
+        }),
         ("bits", |sandbox| sandbox.chmod("x.big", 0o600)),
         ("executable", |sandbox| sandbox.chmod("x.big", 0o755)),
         ("moved", |sandbox| {
