@@ -13,12 +13,15 @@ use crate::store::Store;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::{Plan, PlanEntry, Side};
 
+/// Whether something holds of a path.
+pub(super) type OfPath<'a> = &'a dyn Fn(&[u8]) -> bool;
+
 /// Puts the present's bytes into a plan in the place of git's text, as far as they are there. Where nothing differs then, neither of bytes
 /// and bits nor, as `has_other_access` says, of owner, group and attributes, the file is let be.
 pub(super) fn keep_bytes(
     store: &Store,
     filtered: &BTreeMap<Vec<u8>, Filtered>,
-    (manifest, has_other_access): (&Manifest, &dyn Fn(&[u8]) -> bool),
+    (manifest, has_other_access): (&Manifest, OfPath<'_>),
     plan: &mut Plan,
 ) {
     if filtered.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::Context;
 use super::super::capture::Capture;
 use super::extras::captured_extras;
-use super::filtered::keep_bytes;
+use super::filtered::{OfPath, keep_bytes};
 use super::from_present::FromPresent;
 use super::goal::{Aim, Goal, PathChanges, SnapshotAim};
 use super::left_out::LeftOutThen;
@@ -129,7 +129,7 @@ impl SnapshotPlanner<'_> {
         plan.entries.retain(|entry| !self.is_kept(&entry.path));
         if let Some(own) = own {
             let differs = |path: &[u8]| aim.extras.access.differs(&before.access, path);
-            let seen = (&self.capture.manifest, &differs as &dyn Fn(&[u8]) -> bool);
+            let seen = (&self.capture.manifest, &differs as OfPath<'_>);
             keep_bytes(store, own.filtered(), seen, &mut plan);
         }
         plan.dirs.extend(self.made_dirs_unseen(&after_node)?);
