@@ -109,21 +109,34 @@ pub fn leads_to(bytes: &[u8], format: ObjectFormat) -> Option<Vec<Node>> {
     let mut nodes = Vec::new();
     let mut rest = bytes;
     while !rest.is_empty() {
-        let space = rest.iter().position(|&byte| byte == b' ')?;
-        let digits = std::str::from_utf8(rest.get(..space)?).ok()?;
+        let (entry, after) = split_entry(rest, format)?;
+        let digits = std::str::from_utf8(entry.mode).ok()?;
         // As git has it: what is neither of the two is a file.
         let mode = match u32::from_str_radix(digits, 8).ok()? & 0o170_000 {
             DIR_MODE => DIR_MODE,
             GITLINK_MODE => GITLINK_MODE,
             _ => 0o100_644,
         };
-        let named = rest.get(space + 1..)?;
-        let end = named.iter().position(|&byte| byte == 0)?;
-        let (oid, after) = format.split(named.get(end + 1..)?)?;
+        let oid = entry.oid;
         nodes.push(Node { mode, oid });
         rest = after;
     }
     Some(nodes)
+}
+
+/// The first mode in a tree that no git writes of itself, in octal digits: `git fsck --strict` complains of it, also where only a zero comes first.
+pub fn odd_mode(bytes: &[u8], format: ObjectFormat) -> Option<&[u8]> {
+    let known: [&[u8]; 6] = [
+        b"100644", b"100755", b"100664", b"120000", b"160000", b"40000",
+    ];
+    let mut rest = bytes;
+    while let Some((entry, after)) = split_entry(rest, format) {
+        if !known.contains(&entry.mode) {
+            return Some(entry.mode);
+        }
+        rest = after;
+    }
+    None
 }
 
 /// What is left of a tree without the entries that have unsafe names.
@@ -154,20 +167,32 @@ fn has_file_twin(entries: &[Entry<'_>], name: &[u8]) -> bool {
         .any(|entry| entry.name == name)
 }
 
+/// An entry as it stands in a tree.
+struct RawEntry<'a> {
+    /// Octal digits.
+    mode: &'a [u8],
+    name: &'a [u8],
+    oid: Oid,
+}
+
+/// The first entry, and what comes after it. None: the tree is torn.
+fn split_entry(bytes: &[u8], format: ObjectFormat) -> Option<(RawEntry<'_>, &[u8])> {
+    let space = bytes.iter().position(|&byte| byte == b' ')?;
+    let (mode, named) = (bytes.get(..space)?, bytes.get(space + 1..)?);
+    let end = named.iter().position(|&byte| byte == 0)?;
+    let (name, rest) = (named.get(..end)?, named.get(end + 1..)?);
+    let (oid, after) = format.split(rest)?;
+    Some((RawEntry { mode, name, oid }, after))
+}
+
 fn parse_entry(bytes: &[u8], format: ObjectFormat) -> Result<(Entry<'_>, &[u8])> {
+    // More digits are no mode.
+    let entry = split_entry(bytes, format).filter(|(entry, _)| entry.mode.len() < 8);
     let torn = || Error::new(Code::CorruptRecord, "a tree is torn");
-    let space = bytes
-        .iter()
-        .take(8)
-        .position(|&byte| byte == b' ')
-        .ok_or_else(torn)?;
-    let mode = bytes[..space].iter().try_fold(0u32, |mode, &digit| {
+    let (RawEntry { mode, name, oid }, after) = entry.ok_or_else(torn)?;
+    let mode = mode.iter().try_fold(0u32, |mode, &digit| {
         matches!(digit, b'0'..=b'7').then(|| mode * 8 + u32::from(digit - b'0'))
     });
-    let rest = &bytes[space + 1..];
-    let end = rest.iter().position(|&byte| byte == 0).ok_or_else(torn)?;
-    let name = &rest[..end];
-    let (oid, after) = format.split(&rest[end + 1..]).ok_or_else(torn)?;
     let mode = match mode {
         Some(mode @ (0o100_644 | 0o100_755 | LINK_MODE | GITLINK_MODE | DIR_MODE)) => mode,
         // Old gits wrote group-writable files, and others all permission bits. git takes them as it would write them.

@@ -91,7 +91,7 @@ fn a_tree_that_git_would_not_make_is_refused_by_name_and_hides_no_other() {
             .trim()
             .to_owned()
     };
-    let hostile: [(Entries, &str); 10] = [
+    let hostile: [(Entries, &str); 12] = [
         (|blob, _| vec![format!("100644 {blob}\t..")], "unsafe name"),
         (
             |blob, _| vec![format!("100644 {blob}\t.git")],
@@ -122,6 +122,11 @@ fn a_tree_that_git_would_not_make_is_refused_by_name_and_hides_no_other() {
             |blob, _| vec![format!("0100644 {blob}\ta")],
             "begins with a zero",
         ),
+        (
+            |blob, _| vec![format!("100600 {blob}\ta")],
+            "does not write",
+        ),
+        (|_, tree| vec![format!("40755 {tree}\ta")], "does not write"),
         (
             |blob, _| vec![format!("160000 {}\ta", "0".repeat(blob.len()))],
             "leads to nothing",
