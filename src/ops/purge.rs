@@ -50,8 +50,10 @@ pub struct Purge {
     pub dry_run: DryRun,
 }
 
-/// What makes git delete the old bytes.
-const FINISH: &str = "git reflog expire --expire=now --all && git gc --prune=now";
+/// What makes git delete the old bytes; `git` is how it is called for the repository.
+fn finish_with(git: &str) -> String {
+    format!("{git} reflog expire --expire=now --all && {git} gc --prune=now")
+}
 
 /// Old commits and what they became.
 type Moved = HashMap<Oid, Oid>;
@@ -138,8 +140,8 @@ impl Purging<'_> {
         match reclaimed {
             Some(Reclaimed { left: 0, .. }) => String::new(),
             Some(_) => {
-                let git = format!("git --git-dir={}", typed_path(self.ctx.repo.common_dir()));
-                format!("{git} reflog expire --expire=now --all && {git} gc --prune=now")
+                let git_dir = typed_path(self.ctx.repo.common_dir());
+                finish_with(&format!("git --git-dir={git_dir}"))
             }
             // Somebody else was clearing away: the same once more finds it done.
             None => {
@@ -414,7 +416,7 @@ impl Purging<'_> {
             paths: self.paths.iter().cloned().map(RepoPath::new).collect(),
             rewritten: rewritten.collect(),
             unreachable,
-            finish: FINISH.to_owned(),
+            finish: finish_with("git"),
         }
     }
 }

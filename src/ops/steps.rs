@@ -412,8 +412,7 @@ impl<'a> Step<'a> {
         for dir in &self.level.dirs {
             let path = path_of(&dir.path)?;
             let left = permissions_of(dir.after.as_deref())?;
-            let taken = swapped.plan.dirs.iter().find(|taken| taken.path == path);
-            let now = taken.and_then(|taken| taken.before);
+            let now = swapped.plan.dir(&path).and_then(|taken| taken.before);
             if dir.before != dir.after && left.is_some() && now.is_some() && now != left {
                 changed.push(RepoPath::new(path));
             }

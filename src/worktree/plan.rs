@@ -92,6 +92,14 @@ impl Plan {
         at.ok().map(|at| &entries[at])
     }
 
+    /// What happens to a directory.
+    pub fn dir(&self, path: &[u8]) -> Option<&DirChange> {
+        let at = self
+            .dirs
+            .binary_search_by(|dir| dir.path.as_slice().cmp(path));
+        at.ok().map(|at| &self.dirs[at])
+    }
+
     /// All paths in it, of files and directories.
     pub fn paths(&self) -> Vec<Vec<u8>> {
         let files = self.entries.iter().map(|entry| entry.path.clone());

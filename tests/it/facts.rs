@@ -63,9 +63,8 @@ impl Sandbox {
         self.git_bytes([OsStr::new("cat-file"), OsStr::new("blob"), os(&spec)])
     }
 
-    /// Fails unless git finds nothing wrong with the repository, in the strictest way.
-    #[track_caller]
-    pub fn assert_sound(&self) {
+    /// git's strictest look at the repository: its exit status, and what it says.
+    pub fn strictest_look(&self) -> (i32, String) {
         let ran = self.try_git([
             "fsck",
             "--strict",
@@ -73,9 +72,15 @@ impl Sandbox {
             "--no-dangling",
             "--no-progress",
         ]);
-        let said = format!("{}{}", ran.out(), ran.err());
+        (ran.code, format!("{}{}", ran.out(), ran.err()))
+    }
+
+    /// Fails unless git finds nothing wrong with the repository, in the strictest way.
+    #[track_caller]
+    pub fn assert_sound(&self) {
+        let (code, said) = self.strictest_look();
         let said = said.replace("notice: HEAD points to an unborn branch (main)\n", "");
-        assert_eq!((ran.code, said.as_str()), (0, ""));
+        assert_eq!((code, said.as_str()), (0, ""));
     }
 
     /// The hardest gc there is.

@@ -43,14 +43,14 @@ impl ReturnOperation<'_> {
             }
         }
         // The present had deleted these: no rule hides what git tracks there, but what is in another repository.
-        let repositories = NestedRepositories::of(self.store, &self.backup)?;
+        let repositories = NestedRepositories::of(self.store, &self.backup, &self.lists)?;
         let of_git = |oid| self.store.objects.read_safe_tree(oid);
         for tracked in self.store.tracked_trees(&self.backup)? {
-            let sides = (
+            let (then, saved) = (
                 (&of_git as ReadTree<'_>, Some(tracked)),
-                (&read as ReadTree<'_>, Some(self.backup.tree)),
+                Some(self.backup.tree),
             );
-            for change in tree::diff_sides(sides.0, sides.1)? {
+            for change in tree::diff_sides(then, (&read, saved))? {
                 if change.new.is_none() && !repositories.own(&change.path)? {
                     consider(&change.path);
                 }

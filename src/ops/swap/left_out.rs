@@ -142,7 +142,7 @@ impl<'a> LeftOutThoughTracked<'a> {
     pub(super) fn of(store: &'a Store, backup: &Stored, lists: &Lists) -> Result<Self> {
         Ok(Self {
             listed: listed_as(&lists.uncaptured, &[Kind::UserExclude, Kind::Unreadable]),
-            repositories: NestedRepositories::of(store, backup)?,
+            repositories: NestedRepositories::of(store, backup, lists)?,
         })
     }
 
@@ -163,7 +163,7 @@ impl<'a> LeftOutThoughTracked<'a> {
 }
 
 /// Of what a snapshot's record lists as not captured, the paths that were left out for one of these reasons.
-fn listed_as(listed: &[(Vec<u8>, Uncaptured)], kinds: &[Kind]) -> BTreeSet<Vec<u8>> {
+pub(super) fn listed_as(listed: &[(Vec<u8>, Uncaptured)], kinds: &[Kind]) -> BTreeSet<Vec<u8>> {
     let is_one = |entry: &Uncaptured| kinds.iter().any(|kind| kind.is_reason(&entry.reason));
     let listed = listed.iter().filter(|(_, entry)| is_one(entry));
     listed.map(|(path, _)| path.clone()).collect()

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::goal::{Aim, Goal};
+use super::left_out::listed_as;
 use crate::error::Result;
 use crate::git::{Oid, path, tree};
 use crate::store::Store;
+use crate::store::snapshot::Lists;
 use crate::store::stored::Stored;
 use crate::worktree::manifest::Kind;
 
@@ -57,21 +59,15 @@ pub struct NestedRepositories<'a> {
 }
 
 impl<'a> NestedRepositories<'a> {
-    /// Of this side.
+    /// Of this side, by its lists.
     ///
     /// # Errors
     /// Its record cannot be read.
-    pub fn of(store: &'a Store, side: &Stored) -> Result<Self> {
-        let is_one = |reason: &str| {
-            let mut kinds = [Kind::Nested, Kind::Gitlink].iter();
-            kinds.any(|kind| kind.is_reason(reason))
-        };
-        let listed = store.lists(side)?.uncaptured.into_iter();
-        let dirs = listed.filter(|(_, entry)| is_one(&entry.reason));
+    pub fn of(store: &'a Store, side: &Stored, lists: &Lists) -> Result<Self> {
         Ok(Self {
             store,
             index: store.index_side(side)?.tree,
-            dirs: dirs.map(|(path, _)| path).collect(),
+            dirs: listed_as(&lists.uncaptured, &[Kind::Nested, Kind::Gitlink]),
         })
     }
 

@@ -102,14 +102,7 @@ const PLACES: [(&str, Make); 11] = [
 
 /// What git's strictest look finds wrong: with the trees of the user's own commits, for which such a name is a fault.
 fn faults(sandbox: &Sandbox) -> Vec<String> {
-    let ran = sandbox.try_git([
-        "fsck",
-        "--strict",
-        "--full",
-        "--no-dangling",
-        "--no-progress",
-    ]);
-    let said = format!("{}{}", ran.out(), ran.err());
+    let (_, said) = sandbox.strictest_look();
     let mut lines: Vec<String> = said.lines().map(str::to_owned).collect();
     lines.sort();
     lines
