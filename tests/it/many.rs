@@ -305,11 +305,16 @@ impl Drop for Held {
     }
 }
 
+/// Whether a process has stopped itself.
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(") ").unwrap().1.starts_with('T')
+}
+
 /// Waits until a process has stopped itself.
 pub fn wait_until_stopped(pid: u32) {
     for _ in 0..2000 {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        if stat.rsplit_once(") ").unwrap().1.starts_with('T') {
+        if is_stopped(pid) {
             return;
         }
         std::thread::sleep(Duration::from_millis(5));
