@@ -30,14 +30,13 @@ pub fn notes_at(objects: &ObjectStore, tip: Oid) -> Result<Vec<(Oid, Oid)>> {
 /// # Errors
 /// As [`notes_at`].
 pub fn note_on(objects: &ObjectStore, tip: Oid, annotated: Oid) -> Result<Option<Oid>> {
-    let read = |oid| objects.read_tree(oid);
     let root = tree_id(objects, tip)?;
     let mut places = Vec::new();
-    find_places(&read, root, "", &annotated.to_string(), &mut places)?;
+    find_places(objects, root, "", &annotated.to_string(), &mut places)?;
     let Some(place) = places.first() else {
         return Ok(None);
     };
-    let node = tree::find(&read, root, place)?;
+    let node = tree::find(objects, root, place)?;
     Ok(node
         .filter(|node| node.mode != GITLINK_MODE)
         .map(|node| node.oid))
@@ -68,14 +67,13 @@ pub fn prepare_notes(
     message: &str,
     at: Moment,
 ) -> Result<Oid> {
-    let read = |oid| objects.read_tree(oid);
     let base = tip.map(|tip| tree_id(objects, tip)).transpose()?;
     let mut edits = Vec::new();
     for (annotated, body) in changes {
         let hex = annotated.to_string();
         if let Some(base) = base {
             let mut places = Vec::new();
-            find_places(&read, base, "", &hex, &mut places)?;
+            find_places(objects, base, "", &hex, &mut places)?;
             edits.extend(places.into_iter().map(|path| (path, None)));
         }
         if let Some(body) = body {
@@ -85,7 +83,7 @@ pub fn prepare_notes(
         }
     }
     let mut put = |bytes: &[u8]| new.put(ObjectKind::Tree, bytes);
-    let tree = tree::edit(&read, &mut put, base, &edits)?;
+    let tree = tree::edit(objects, &mut put, base, &edits)?;
     let commit = commit_text(tree, tip.as_slice(), message, at);
     new.put(ObjectKind::Commit, commit.as_bytes())
 }
@@ -137,13 +135,13 @@ pub fn prepare_moved_notes(
 
 /// Every place in a notes tree where the note with these remaining digits stands, whatever the fan-out.
 fn find_places(
-    read: ReadTree<'_>,
+    trees: &dyn ReadTree,
     tree: Oid,
     above: &str,
     rest: &str,
     places: &mut Vec<Vec<u8>>,
 ) -> Result<()> {
-    let bytes = read(tree)?;
+    let bytes = trees.read_tree(tree)?;
     let entries = tree::parse(&bytes, tree.format())?;
     let entry = |name: &str| entries.iter().find(|entry| entry.name == name.as_bytes());
     if entry(rest).is_some_and(|entry| !entry.node.is_dir()) {
@@ -153,7 +151,7 @@ fn find_places(
         && let Some(below) = entry(head).filter(|entry| entry.node.is_dir())
     {
         find_places(
-            read,
+            trees,
             below.node.oid,
             &format!("{above}{head}/"),
             tail,

@@ -264,26 +264,38 @@ pub struct Change {
 /// How a tree is parsed: as [`parse`] or as [`parse_any_names`] does it.
 pub type Parse = fn(&[u8], ObjectFormat) -> Result<Vec<Entry<'_>>>;
 
-/// Reads a tree's bytes.
-pub type ReadTree<'a> = &'a dyn Fn(Oid) -> Result<Vec<u8>>;
+/// Where trees are read from: the repository, or with what is not stored there yet.
+pub trait ReadTree {
+    /// A tree's bytes.
+    ///
+    /// # Errors
+    /// When it is missing, torn or no tree.
+    fn read_tree(&self, oid: Oid) -> Result<Vec<u8>>;
+}
+
+impl<F: Fn(Oid) -> Result<Vec<u8>>> ReadTree for F {
+    fn read_tree(&self, oid: Oid) -> Result<Vec<u8>> {
+        self(oid)
+    }
+}
 
 /// The paths that differ between two trees, sorted by bytes. Equal subtrees are not read.
-pub fn diff(read: ReadTree<'_>, old: Option<Oid>, new: Option<Oid>) -> Result<Vec<Change>> {
-    diff_sides((read, old), (read, new))
+pub fn diff(trees: &dyn ReadTree, old: Option<Oid>, new: Option<Oid>) -> Result<Vec<Change>> {
+    diff_sides((trees, old), (trees, new))
 }
 
 /// As [`diff`], of trees that are read in different ways: one may be of the user's own commits, and the other is not to be trusted.
 pub fn diff_sides(
-    old: (ReadTree<'_>, Option<Oid>),
-    new: (ReadTree<'_>, Option<Oid>),
+    old: (&dyn ReadTree, Option<Oid>),
+    new: (&dyn ReadTree, Option<Oid>),
 ) -> Result<Vec<Change>> {
     diff_by(parse, old, new)
 }
 
 fn diff_by(
     parse: Parse,
-    (read_old, old): (ReadTree<'_>, Option<Oid>),
-    (read_new, new): (ReadTree<'_>, Option<Oid>),
+    (old_trees, old): (&dyn ReadTree, Option<Oid>),
+    (new_trees, new): (&dyn ReadTree, Option<Oid>),
 ) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     // A list and not recursion: how deep a tree nests must not depend on the stack.
@@ -293,8 +305,14 @@ fn diff_by(
             continue;
         }
         check_depth(&dir, depth)?;
-        let old_bytes = old.map(read_old).transpose()?.unwrap_or_default();
-        let new_bytes = new.map(read_new).transpose()?.unwrap_or_default();
+        let old_bytes = old
+            .map(|oid| old_trees.read_tree(oid))
+            .transpose()?
+            .unwrap_or_default();
+        let new_bytes = new
+            .map(|oid| new_trees.read_tree(oid))
+            .transpose()?
+            .unwrap_or_default();
         // In tree order a file and a directory of one name may stand apart; by name they meet.
         let format = format_of(old.or(new));
         let pairs = Pairs {
@@ -384,16 +402,16 @@ fn check_depth(dir: &[u8], depth: usize) -> Result<()> {
 }
 
 /// What stands at a path in a tree.
-pub fn find(read: ReadTree<'_>, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
-    find_by(parse, read, root, wanted)
+pub fn find(trees: &dyn ReadTree, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
+    find_by(parse, trees, root, wanted)
 }
 
 /// As [`find`], whatever the tree's names.
-pub fn find_any_names(read: ReadTree<'_>, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
-    find_by(parse_any_names, read, root, wanted)
+pub fn find_any_names(trees: &dyn ReadTree, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
+    find_by(parse_any_names, trees, root, wanted)
 }
 
-fn find_by(parse: Parse, read: ReadTree<'_>, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
+fn find_by(parse: Parse, trees: &dyn ReadTree, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
     let mut node = Node {
         mode: DIR_MODE,
         oid: root,
@@ -405,7 +423,7 @@ fn find_by(parse: Parse, read: ReadTree<'_>, root: Oid, wanted: &[u8]) -> Result
         if !node.is_dir() {
             return Ok(None);
         }
-        let bytes = read(node.oid)?;
+        let bytes = trees.read_tree(node.oid)?;
         match parse(&bytes, node.oid.format())?
             .iter()
             .find(|entry| entry.name == part)
@@ -420,27 +438,27 @@ fn find_by(parse: Parse, read: ReadTree<'_>, root: Oid, wanted: &[u8]) -> Result
 /// The bytes-only change of one tree: `edits` maps paths to what they become; answers the new root.
 /// Directories that become empty go. Objects made are handed to `put`.
 pub fn edit(
-    read: ReadTree<'_>,
+    trees: &dyn ReadTree,
     put: &mut dyn FnMut(&[u8]) -> Result<Oid>,
     root: Option<Oid>,
     edits: &[(Vec<u8>, Option<Node>)],
 ) -> Result<Oid> {
-    edit_by(parse, read, put, root, edits)
+    edit_by(parse, trees, put, root, edits)
 }
 
 /// As [`edit`], whatever the tree's names: those that stay do so as they are.
 pub fn edit_any_names(
-    read: ReadTree<'_>,
+    trees: &dyn ReadTree,
     put: &mut dyn FnMut(&[u8]) -> Result<Oid>,
     root: Option<Oid>,
     edits: &[(Vec<u8>, Option<Node>)],
 ) -> Result<Oid> {
-    edit_by(parse_any_names, read, put, root, edits)
+    edit_by(parse_any_names, trees, put, root, edits)
 }
 
 fn edit_by(
     parse: Parse,
-    read: ReadTree<'_>,
+    trees: &dyn ReadTree,
     put: &mut dyn FnMut(&[u8]) -> Result<Oid>,
     root: Option<Oid>,
     edits: &[(Vec<u8>, Option<Node>)],
@@ -450,7 +468,7 @@ fn edit_by(
         .map(|(path, node)| (path.as_slice(), *node))
         .collect();
     sorted.sort_by(|a, b| a.0.cmp(b.0));
-    match edit_dir((parse, read), put, root, &sorted, 0)? {
+    match edit_dir((parse, trees), put, root, &sorted, 0)? {
         Some(oid) => Ok(oid),
         None => put(b""),
     }
@@ -474,14 +492,17 @@ fn edits_beneath<'a>(edits: &[Edit<'a>]) -> BTreeMap<&'a [u8], Vec<Edit<'a>>> {
 type Edit<'a> = (&'a [u8], Option<Node>);
 
 fn edit_dir(
-    (parse, read): (Parse, ReadTree<'_>),
+    (parse, trees): (Parse, &dyn ReadTree),
     put: &mut dyn FnMut(&[u8]) -> Result<Oid>,
     tree: Option<Oid>,
     edits: &[(&[u8], Option<Node>)],
     depth: usize,
 ) -> Result<Option<Oid>> {
     check_depth(b"", depth)?;
-    let bytes = tree.map(read).transpose()?.unwrap_or_default();
+    let bytes = tree
+        .map(|oid| trees.read_tree(oid))
+        .transpose()?
+        .unwrap_or_default();
     let mut entries: BTreeMap<Vec<u8>, Node> = parse(&bytes, format_of(tree))?
         .into_iter()
         .map(|entry| (entry.name.to_vec(), entry.node))
@@ -501,7 +522,7 @@ fn edit_dir(
         if old.is_none() && all_removals {
             continue;
         }
-        match edit_dir((parse, read), put, old, &edits, depth + 1)? {
+        match edit_dir((parse, trees), put, old, &edits, depth + 1)? {
             Some(oid) => {
                 let node = Node {
                     mode: DIR_MODE,
@@ -530,17 +551,17 @@ fn edit_dir(
 }
 
 /// Every file of a tree with its path, sorted by bytes.
-pub fn flatten(read: ReadTree<'_>, root: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
-    flatten_by(parse, read, root)
+pub fn flatten(trees: &dyn ReadTree, root: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
+    flatten_by(parse, trees, root)
 }
 
 /// As [`flatten`], whatever the tree's names.
-pub fn flatten_any_names(read: ReadTree<'_>, root: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
-    flatten_by(parse_any_names, read, root)
+pub fn flatten_any_names(trees: &dyn ReadTree, root: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
+    flatten_by(parse_any_names, trees, root)
 }
 
-fn flatten_by(parse: Parse, read: ReadTree<'_>, root: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
-    let changes = diff_by(parse, (read, None), (read, Some(root)))?;
+fn flatten_by(parse: Parse, trees: &dyn ReadTree, root: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
+    let changes = diff_by(parse, (trees, None), (trees, Some(root)))?;
     Ok(changes
         .into_iter()
         .filter_map(|change| change.new.map(|node| (change.path, node)))

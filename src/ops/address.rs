@@ -120,10 +120,9 @@ pub fn is_path(ctx: &Context<'_>, store: &Store, word: &str) -> Result<bool> {
         return Ok(false);
     };
     let only = Pathspec::parse(ctx, &[word.into()])?;
-    let read = |oid| store.objects.read_tree(oid);
     for path in only.plain().unwrap_or_default() {
         let path = path.strip_suffix(b"/").unwrap_or(&path);
-        if tree::find(&read, usual.tree, path)?.is_some() {
+        if tree::find(&store.objects, usual.tree, path)?.is_some() {
             return Ok(true);
         }
     }

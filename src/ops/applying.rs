@@ -336,7 +336,7 @@ impl<'a, 's> Applying<'a, 's> {
     /// The files that the changes would remove, that are there, and that the present's rules leave out.
     fn left_out<'t>(
         &self,
-        read: tree::ReadTree<'_>,
+        trees: &dyn tree::ReadTree,
         capture: &Capture<'_>,
         takes: &[impl Fn(&[u8]) -> bool + 't],
     ) -> Result<BTreeSet<Vec<u8>>> {
@@ -347,10 +347,10 @@ impl<'a, 's> Applying<'a, 's> {
             let Some(base) = change.base else {
                 continue;
             };
-            for gone in tree::diff(read, Some(base), Some(change.theirs))? {
+            for gone in tree::diff(trees, Some(base), Some(change.theirs))? {
                 if gone.new.is_none()
                     && takes(&gone.path)
-                    && tree::find(read, capture.tree, &gone.path)?.is_none()
+                    && tree::find(trees, capture.tree, &gone.path)?.is_none()
                     && is_file(&gone.path)
                 {
                     found.insert(gone.path);
@@ -403,7 +403,7 @@ impl<'a, 's> Applying<'a, 's> {
     /// Directories in which nothing captured is left, and which the change that emptied them has not either.
     fn emptied(
         &self,
-        read: tree::ReadTree<'_>,
+        trees: &dyn tree::ReadTree,
         capture: &Capture<'_>,
         steps: &Steps,
     ) -> Result<Vec<(Vec<u8>, Option<u32>)>> {
@@ -420,14 +420,14 @@ impl<'a, 's> Applying<'a, 's> {
                 let change = self.change_of(steps, full);
                 let is_theirs = |change: &Change| -> Result<bool> {
                     Ok(change.empty_dirs.contains(dir)
-                        || tree::find(read, change.theirs, dir)?.is_some())
+                        || tree::find(trees, change.theirs, dir)?.is_some())
                 };
                 if filled || change.map(is_theirs).transpose()? == Some(true) {
                     break;
                 }
-                let here = tree::find(read, capture.tree, dir)?;
+                let here = tree::find(trees, capture.tree, dir)?;
                 if let Some(here) = here.filter(|here| here.is_dir()) {
-                    let beneath = tree::flatten(read, here.oid)?;
+                    let beneath = tree::flatten(trees, here.oid)?;
                     let goes = |name: &[u8]| {
                         let full = [dir, b"/", name].concat();
                         matches!(merged.paths.get(&full), Some(None))

@@ -17,7 +17,7 @@ use crate::git::fs::{Root, read_link_at};
 use crate::git::objects::ObjectKind;
 use crate::git::path::{self, RepoPath};
 use crate::git::textdiff::{self, Hunks, LARGEST, Layout, PatchSide, QuotePath};
-use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
+use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node, ReadTree};
 use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::worktree::manifest::DirFlags;
@@ -102,8 +102,7 @@ pub fn sides_as(
     };
     let contents = Contents::new(ctx, store, seen.as_ref())?;
     let (old, new) = (contents.tree(from)?, contents.tree(to)?);
-    let read = |oid| contents.read_tree(oid);
-    let mut changes = tree::diff(&read, Some(old), Some(new))?;
+    let mut changes = tree::diff(&contents, Some(old), Some(new))?;
     changes.retain(|change| only.matches(&change.path));
     let others = match beyond {
         Beyond::Told => beyond::compare(ctx, store, &contents, (from, to), only)?,
@@ -156,8 +155,7 @@ fn hidden(
 /// When an object is missing or damaged.
 pub fn tree_diff(ctx: &Context<'_>, store: &Store, old: Oid, new: Oid) -> Result<Vec<FileDiff>> {
     let contents = Contents::new(ctx, store, None)?;
-    let read = |oid| contents.read_tree(oid);
-    let changes = tree::diff(&read, Some(old), Some(new))?;
+    let changes = tree::diff(&contents, Some(old), Some(new))?;
     file_diffs(ctx, &contents, &changes, None, Layout::default())
 }
 
@@ -179,8 +177,7 @@ pub fn beside_head(
         _ => None,
     };
     let of_head = |oid| store.objects.read_safe_tree(oid);
-    let read = |oid| contents.read_tree(oid);
-    let mut changes = tree::diff_sides((&of_head, head), (&read, Some(stored.tree)))?;
+    let mut changes = tree::diff_sides((&of_head, head), (&contents, Some(stored.tree)))?;
     changes.retain(|change| only.matches(&change.path));
     let patch = style(ctx, patches)?;
     let files = file_diffs(ctx, &contents, &changes, patch, Layout::default())?;
@@ -221,8 +218,7 @@ pub fn quote_path(ctx: &Context<'_>) -> Result<QuotePath> {
 pub fn paths_since(ctx: &Context<'_>, store: &Store, tree: Oid) -> Result<Vec<Vec<u8>>> {
     let seen = look(ctx, store, BTreeSet::new())?;
     let contents = Contents::new(ctx, store, Some(&seen))?;
-    let read = |oid| contents.read_tree(oid);
-    let changes = tree::diff(&read, Some(tree), Some(contents.tree(&Side::Present)?))?;
+    let changes = tree::diff(&contents, Some(tree), Some(contents.tree(&Side::Present)?))?;
     Ok(changes.into_iter().map(|change| change.path).collect())
 }
 
@@ -243,8 +239,7 @@ pub fn changes_since(ctx: &Context<'_>, store: &Store, stored: &Stored) -> Resul
     let (old, new) = (Side::of(stored), Side::Present);
     let seen = look_beside(ctx, store, [&old, &new])?;
     let contents = Contents::new(ctx, store, Some(&seen))?;
-    let read = |oid| contents.read_tree(oid);
-    tree::diff(&read, Some(stored.tree), Some(contents.tree(&new)?))
+    tree::diff(&contents, Some(stored.tree), Some(contents.tree(&new)?))
 }
 
 /// A file in which the working tree differs from a snapshot.
@@ -272,8 +267,7 @@ pub fn differing(
     let (there, here) = (Side::of(stored), Side::Present);
     let seen = look_beside(ctx, store, [&there, &here])?;
     let contents = Contents::new(ctx, store, Some(&seen))?;
-    let read = |oid| contents.read_tree(oid);
-    let mut changes = tree::diff(&read, Some(contents.tree(&here)?), Some(stored.tree))?;
+    let mut changes = tree::diff(&contents, Some(contents.tree(&here)?), Some(stored.tree))?;
     changes.retain(|change| only.matches(&change.path));
     let differing = changes.into_iter().map(|change| {
         let texts = match (change.old, change.new) {
@@ -438,6 +432,15 @@ struct Contents<'a> {
     on_disk: BTreeMap<Vec<u8>, Oid>,
 }
 
+impl ReadTree for Contents<'_> {
+    fn read_tree(&self, oid: Oid) -> Result<Vec<u8>> {
+        match self.seen {
+            Some(seen) => read_tree(self.store, seen, oid),
+            None => self.store.objects.read_tree(oid),
+        }
+    }
+}
+
 impl<'a> Contents<'a> {
     fn new(ctx: &Context<'_>, store: &'a Store, seen: Option<&'a Capture<'a>>) -> Result<Self> {
         let mut on_disk = BTreeMap::new();
@@ -460,13 +463,6 @@ impl<'a> Contents<'a> {
             (Side::Stored(stored), _) => Ok(stored.tree),
             (Side::Present, Some(seen)) => Ok(seen.tree),
             (Side::Present, None) => Err(not_looked_at()),
-        }
-    }
-
-    fn read_tree(&self, oid: Oid) -> Result<Vec<u8>> {
-        match self.seen {
-            Some(seen) => read_tree(self.store, seen, oid),
-            None => self.store.objects.read_tree(oid),
         }
     }
 

@@ -108,8 +108,8 @@ fn what_stays(
     let mut told = Vec::new();
     for full in named {
         let is_removed = |gone: &RepoPath| path::is_within(gone, full);
-        let read = |oid| store.objects.read_tree(oid);
-        if changes.removed.iter().any(is_removed) || tree::find(&read, stored.tree, full)?.is_some()
+        if changes.removed.iter().any(is_removed)
+            || tree::find(&store.objects, stored.tree, full)?.is_some()
         {
             continue;
         }
@@ -189,12 +189,11 @@ pub fn refuse_unknown(
 
 /// Whether the snapshot or the disk has one of the paths.
 fn is_there(ctx: &Context<'_>, store: &Store, stored: &Stored, paths: &[Vec<u8>]) -> Result<bool> {
-    let read = |oid| store.objects.read_tree(oid);
     let root = Root::open(ctx.repo.worktree_root())?;
     for full in paths {
         // What lies in '.git' is never captured, so there is nothing to put back.
         let on_disk = path::is_safe(full) && matches!(root.stamp(full), Ok(Some(_)));
-        if on_disk || tree::find(&read, stored.tree, full)?.is_some() {
+        if on_disk || tree::find(&store.objects, stored.tree, full)?.is_some() {
             return Ok(true);
         }
     }

@@ -127,7 +127,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
     ///
     /// # Errors
     /// A tree or blob cannot be read, a merged one not be written; `BUSY` when a file changed while it was read.
-    pub fn merge(&self, read: ReadTree<'_>, sides: &Sides<'_>) -> Result<Merged> {
+    pub fn merge(&self, trees: &dyn ReadTree, sides: &Sides<'_>) -> Result<Merged> {
         let step = Step {
             base: Some(sides.base),
             theirs: sides.theirs,
@@ -135,19 +135,19 @@ impl<'a, 's> ThreeWay<'a, 's> {
             beside: Beside::Conflicts,
             takes: &|_| true,
         };
-        Ok(self.merge_all(read, sides.ours, &[step])?.merged)
+        Ok(self.merge_all(trees, sides.ours, &[step])?.merged)
     }
 
     /// Merges one step after the other onto `ours`.
     ///
     /// # Errors
     /// As [`Self::merge`].
-    pub fn merge_all(&self, read: ReadTree<'_>, ours: Oid, steps: &[Step<'_>]) -> Result<Steps> {
+    pub fn merge_all(&self, trees: &dyn ReadTree, ours: Oid, steps: &[Step<'_>]) -> Result<Steps> {
         let writer = self.writer()?;
         // A swap may look more than once: what the look before merged does not count.
         self.unwritten.take();
         let between = Between::default();
-        let merged = self.in_turn(read, ours, steps, (&between, writer.as_ref()));
+        let merged = self.in_turn(trees, ours, steps, (&between, writer.as_ref()));
         if let Some(pack) = writer.map(ObjectWriter::finish).transpose()? {
             // Nothing refers to merged blobs before the swap has ended: the pack stays kept. That of the look before can go.
             let mut before = self
@@ -162,13 +162,13 @@ impl<'a, 's> ThreeWay<'a, 's> {
 
     fn in_turn(
         &self,
-        read: ReadTree<'_>,
+        trees: &dyn ReadTree,
         ours: Oid,
         steps: &[Step<'_>],
         (between, writer): (&Between, Option<&ObjectWriter<'_>>),
     ) -> Result<Steps> {
         let known = |oid: Oid| between.borrow().get(&oid).cloned();
-        let read = |oid: Oid| known(oid).map_or_else(|| read(oid), Ok);
+        let trees = |oid: Oid| known(oid).map_or_else(|| trees.read_tree(oid), Ok);
         let content = |full: &[u8], node: Node| match known(node.oid) {
             Some(bytes) => Ok(Some(bytes)),
             None => self.content(full, node),
@@ -187,7 +187,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
                 base: step.base.unwrap_or(ours),
                 ours: here,
                 theirs: step.theirs,
-                read_tree: &read,
+                read_tree: &trees,
                 content: &content,
                 put: &put,
                 labels: step.labels,
@@ -199,7 +199,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
                 conflict.step = at;
             }
             if at > 0 {
-                lines_of(&read, &content, (here, ours), &mut merged)?;
+                lines_of(&trees, &content, (here, ours), &mut merged)?;
             }
             let edits: Vec<_> = merged.paths.clone().into_iter().collect();
             let is_blocked = !merged.blocked.is_empty();
@@ -213,10 +213,10 @@ impl<'a, 's> ThreeWay<'a, 's> {
                     between.borrow_mut().insert(oid, bytes.to_vec());
                     Ok(oid)
                 };
-                here = tree::edit(&read, &mut put, Some(here), &edits)?;
+                here = tree::edit(&trees, &mut put, Some(here), &edits)?;
             }
         }
-        all.drop_unchanged(&read, ours)?;
+        all.drop_unchanged(&trees, ours)?;
         Ok(all)
     }
 
@@ -305,10 +305,10 @@ impl Steps {
     }
 
     /// What one step changed and another changed back stays as it is.
-    fn drop_unchanged(&mut self, read: ReadTree<'_>, ours: Oid) -> Result<()> {
+    fn drop_unchanged(&mut self, trees: &dyn ReadTree, ours: Oid) -> Result<()> {
         let mut unchanged = Vec::new();
         for (full, node) in &self.merged.paths {
-            let here = tree::find(read, ours, full)?.filter(|node| !node.is_dir());
+            let here = tree::find(trees, ours, full)?.filter(|node| !node.is_dir());
             if here == *node {
                 unchanged.push(full.clone());
             }
@@ -328,14 +328,14 @@ impl Steps {
 
 /// Of conflicts in what an earlier step made, where the lines stand in the working tree.
 fn lines_of(
-    read: ReadTree<'_>,
+    trees: &dyn ReadTree,
     content: &merge::ReadContent<'_>,
     (here, ours): (Oid, Oid),
     merged: &mut Merged,
 ) -> Result<()> {
     for conflict in &mut merged.conflicts {
         let text = |root: Oid| -> Result<Option<Vec<u8>>> {
-            let node = tree::find(read, root, &conflict.path)?;
+            let node = tree::find(trees, root, &conflict.path)?;
             let node = node.filter(|node| !node.is_dir());
             Ok(node
                 .map(|node| content(&conflict.path, node))

@@ -164,8 +164,7 @@ impl Store {
     /// A blob of the state commit's tree.
     pub fn state_blob(&self, state: Option<Oid>, path: &str) -> Result<Option<Vec<u8>>> {
         let Some(state) = state else { return Ok(None) };
-        let read = |oid| self.objects.read_tree(oid);
-        match tree::find(&read, state, path.as_bytes())? {
+        match tree::find(&self.objects, state, path.as_bytes())? {
             Some(Node { mode, oid }) if mode & 0o170_000 == 0o100_000 => {
                 Ok(Some(self.objects.read(oid)?.1))
             }
@@ -194,15 +193,14 @@ impl Store {
         let Some(state) = side.state else {
             return Ok(operation);
         };
-        let read = |oid| self.objects.read_tree(oid);
-        if let Some(dir) = tree::find(&read, state, part::OPERATION.as_bytes())? {
+        if let Some(dir) = tree::find(&self.objects, state, part::OPERATION.as_bytes())? {
             if !dir.is_dir() {
                 return Err(corrupt(
                     &stored.id,
                     "its operation files are not a directory",
                 ));
             }
-            for (path, node) in tree::flatten(&read, dir.oid)? {
+            for (path, node) in tree::flatten(&self.objects, dir.oid)? {
                 let name = String::from_utf8(path)
                     .ok()
                     .filter(|name| is_known_name(name))

@@ -33,6 +33,12 @@ pub(super) enum Fault {
     Io(io::Error),
 }
 
+impl tree::ReadTree for ObjectStore {
+    fn read_tree(&self, oid: Oid) -> Result<Vec<u8>> {
+        Self::read_tree(self, oid)
+    }
+}
+
 impl Fault {
     /// What is wrong with an object of which two copies cannot be used: that one is damaged says nothing of one that was not seen.
     fn or(self, before: Option<Self>) -> Self {

@@ -385,8 +385,7 @@ fn commits_and_trees_answer() {
         b"one\n\nbody\n"
     );
     assert_eq!(commit.author_time, 1_700_000_000);
-    let read = |oid| objects.read_tree(oid);
-    let at = |path: &[u8]| tree::find(&read, commit.tree, path).expect("read");
+    let at = |path: &[u8]| tree::find(&objects, commit.tree, path).expect("read");
     let file = at(b"dir/a").expect("there");
     assert_eq!(file.mode, 0o100_644);
     let blob = test.git(&["rev-parse", "HEAD:dir/a"]);

@@ -16,7 +16,7 @@ use crate::worktree::plan::{Extras, Side};
 /// Both sides of a change, and what is there.
 struct Sides<'a> {
     change: &'a Change,
-    read: ReadTree<'a>,
+    trees: &'a dyn ReadTree,
     capture: &'a Capture<'a>,
 }
 
@@ -24,7 +24,7 @@ impl Applying<'_, '_> {
     /// Adds what a merge of trees does not see to what becomes of the present.
     pub(super) fn add_bits(
         &self,
-        read: ReadTree<'_>,
+        trees: &dyn ReadTree,
         capture: &Capture<'_>,
         becomes: &mut PathChanges,
     ) -> Result<()> {
@@ -34,7 +34,7 @@ impl Applying<'_, '_> {
             let takes = self.takes(change);
             let sides = Sides {
                 change,
-                read,
+                trees,
                 capture,
             };
             for path in sides.candidates()? {
@@ -100,7 +100,7 @@ impl Sides<'_> {
             .map(|(path, _)| path.clone())
             .collect();
         if base.defaults != self.theirs().defaults {
-            let files = tree::flatten(self.read, self.change.theirs)?;
+            let files = tree::flatten(self.trees, self.change.theirs)?;
             found.extend(files.into_iter().map(|(path, _)| path));
             let manifest = &self.capture.manifest;
             let dirs = manifest.dirs.iter();
@@ -112,7 +112,7 @@ impl Sides<'_> {
     }
 
     fn node(&self, root: Option<crate::git::Oid>, full: &[u8]) -> Result<Option<Node>> {
-        root.map_or(Ok(None), |root| tree::find(self.read, root, full))
+        root.map_or(Ok(None), |root| tree::find(self.trees, root, full))
     }
 
     /// The bits that a path has on both sides, when these differ and it is the same kind of file there; whether it is a directory.

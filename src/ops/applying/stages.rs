@@ -72,9 +72,8 @@ impl Applying<'_, '_> {
         if index.is_some_and(|index| index.has_path(full)) {
             return Ok(true);
         }
-        let read = |oid| self.store.objects.read_tree(oid);
         for tree in self.changes.iter().flat_map(|change| &change.index) {
-            if tree::find(&read, *tree, full)?.is_some_and(|node| !node.is_dir()) {
+            if tree::find(&self.store.objects, *tree, full)?.is_some_and(|node| !node.is_dir()) {
                 return Ok(true);
             }
         }

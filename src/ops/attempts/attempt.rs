@@ -85,9 +85,8 @@ impl Subject {
         (words, verify): (Vec<OsString>, Option<String>),
     ) -> Result<Self> {
         let with = with.over(store, source.tree)?;
-        let read = |oid| store.objects.read_tree(oid);
         let mut protected = match &verify {
-            Some(command) => protect::named(&read, source.tree, command)?,
+            Some(command) => protect::named(&store.objects, source.tree, command)?,
             None => BTreeMap::new(),
         };
         // Those are as the present has them, for the check, too.

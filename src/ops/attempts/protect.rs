@@ -112,9 +112,9 @@ pub struct Named {
 ///
 /// # Errors
 /// A tree cannot be read.
-pub fn named(read: ReadTree<'_>, tree: Oid, command: &str) -> Result<BTreeMap<Vec<u8>, Named>> {
+pub fn named(trees: &dyn ReadTree, tree: Oid, command: &str) -> Result<BTreeMap<Vec<u8>, Named>> {
     let mut files = Files {
-        read,
+        trees,
         tree,
         all: None,
         dirs: vec![Vec::new()],
@@ -242,7 +242,7 @@ fn is_pattern(word: &str) -> bool {
 
 /// The files of a tree, as words of a command name them.
 struct Files<'a> {
-    read: ReadTree<'a>,
+    trees: &'a dyn ReadTree,
     tree: Oid,
     /// All of them, once a pattern asked.
     all: Option<Vec<(Vec<u8>, Node)>>,
@@ -272,7 +272,7 @@ impl Files<'_> {
                 let matching = all.filter(|(path, _)| wildmatch(&full, path, Flags::PATHNAME));
                 found.extend(matching.cloned());
             } else if path::is_safe(&full)
-                && let Some(node) = tree::find(self.read, self.tree, &full)?
+                && let Some(node) = tree::find(self.trees, self.tree, &full)?
                 && !node.is_dir()
             {
                 found.push((full, node));
@@ -293,9 +293,9 @@ impl Files<'_> {
             if !is_of_tests || !path::is_safe(&full) {
                 continue;
             }
-            let node = tree::find(self.read, self.tree, &full)?;
+            let node = tree::find(self.trees, self.tree, &full)?;
             if let Some(node) = node.filter(|node| node.is_dir()) {
-                let beneath = tree::flatten(self.read, node.oid)?.into_iter();
+                let beneath = tree::flatten(self.trees, node.oid)?.into_iter();
                 found.extend(beneath.map(|(rest, node)| (path::join(&full, &rest), node)));
             }
         }
@@ -316,7 +316,7 @@ impl Files<'_> {
 
     fn all(&mut self) -> Result<&[(Vec<u8>, Node)]> {
         if self.all.is_none() {
-            self.all = Some(tree::flatten(self.read, self.tree)?);
+            self.all = Some(tree::flatten(self.trees, self.tree)?);
         }
         Ok(self.all.as_deref().unwrap_or_default())
     }

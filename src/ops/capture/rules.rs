@@ -87,9 +87,8 @@ fn of_whom(settings: &Settings, include: &[String], exclude: &[String], error: E
 
 /// The bytes of the `.gitignore` of a directory in a tree.
 pub fn load_ignore_file(objects: &ObjectStore, tree: Oid, dir: &[u8]) -> Option<Vec<u8>> {
-    let read = |oid| objects.read_tree(oid);
     let full = crate::git::path::join(dir, b".gitignore");
-    let node = tree::find(&read, tree, &full).ok()??;
+    let node = tree::find(objects, tree, &full).ok()??;
     // git does not follow a `.gitignore` that is a symbolic link.
     if node.mode & 0o170_000 != 0o100_000 {
         return None;

@@ -120,11 +120,10 @@ fn note(store: &Store, list: &[u8], proven: &Proven) -> Result<()> {
             continue;
         };
         let stored = store.read(&id, commit)?;
-        let read = |oid| store.objects.read_tree(oid);
         let mut note = Note::default();
         for (path, oid) in &proven.wrong {
             // Its file did not change in between: its stamp is the one that the id was taken by.
-            if tree::find(&read, stored.tree, path)?.is_some_and(|node| node.oid == *oid) {
+            if tree::find(&store.objects, stored.tree, path)?.is_some_and(|node| node.oid == *oid) {
                 note.wrong.push(stored_path(path));
             }
         }

@@ -65,8 +65,7 @@ pub(super) fn compare(
 
 impl Whole {
     fn of(ctx: &Context<'_>, store: &Store, contents: &Contents<'_>, side: &Side) -> Result<Self> {
-        let read = |oid| contents.read_tree(oid);
-        let nodes = tree::flatten(&read, contents.tree(side)?)?
+        let nodes = tree::flatten(contents, contents.tree(side)?)?
             .into_iter()
             .collect();
         match (side, contents.seen) {
@@ -211,10 +210,9 @@ fn marks(side: &Whole) -> BTreeSet<(&'static str, Vec<u8>)> {
 }
 
 fn index(contents: &Contents<'_>, old: &Whole, new: &Whole) -> Result<Vec<OtherDiff>> {
-    let read = |oid| contents.read_tree(oid);
     let mut paths: BTreeMap<Vec<u8>, (Option<String>, Option<String>)> = BTreeMap::new();
     let entry = |node: Option<Node>| node.map(|node| format!("{:06o} {}", node.mode, node.oid));
-    for change in tree::diff(&read, Some(old.index), Some(new.index))? {
+    for change in tree::diff(contents, Some(old.index), Some(new.index))? {
         paths.insert(change.path, (entry(change.old), entry(change.new)));
     }
     let (before, after) = (marks(old), marks(new));

@@ -29,7 +29,7 @@ pub struct Input<'a> {
     /// What was made elsewhere.
     pub theirs: Oid,
     /// Reads any tree of the three.
-    pub read_tree: ReadTree<'a>,
+    pub read_tree: &'a dyn ReadTree,
     /// The content of a blob that stands at this path on some side; None when it is too large to be merged.
     pub content: &'a ReadContent<'a>,
     /// Takes a merged blob and gives its id.

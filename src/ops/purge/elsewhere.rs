@@ -251,9 +251,12 @@ impl Search<'_> {
         if let Some(known) = self.known.get(&root) {
             return known.clone();
         }
-        let read = |oid| self.store.objects.read_tree(oid);
-        let there =
-            |gone: &&Vec<u8>| matches!(tree::find_any_names(&read, root, gone), Ok(Some(_)));
+        let there = |gone: &&Vec<u8>| {
+            matches!(
+                tree::find_any_names(&self.store.objects, root, gone),
+                Ok(Some(_))
+            )
+        };
         let there: Vec<&Vec<u8>> = self.paths.iter().filter(there).collect();
         let found: Vec<String> = there.iter().map(|gone| quoted(gone)).collect();
         self.found.extend(there.into_iter().cloned());

@@ -133,13 +133,13 @@ impl<'a> Rewriter<'a> {
 
     /// The files of a tree that go.
     fn files(&self, root: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
-        let read = |oid| self.store.objects.read_tree(oid);
         let mut found = Vec::new();
         for gone in self.paths {
             // Trees of an operation under way and of the user's commits may have unsafe names.
-            match tree::find_any_names(&read, root, gone)? {
+            match tree::find_any_names(&self.store.objects, root, gone)? {
                 Some(node) if node.is_dir() => {
-                    let beneath = tree::flatten_any_names(&read, node.oid)?.into_iter();
+                    let beneath =
+                        tree::flatten_any_names(&self.store.objects, node.oid)?.into_iter();
                     found.extend(beneath.map(|(name, node)| (path::join(gone, &name), node)));
                 }
                 Some(node) => found.push((gone.clone(), node)),
@@ -173,9 +173,8 @@ impl<'a> Rewriter<'a> {
     }
 
     fn edit(&self, root: Option<Oid>, edits: &Edits) -> Result<Oid> {
-        let read = |oid| self.store.objects.read_tree(oid);
         let mut put = |bytes: &[u8]| self.sink.put(ObjectKind::Tree, bytes);
-        tree::edit_any_names(&read, &mut put, root, edits)
+        tree::edit_any_names(&self.store.objects, &mut put, root, edits)
     }
 
     fn blob(&self, bytes: &[u8]) -> Result<Option<Node>> {
@@ -270,10 +269,9 @@ impl<'a> Rewriter<'a> {
         edits: &mut Edits,
     ) -> Result<()> {
         let store = self.store;
-        let read = |oid| store.objects.read_tree(oid);
         let mut moved: BTreeMap<String, Oid> = BTreeMap::new();
-        if let Some(dir) = tree::find(&read, state.tree, part::TREES.as_bytes())? {
-            let bytes = read(dir.oid)?;
+        if let Some(dir) = tree::find(&store.objects, state.tree, part::TREES.as_bytes())? {
+            let bytes = store.objects.read_tree(dir.oid)?;
             for entry in tree::parse(&bytes, dir.oid.format())? {
                 let new = self.tree(entry.node.oid)?;
                 if new != entry.node.oid {
@@ -302,10 +300,10 @@ impl<'a> Rewriter<'a> {
                 stored.id
             ));
         }
-        let Some(dir) = tree::find(&read, state.tree, part::OPERATION.as_bytes())? else {
+        let Some(dir) = tree::find(&store.objects, state.tree, part::OPERATION.as_bytes())? else {
             return Ok(());
         };
-        for (name, node) in tree::flatten(&read, dir.oid)? {
+        for (name, node) in tree::flatten(&store.objects, dir.oid)? {
             let bytes = store.objects.read(node.oid)?.1;
             let full = path::join(part::OPERATION.as_bytes(), &name);
             // AUTO_MERGE names its tree.
@@ -389,12 +387,11 @@ impl<'a> Rewriter<'a> {
         lists: &Lists,
         parts: &Parts,
     ) -> Result<Edits> {
-        let read = |oid| self.store.objects.read_tree(oid);
         let mut edits = Edits::new();
         if let Some(state) = &parts.state
-            && let Some(dir) = tree::find(&read, state.tree, part::LISTS.as_bytes())?
+            && let Some(dir) = tree::find(&self.store.objects, state.tree, part::LISTS.as_bytes())?
         {
-            for (name, _) in tree::flatten(&read, dir.oid)? {
+            for (name, _) in tree::flatten(&self.store.objects, dir.oid)? {
                 edits.push((path::join(part::LISTS.as_bytes(), &name), None));
             }
         }

@@ -133,8 +133,7 @@ impl Then {
     fn of(store: &Store, stored: &Stored) -> Result<Self> {
         let side = store.index_side(stored)?;
         let lists = store.lists(stored)?;
-        let read = |oid| store.objects.read_tree(oid);
-        let mut entries: BTreeMap<Vec<u8>, Vec<Entry>> = tree::flatten(&read, side.tree)?
+        let mut entries: BTreeMap<Vec<u8>, Vec<Entry>> = tree::flatten(&store.objects, side.tree)?
             .into_iter()
             .map(|(path, node)| (path, vec![Entry::new(node.mode, node.oid)]))
             .collect();

@@ -310,8 +310,7 @@ impl<'a> Gone<'a> {
         let Some(state) = self.state_at(chain, at) else {
             return Ok(Content::None);
         };
-        let read = |oid| self.store.objects.read_tree(oid);
-        let found = tree::find(&read, state.tree, path)?;
+        let found = tree::find(&self.store.objects, state.tree, path)?;
         let file = found.filter(|node| !node.is_dir());
         Ok(Content::of(file.map(|node| node.oid)))
     }

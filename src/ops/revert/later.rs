@@ -78,8 +78,7 @@ impl Later<'_> {
         let Some(root) = self.tree(chain, at) else {
             return Ok(None);
         };
-        let read = |oid| self.store.objects.read_tree(oid);
-        let found = tree::find(&read, root, path)?;
+        let found = tree::find(&self.store.objects, root, path)?;
         Ok(found.filter(|node| !node.is_dir()))
     }
 

@@ -305,8 +305,7 @@ impl<'a> Planner<'a> {
         let Some((from, to)) = trees else {
             return Ok(None);
         };
-        let read = |oid| self.store.objects.read_tree(oid);
-        let changes = tree::diff(&read, Some(from), Some(to))?;
+        let changes = tree::diff(&self.store.objects, Some(from), Some(to))?;
         Ok(Some(
             changes.into_iter().map(|change| change.path).collect(),
         ))
@@ -324,12 +323,11 @@ impl<'a> Planner<'a> {
 
     /// Whether tools wrote all that differs in a file.
     fn is_wholly(&self, said: &Said, stretch: &Stretch, path: &[u8]) -> Result<bool> {
-        let read = |oid| self.store.objects.read_tree(oid);
         let file = |at: usize| -> Result<Option<(u32, Vec<u8>)>> {
             let Some(root) = self.tree(stretch.chain, at) else {
                 return Ok(None);
             };
-            let Some(node) = tree::find(&read, root, path)? else {
+            let Some(node) = tree::find(&self.store.objects, root, path)? else {
                 return Ok(None);
             };
             let text = if node.is_dir() || node.mode == tree::GITLINK_MODE {

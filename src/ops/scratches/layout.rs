@@ -113,8 +113,9 @@ pub fn lay_out(
     (root, present): (&Root, &Present<'_>),
 ) -> Result<LaidOut> {
     let lists = store.lists(stored)?;
-    let read = |oid| store.objects.read_tree(oid);
-    let nodes: BTreeMap<Vec<u8>, Node> = tree::flatten(&read, stored.tree)?.into_iter().collect();
+    let nodes: BTreeMap<Vec<u8>, Node> = tree::flatten(&store.objects, stored.tree)?
+        .into_iter()
+        .collect();
     let extras = stored_extras(store, stored)?;
     let plan = plan(&extras, &nodes);
     let objects = &store.objects;
@@ -136,7 +137,7 @@ pub fn lay_out(
     // It remembers the times.
     write_index(there, store, stored, &lists, &nodes)?;
     let brought = present.bring_ignored(root)?;
-    present.give_dir_times(root, &read, stored.tree)?;
+    present.give_dir_times(root, &store.objects, stored.tree)?;
     let is_submodule = |node: &Node| node.mode == GITLINK_MODE;
     let submodules = nodes.iter().filter(|(_, node)| is_submodule(node));
     Ok(LaidOut {
@@ -226,7 +227,6 @@ fn write_index(
     nodes: &BTreeMap<Vec<u8>, Node>,
 ) -> Result<()> {
     let side = store.index_side(stored)?;
-    let read = |oid| store.objects.read_tree(oid);
     let marked = |list: &[Vec<u8>]| list.iter().cloned().collect::<BTreeSet<_>>();
     let (conflicts, skipped) = (marked(&lists.conflicts), marked(&lists.skip_worktree));
     let (assumed, converted) = (marked(&lists.assume_unchanged), marked(&lists.converted));
@@ -241,7 +241,7 @@ fn write_index(
         flags
     };
     let mut builder = Builder::new(store.objects.format());
-    for (full, node) in tree::flatten(&read, side.tree)? {
+    for (full, node) in tree::flatten(&store.objects, side.tree)? {
         // The tree has one side of them; their stages follow below.
         if conflicts.contains(&full) {
             continue;

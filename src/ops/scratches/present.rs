@@ -87,8 +87,8 @@ impl<'a> Present<'a> {
     ///
     /// # Errors
     /// A tree cannot be read, or the system refuses.
-    pub fn give_dir_times(&self, root: &Root, read: ReadTree<'_>, snapshot: Oid) -> Result<()> {
-        for (full, oid) in dirs(read, snapshot)? {
+    pub fn give_dir_times(&self, root: &Root, trees: &dyn ReadTree, snapshot: Oid) -> Result<()> {
+        for (full, oid) in dirs(trees, snapshot)? {
             let known = self.manifest.dir_on_disk(&full);
             if let Some(known) = known.filter(|known| known.tree == oid) {
                 give_time(root, &full, known.stamp.mtime)?;
@@ -268,11 +268,11 @@ fn give_time(root: &Root, full: &[u8], mtime: i64) -> Result<()> {
 }
 
 /// Every directory of a tree, with its own tree.
-fn dirs(read: ReadTree<'_>, root: Oid) -> Result<Vec<(Vec<u8>, Oid)>> {
+fn dirs(trees: &dyn ReadTree, root: Oid) -> Result<Vec<(Vec<u8>, Oid)>> {
     let mut found = Vec::new();
     let mut pending = vec![(Vec::new(), root)];
     while let Some((dir, oid)) = pending.pop() {
-        for entry in tree::parse(&read(oid)?, oid.format())? {
+        for entry in tree::parse(&trees.read_tree(oid)?, oid.format())? {
             if entry.node.is_dir() {
                 let full = path::join(&dir, entry.name);
                 found.push((full.clone(), entry.node.oid));

@@ -41,9 +41,10 @@ impl With {
             });
         }
         let only = Pathspec::parse(ctx, words)?;
-        let read = |oid| store.objects.read_tree(oid);
-        let files = tree::flatten(&read, present)?;
-        let others = other.map(|other| tree::flatten(&read, other)).transpose()?;
+        let files = tree::flatten(&store.objects, present)?;
+        let others = other
+            .map(|other| tree::flatten(&store.objects, other))
+            .transpose()?;
         let others = others.unwrap_or_default();
         let names = files.iter().chain(&others).map(|(full, _)| full.as_slice());
         if let Some(word) = only.unmatched(names) {
@@ -72,8 +73,7 @@ impl With {
         let Some(only) = &self.only else {
             return Ok(Versions::new());
         };
-        let read = |oid| store.objects.read_tree(oid);
-        let gone = tree::flatten(&read, tree)?.into_iter();
+        let gone = tree::flatten(&store.objects, tree)?.into_iter();
         let gone = gone.filter(|(full, _)| only.matches(full));
         let mut all: Versions = gone.map(|(full, _)| (full, None)).collect();
         let there = self.present.iter();
@@ -100,10 +100,9 @@ impl Scratch<'_> {
     /// # Errors
     /// As [`Scratch::put`].
     pub fn put_back(&self, versions: &Versions, store: &Store, tree: Oid) -> Result<()> {
-        let read = |oid| store.objects.read_tree(oid);
         let mut before = Versions::new();
         for full in versions.keys() {
-            before.insert(full.clone(), tree::find(&read, tree, full)?);
+            before.insert(full.clone(), tree::find(&store.objects, tree, full)?);
         }
         self.put_over(&before)
     }

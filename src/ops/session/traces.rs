@@ -65,12 +65,11 @@ pub fn files(
         taken.entry(worktree).or_default().push(this);
     }
     let mut paths = BTreeSet::new();
-    let read = |oid| store.objects.read_tree(oid);
     for mut of_worktree in taken.into_values() {
         of_worktree.sort_unstable();
         for pair in of_worktree.windows(2) {
             if let [(_, old), (_, new)] = pair {
-                let changes = tree::diff(&read, Some(*old), Some(*new))?;
+                let changes = tree::diff(&store.objects, Some(*old), Some(*new))?;
                 paths.extend(changes.into_iter().map(|change| change.path));
             }
         }

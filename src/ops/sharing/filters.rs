@@ -95,8 +95,7 @@ fn in_index(index: &Index, objects: &ObjectStore, dir: &[u8]) -> Result<Option<V
 
 /// A directory's attributes in a tree.
 fn in_tree(top: Oid, objects: &ObjectStore, dir: &[u8]) -> Result<Option<Vec<u8>>> {
-    let read = |oid| objects.read_tree(oid);
-    let file = tree::find(&read, top, &path::join(dir, FILE))?;
+    let file = tree::find(objects, top, &path::join(dir, FILE))?;
     let file = file.filter(|node| !node.is_dir());
     let file = file.filter(|node| ![LINK_MODE, GITLINK_MODE].contains(&node.mode));
     file.map(|node| Ok(objects.read(node.oid)?.1)).transpose()

@@ -172,9 +172,8 @@ impl NewSnapshot<'_> {
             ..HeadRecord::default()
         };
         // Nobody shares an index: it is taken to be as HEAD was, where a tree of ours may be like that.
-        let read = |oid| store.objects.read_tree(oid);
         let head_commit = head.map(|head| store.objects.commit(head)).transpose()?;
-        let is_fit = |tree: &Oid| tree::diff(&read, None, Some(*tree)).is_ok();
+        let is_fit = |tree: &Oid| tree::diff(&store.objects, None, Some(*tree)).is_ok();
         let index = head_commit.map(|commit| commit.tree).filter(is_fit);
         let index = index.unwrap_or(self.tree);
         let mut new = NewObjects::new(store.objects.format());

@@ -179,8 +179,7 @@ pub fn findings(
         for rule in ctx.redactor().text(&message).counts.into_keys() {
             add("its record", &rule, &fingerprint(&rule, message.as_bytes()));
         }
-        let read = |oid| store.objects.read_tree(oid);
-        for (path, node) in tree::flatten(&read, one.tree)? {
+        for (path, node) in tree::flatten(&store.objects, one.tree)? {
             ctx.progress.advance(1);
             let redacted = ctx.redactor().text(&display(&path));
             let field = redacted.text;

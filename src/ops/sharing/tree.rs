@@ -346,9 +346,8 @@ pub fn write(
     for ((kind, id), bytes) in changes {
         put(new, path(*kind, id), bytes.as_deref())?;
     }
-    let read = |oid| objects.read_tree(oid);
     let mut put_tree = |bytes: &[u8]| new.put(ObjectKind::Tree, bytes);
-    tree::edit(&read, &mut put_tree, base, &edits)
+    tree::edit(objects, &mut put_tree, base, &edits)
 }
 
 /// Makes a commit of a tree.

@@ -254,9 +254,8 @@ pub(super) fn would_move(
 
 /// What is renamed for a path: where the present has a file in the place of a directory over it, that directory.
 fn with_its_directory<'p>(store: &Store, backup: &Stored, full: &'p [u8]) -> Result<&'p [u8]> {
-    let read = |oid| store.objects.read_tree(oid);
     for at in path::with_parents(full) {
-        match tree::find(&read, backup.tree, at)? {
+        match tree::find(&store.objects, backup.tree, at)? {
             Some(node) if node.is_dir() => {}
             Some(node) if node.mode != GITLINK_MODE => return Ok(at),
             _ => break,

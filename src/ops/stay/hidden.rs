@@ -47,7 +47,7 @@ impl ReturnOperation<'_> {
         let of_git = |oid| self.store.objects.read_safe_tree(oid);
         for tracked in self.store.tracked_trees(&self.backup)? {
             let (then, saved) = (
-                (&of_git as ReadTree<'_>, Some(tracked)),
+                (&of_git as &dyn ReadTree, Some(tracked)),
                 Some(self.backup.tree),
             );
             for change in tree::diff_sides(then, (&read, saved))? {

@@ -49,10 +49,9 @@ impl ReturnOperation<'_> {
 
     /// Refuses what would be beneath a file of the present: both cannot be there.
     fn refuse_beneath_file(&self, kept: &[u8]) -> Result<()> {
-        let read = |oid| self.store.objects.read_tree(oid);
         let (above, _) = path::split(kept);
         for at in path::with_parents(above).filter(|at| !at.is_empty()) {
-            let there = tree::find(&read, self.backup.tree, at)?;
+            let there = tree::find(&self.store.objects, self.backup.tree, at)?;
             let Some(node) = there.filter(|node| !node.is_dir() && !node.is_gitlink()) else {
                 continue;
             };

@@ -118,7 +118,6 @@ impl LeftOut<'_> {
     /// # Errors
     /// The backup cannot be read.
     pub fn came(&self, left: &[Vec<u8>]) -> Result<Vec<RepoPath>> {
-        let read = |oid| self.store.objects.read_tree(oid);
         let mut found: BTreeSet<&[u8]> = BTreeSet::new();
         for full in left {
             let is_known = path::with_parents(full).any(|at| found.contains(at));
@@ -128,7 +127,8 @@ impl LeftOut<'_> {
             let mut highest = full.as_slice();
             for at in path::with_parents(full) {
                 let holds_others = self.unsaved.beneath(at).next().is_some();
-                if !holds_others && tree::find(&read, self.backup.tree, at)?.is_none() {
+                if !holds_others && tree::find(&self.store.objects, self.backup.tree, at)?.is_none()
+                {
                     highest = at;
                     break;
                 }
@@ -151,10 +151,13 @@ impl LeftOut<'_> {
     /// Says what of it is not there any more.
     pub fn gone(&self, root: &Path) -> Option<String> {
         let written = &self.unsaved.left_alone.written;
-        let read = |oid| self.store.objects.read_tree(oid);
         // What a swap put into a file's place was saved before.
         let is_saved = |path: &[u8]| {
-            let saved = || tree::find(&read, self.backup.tree, path).ok().flatten();
+            let saved = || {
+                tree::find(&self.store.objects, self.backup.tree, path)
+                    .ok()
+                    .flatten()
+            };
             written.contains(path) && saved().is_some_and(|node| !node.is_dir())
         };
         // Also where a file or a link took the place of a directory over it.
@@ -187,8 +190,7 @@ impl LeftOut<'_> {
 
     /// What the present had on disk at a path, of what its backup has.
     fn had(&self, path: &[u8]) -> Result<Option<Node>> {
-        let read = |oid| self.store.objects.read_tree(oid);
-        let found = tree::find(&read, self.backup.tree, path)?;
+        let found = tree::find(&self.store.objects, self.backup.tree, path)?;
         Ok(found.filter(|_| !self.absent.iter().any(|absent| absent == path)))
     }
 }

@@ -79,13 +79,15 @@ impl Limit<'_> {
     /// Those that git does not track, and that neither the present nor the snapshot that the past started from has.
     fn made_in_the_past(&self, files: Vec<NewFile>) -> Result<Vec<NewFile>> {
         let index = read_index(&self.ctx.repo, &self.store.objects)?;
-        let read = |oid| self.store.objects.read_tree(oid);
         let mut made = Vec::new();
         for file in files {
             let known = index.has_path(&file.path)
-                || tree::find(&read, self.backup.tree, &file.path)?.is_some()
+                || tree::find(&self.store.objects, self.backup.tree, &file.path)?.is_some()
                 || self.start.is_some_and(|start| {
-                    matches!(tree::find(&read, start.tree, &file.path), Ok(Some(_)))
+                    matches!(
+                        tree::find(&self.store.objects, start.tree, &file.path),
+                        Ok(Some(_))
+                    )
                 });
             if !known {
                 made.push(file);

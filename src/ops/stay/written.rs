@@ -29,9 +29,12 @@ impl WrittenByTravel {
 impl ReturnOperation<'_> {
     /// What travel wrote when this past began; nothing where its beginning is not known any more.
     pub(super) fn written_by_travel(&self) -> Result<WrittenByTravel> {
-        let read = |oid| self.store.objects.read_tree(oid);
         let changes = match &self.start {
-            Some(start) => tree::diff(&read, Some(self.backup.tree), Some(start.tree))?,
+            Some(start) => tree::diff(
+                &self.store.objects,
+                Some(self.backup.tree),
+                Some(start.tree),
+            )?,
             None => Vec::new(),
         };
         Ok(WrittenByTravel {

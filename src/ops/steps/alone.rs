@@ -154,13 +154,12 @@ impl TakingBack<'_> {
             .collect();
         // The trees that the swap made of what was there were never stored whole.
         let mut made: BTreeMap<Oid, Vec<u8>> = BTreeMap::new();
-        let stored = |oid: Oid| store.objects.read_tree(oid);
         let mut put = |bytes: &[u8]| {
             let oid = store.objects.hash(ObjectKind::Tree, bytes)?;
             made.insert(oid, bytes.to_vec());
             Ok(oid)
         };
-        let base = tree::edit(&stored, &mut put, Some(self.saved.tree), &edits)?;
+        let base = tree::edit(&store.objects, &mut put, Some(self.saved.tree), &edits)?;
         let read = |oid: Oid| match made.get(&oid) {
             Some(bytes) => Ok(bytes.clone()),
             None => read_tree(store, capture, oid),

@@ -161,14 +161,13 @@ impl Step<'_> {
 
     /// The directories that the level took away and in which a snapshot has nothing, with their permission bits.
     fn emptied_dirs(&self, snapshot: &Stored) -> Result<Vec<(Vec<u8>, u32)>> {
-        let read = |oid| self.store.objects.read_tree(oid);
         let mut found = Vec::new();
         let dirs = self.level.dirs.iter();
         for dir in dirs.filter(|dir| dir.after.is_none()) {
             let path = path_of(&dir.path)?;
             let bits = permissions_of(dir.before.as_deref())?;
             if let Some(bits) = bits
-                && tree::find(&read, snapshot.tree, &path)?.is_none()
+                && tree::find(&self.store.objects, snapshot.tree, &path)?.is_none()
             {
                 found.push((path, bits));
             }

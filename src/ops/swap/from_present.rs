@@ -36,10 +36,9 @@ impl FromPresent {
         present: &PresentOwn<'_>,
         leaves_out: &dyn Fn(&[u8]) -> Result<bool>,
     ) -> Result<Option<Self>> {
-        let read = |oid| store.objects.read_tree(oid);
         let (snapshot, backup) = (aim.stored, present.backup());
         let mut nodes = BTreeMap::new();
-        for change in tree::diff(&read, Some(snapshot.tree), Some(backup.tree))? {
+        for change in tree::diff(&store.objects, Some(snapshot.tree), Some(backup.tree))? {
             let (path, Some(node)) = (change.path, change.new) else {
                 continue;
             };
@@ -50,12 +49,13 @@ impl FromPresent {
             let mut missing = BTreeMap::new();
             let mut is_free = true;
             for at in path::with_parents(&path) {
-                match tree::find(&read, snapshot.tree, at)? {
+                match tree::find(&store.objects, snapshot.tree, at)? {
                     // What the snapshot has in its place goes there.
                     Some(there) => is_free &= there.is_dir() && at != path,
                     None if aim.extras.leads_to_empty_dir(at) => {}
                     None => missing.extend(
-                        tree::find(&read, backup.tree, at)?.map(|node| (at.to_vec(), node)),
+                        tree::find(&store.objects, backup.tree, at)?
+                            .map(|node| (at.to_vec(), node)),
                     ),
                 }
             }

@@ -137,9 +137,8 @@ impl Aim<'_> {
         let Self::Paths(aim) = self else {
             return false;
         };
-        let read = |oid| store.objects.read_tree(oid);
         let has_it = |side: &Stored| {
-            let found = tree::find(&read, side.tree, dir).ok().flatten();
+            let found = tree::find(&store.objects, side.tree, dir).ok().flatten();
             found.is_some_and(|node| node.is_dir() || node.is_gitlink())
         };
         !aim.saved.leads_to_empty_dir(dir) && !aim.from.iter().any(has_it)

@@ -114,8 +114,7 @@ impl<'a> LeftInPlace<'a> {
         let (None, Some(new)) = (change.old, change.new) else {
             return Ok(false);
         };
-        let read = |oid| self.store.objects.read_tree(oid);
-        if tree::find(&read, self.backup.tree, path)? != Some(new) {
+        if tree::find(&self.store.objects, self.backup.tree, path)? != Some(new) {
             return Ok(false);
         }
         let is_in_nested = path::has_or_is_within(&self.there.nested, path);

@@ -159,11 +159,10 @@ fn brought_by_travel(store: &Store, state: &State) -> Result<BTreeSet<Vec<u8>>> 
         return Ok(BTreeSet::new());
     };
     let backup = store.read_noted(&backup, state.backup_commit.as_deref())?;
-    let read = |oid| store.objects.read_tree(oid);
     let unsaved = Unsaved::of_stay(&store.dir)?;
     let written = &unsaved.left_alone.written;
     let is_of_present = |path: &[u8]| unsaved.has(path) && !written.contains(path);
-    let changes = tree::diff(&read, Some(backup.tree), Some(past.tree))?;
+    let changes = tree::diff(&store.objects, Some(backup.tree), Some(past.tree))?;
     let brought = changes.into_iter().filter(|change| change.old.is_none());
     let paths = brought.map(|change| change.path);
     Ok(paths.filter(|path| !is_of_present(path)).collect())

@@ -92,8 +92,7 @@ impl<'a> PresentOwn<'a> {
         if self.absent.contains(dir) {
             return Ok(false);
         }
-        let read = |oid| self.store.objects.read_tree(oid);
-        let found = tree::find(&read, self.backup.tree, dir)?;
+        let found = tree::find(&self.store.objects, self.backup.tree, dir)?;
         Ok(found.is_some_and(Node::is_gitlink))
     }
 
@@ -150,8 +149,7 @@ impl<'a> PresentOwn<'a> {
         if !is_noted && (is_made || !is_ignored()) {
             return Ok(false);
         }
-        let read = |oid| self.store.objects.read_tree(oid);
-        let is_saved = tree::find(&read, self.backup.tree, path)?.is_some();
+        let is_saved = tree::find(&self.store.objects, self.backup.tree, path)?.is_some();
         if is_saved || is_one {
             return Ok(!is_saved);
         }

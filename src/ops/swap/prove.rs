@@ -400,8 +400,7 @@ impl Proof<'_> {
         let Some(found) = found else {
             return Ok(false);
         };
-        let read = |oid| self.store.objects.read_tree(oid);
-        let claimed = tree::find(&read, self.target(), path)?;
+        let claimed = tree::find(&self.store.objects, self.target(), path)?;
         Ok(claimed.is_some_and(|node| (node.mode, node.oid) == (found.git_mode, found.oid)))
     }
 

@@ -79,7 +79,6 @@ impl<'a> NestedRepositories<'a> {
         if !path::has_or_is_within(&self.dirs, path) {
             return Ok(false);
         }
-        let read = |oid| self.store.objects.read_tree(oid);
-        Ok(tree::find(&read, self.index, path)?.is_none())
+        Ok(tree::find(&self.store.objects, self.index, path)?.is_none())
     }
 }

@@ -82,7 +82,7 @@ fn unmerged(store: &Store, side: &IndexSide) -> Result<Vec<u8>> {
     Ok(lines.unwrap_or_default())
 }
 
-/// Whether the entries of a tree and those beside it are a snapshot's. `read` reads that tree, too.
+/// Whether the entries of a tree and those beside it are a snapshot's. `trees` reads that tree, too.
 ///
 /// # Errors
 /// A tree cannot be read, or the entries of the snapshot cannot.
@@ -90,11 +90,11 @@ pub fn are_entries_of(
     store: &Store,
     side: &IndexSide,
     (now, beside): (Oid, &Beside),
-    read: ReadTree<'_>,
+    trees: &dyn ReadTree,
 ) -> Result<bool> {
     let then = Beside::of(&unmerged(store, side)?)?;
     let mut differing: BTreeMap<Vec<u8>, [Option<Node>; 2]> = BTreeMap::new();
-    for change in tree::diff(read, Some(side.tree), Some(now))? {
+    for change in tree::diff(trees, Some(side.tree), Some(now))? {
         differing.insert(change.path, [change.old, change.new]);
     }
     for (at, merged) in [&then.merged, &beside.merged].into_iter().enumerate() {

@@ -192,8 +192,7 @@ fn store_file(
 /// file of a directory. Then a name beside that which is free.
 fn place_in(store: &Store, commit: Oid, full: &[u8]) -> Result<Vec<u8>> {
     let tree = store.commit(commit)?.tree;
-    let read = |oid| store.objects.read_tree(oid);
-    let found = |path: &[u8]| tree::find(&read, tree, path);
+    let found = |path: &[u8]| tree::find(&store.objects, tree, path);
     let mut taken = None;
     for at in path::with_parents(full) {
         let is_taken = found(at)?.is_some_and(|node| node.is_dir() == (at == full));
@@ -223,10 +222,9 @@ fn amended(
     node: Node,
 ) -> Result<Oid> {
     let raw = store.commit(commit)?;
-    let read = |oid| store.objects.read_tree(oid);
     let mut put = |bytes: &[u8]| writer.put(ObjectKind::Tree, bytes);
     let edits = [(full.to_vec(), Some(node))];
-    let tree = tree::edit(&read, &mut put, Some(raw.tree), &edits)?;
+    let tree = tree::edit(&store.objects, &mut put, Some(raw.tree), &edits)?;
     let message = String::from_utf8_lossy(&raw.message).into_owned();
     let bytes = encode_commit(tree, &raw.parents, raw.author_time, &message);
     let new = writer.put(ObjectKind::Commit, &bytes)?;

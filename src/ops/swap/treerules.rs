@@ -63,8 +63,7 @@ impl<'a> TreeRules<'a> {
 
     /// Whether the side has something beneath a directory.
     fn has_files_in(&self, dir: &[u8]) -> bool {
-        let read = |oid| self.objects.read_tree(oid);
-        matches!(tree::find(&read, self.tree, dir), Ok(Some(node)) if node.is_dir())
+        matches!(tree::find(self.objects, self.tree, dir), Ok(Some(node)) if node.is_dir())
     }
 
     fn dir(&self, dir: &[u8]) -> Option<RulesDir> {

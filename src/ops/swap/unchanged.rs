@@ -81,9 +81,8 @@ fn has_same_files(
     if saved.tree == files.tree {
         return Ok(true);
     }
-    let read = |oid| store.objects.read_tree(oid);
     let left = LeftInPlace::of(ctx, store, files, start.backup)?;
-    for change in tree::diff(&read, Some(files.tree), Some(saved.tree))? {
+    for change in tree::diff(&store.objects, Some(files.tree), Some(saved.tree))? {
         if !left.has(&change)? {
             return Ok(false);
         }
@@ -94,9 +93,8 @@ fn has_same_files(
 /// The index's tree; its stages and resolve-undo.
 fn index_parts(store: &Store, stored: &Stored) -> Result<(Oid, Option<Node>)> {
     let side = store.index_side(stored)?;
-    let read = |oid| store.objects.read_tree(oid);
     let part = |name: &str| match side.state {
-        Some(state) => tree::find(&read, state, name.as_bytes()),
+        Some(state) => tree::find(&store.objects, state, name.as_bytes()),
         None => Ok(None),
     };
     Ok((side.tree, part("index")?))
@@ -116,7 +114,6 @@ fn has_same_lists(
         .empty_dirs
         .iter()
         .partition(|dir| files.empty_dirs.contains(dir));
-    let read = |oid| store.objects.read_tree(oid);
     let known: BTreeSet<&Vec<u8>> = dirs.into_iter().collect();
     let root = Root::open(ctx.repo.worktree_root())?;
     let uncaptured = is_left_alone(&now, &files, &backup, (own, &root));
@@ -129,7 +126,7 @@ fn has_same_lists(
     let mut dirs = dirs.all(|dir| known.contains(dir) || is_there(dir));
     for dir in &stayed {
         // Also that of a submodule that was not fetched, and one that holds what the present left out.
-        let then = tree::find(&read, start.backup.tree, dir)?;
+        let then = tree::find(&store.objects, start.backup.tree, dir)?;
         dirs &= backup.empty_dirs.contains(dir)
             || own.beneath(dir).next().is_some()
             || then.is_some_and(Node::is_gitlink);
@@ -157,12 +154,11 @@ fn has_same_absent(
     if !now.is_subset(&then) {
         return Ok(false);
     }
-    let read = |oid| store.objects.read_tree(oid);
     for path in then.difference(&now) {
-        let node = tree::find(&read, saved.tree, path)?;
+        let node = tree::find(&store.objects, saved.tree, path)?;
         let is_submodule = node.is_some_and(Node::is_gitlink);
         let was_there = !present.contains(path);
-        if !is_submodule || !was_there || tree::find(&read, backup.tree, path)? != node {
+        if !is_submodule || !was_there || tree::find(&store.objects, backup.tree, path)? != node {
             return Ok(false);
         }
     }
@@ -179,7 +175,6 @@ fn has_same_bits(
     start: &PastStart<'_>,
     (stayed, own): (&[&Vec<u8>], &Unsaved),
 ) -> Result<bool> {
-    let read = |oid| store.objects.read_tree(oid);
     let (now, backup) = (
         stored_extras(store, saved)?,
         stored_extras(store, start.backup)?,
@@ -198,7 +193,7 @@ fn has_same_bits(
     }
     // All else is in the snapshot: looking each up there would take as long as there are files.
     let mut extra: BTreeSet<Vec<u8>> = BTreeSet::new();
-    for change in tree::diff(&read, Some(start.files.tree), Some(saved.tree))? {
+    for change in tree::diff(&store.objects, Some(start.files.tree), Some(saved.tree))? {
         if change.old.is_none() {
             extra.extend(path::with_parents(&change.path).map(<[u8]>::to_vec));
         }
@@ -206,13 +201,16 @@ fn has_same_bits(
     // What the present left out was opened to nobody, whatever the snapshot says of it. What travel made beneath it has the snapshot's.
     for (path, mode) in &paths {
         let is_dir = [tree::DIR_MODE, tree::GITLINK_MODE].contains(mode);
-        if is_dir && own.has_dir(path) && tree::find(&read, start.backup.tree, path)?.is_none() {
+        if is_dir
+            && own.has_dir(path)
+            && tree::find(&store.objects, start.backup.tree, path)?.is_none()
+        {
             continue;
         }
         let has_stayed = stayed.iter().any(|dir| path::is_within(dir, path));
         let stays = (has_stayed || extra.contains(path))
-            && tree::find(&read, start.files.tree, path)?.is_none()
-            && (has_stayed || tree::find(&read, start.backup.tree, path)?.is_some());
+            && tree::find(&store.objects, start.files.tree, path)?.is_none()
+            && (has_stayed || tree::find(&store.objects, start.backup.tree, path)?.is_some());
         let side = if stays { &backup } else { &given };
         let bits = now.permissions(path, *mode);
         let is_refused = || {
@@ -228,14 +226,13 @@ fn has_same_bits(
 
 /// All paths that have permission bits, with their modes, but for submodules.
 fn all_with_bits(store: &Store, saved: &Stored, now: &Extras) -> Result<BTreeMap<Vec<u8>, u32>> {
-    let read = |oid| store.objects.read_tree(oid);
     let dirs_to = |dir: &[u8]| -> Vec<(Vec<u8>, u32)> {
         let dirs = path::with_parents(dir).filter(|dir| !dir.is_empty());
         dirs.map(|dir| (dir.to_vec(), tree::DIR_MODE)).collect()
     };
     let dirs = now.empty_dirs.iter();
     let mut paths: BTreeMap<Vec<u8>, u32> = dirs.flat_map(|dir| dirs_to(dir)).collect();
-    for (path, node) in tree::flatten(&read, saved.tree)? {
+    for (path, node) in tree::flatten(&store.objects, saved.tree)? {
         paths.extend(dirs_to(path::split(&path).0));
         if node.mode != tree::LINK_MODE && !node.is_gitlink() {
             paths.insert(path, node.mode);
@@ -251,10 +248,9 @@ fn named_with_bits(
     saved: &Stored,
     (now, given): (&Extras, &Extras),
 ) -> Result<BTreeMap<Vec<u8>, u32>> {
-    let read = |oid| store.objects.read_tree(oid);
     let mut paths = BTreeMap::new();
     for path in now.modes.keys().chain(given.modes.keys()) {
-        let found = tree::find(&read, saved.tree, path)?;
+        let found = tree::find(&store.objects, saved.tree, path)?;
         let is_submodule = found.is_some_and(Node::is_gitlink);
         // A record of an earlier version knows nothing of a submodule's directory.
         if is_submodule && !(now.modes.contains_key(path) && given.modes.contains_key(path)) {

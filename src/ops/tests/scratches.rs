@@ -306,9 +306,8 @@ fn a_file_can_have_another_version() {
     let ctx = lab.ctx();
     let scratch = lay(&ctx, &old);
     let store = ctx.store().expect("a store");
-    let read = |oid| store.objects.read_tree(oid);
     let node = |path: &[u8]| -> Option<Node> {
-        crate::git::tree::find(&read, stored(&ctx, &new).tree, path).expect("read")
+        crate::git::tree::find(&store.objects, stored(&ctx, &new).tree, path).expect("read")
     };
     scratch.put(b"a", node(b"a")).expect("put");
     scratch.put(b"dir/b", None).expect("taken away");

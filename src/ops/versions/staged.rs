@@ -101,8 +101,7 @@ fn side(objects: &ObjectStore, snapshot: Oid) -> Result<Side> {
 
 fn unmerged(objects: &ObjectStore, state: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
     let tree = objects.commit(state)?.tree;
-    let read = |oid| objects.read_tree(oid);
-    let Some(list) = tree::find(&read, tree, part::UNMERGED.as_bytes())? else {
+    let Some(list) = tree::find(objects, tree, part::UNMERGED.as_bytes())? else {
         return Ok(Vec::new());
     };
     let (_, list) = objects.read(list.oid)?;

@@ -309,10 +309,9 @@ pub fn fold<'a>(
     index: &mut Index,
 ) -> Result<()> {
     let trees = gitview::Trees(&store.objects);
-    let read = |oid| store.objects.read_tree(oid);
     let root = store.index_side(stored)?.tree;
     for dir in dirs {
-        let found = tree::find(&read, root, dir)?;
+        let found = tree::find(&store.objects, root, dir)?;
         if let Some(node) = found.filter(|node| node.is_dir()) {
             index.fold(dir, node.oid, &trees)?;
         }

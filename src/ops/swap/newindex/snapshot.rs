@@ -58,9 +58,8 @@ struct Target<'a, 'b> {
 impl<'a, 'b> Target<'a, 'b> {
     fn of(builder: &'a IndexBuilder<'b>, stored: &'a Stored) -> Result<Self> {
         let side = builder.store.index_side(stored)?;
-        let read = |oid: Oid| builder.store.objects.read_tree(oid);
         let current = builder.capture.index.tree_oid()?;
-        let changes = tree::diff(&read, Some(current), Some(side.tree))?;
+        let changes = tree::diff(&builder.store.objects, Some(current), Some(side.tree))?;
         let stages = entries_beside(builder.store, stored)?;
         let lists = builder.lists;
         let mut apart: BTreeSet<Vec<u8>> = lists.conflicts.iter().cloned().collect();
@@ -150,11 +149,10 @@ impl<'a, 'b> Target<'a, 'b> {
             }
         }
         // The tree has HEAD's entries for paths that are unmerged or only intended now; those may be merged in the target.
-        let read = |oid: Oid| self.builder.store.objects.read_tree(oid);
         let seen = &self.builder.capture.index;
         for path in seen.conflicts.iter().chain(&seen.intent_to_add) {
             if !self.changed.contains_key(path)
-                && let Some(node) = tree::find(&read, self.tree, path)?
+                && let Some(node) = tree::find(&self.builder.store.objects, self.tree, path)?
                 && !node.is_dir()
             {
                 fresh.insert(path.clone(), node);
