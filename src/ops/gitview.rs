@@ -1,7 +1,7 @@
 //! What git knows of the working tree, as capture needs it: tracked paths, submodules, and which stamps the index vouches for.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -89,13 +89,29 @@ pub fn attributes<'a>(
 /// # Errors
 /// The configuration cannot be read.
 pub fn clean_filters(repo: &Repo) -> Result<BTreeSet<Vec<u8>>> {
-    let entries = repo.config_entries("filter.")?.into_iter();
-    let names = entries.filter_map(|entry| {
-        let (name, key) = entry.key.strip_prefix("filter.")?.rsplit_once('.')?;
-        let cleans = matches!(key, "clean" | "process") && !entry.text().is_empty();
-        cleans.then(|| name.as_bytes().to_vec())
-    });
-    Ok(names.collect())
+    let filters = filters(repo)?.into_iter();
+    Ok(filters
+        .filter_map(|(name, cleans)| cleans.then_some(name))
+        .collect())
+}
+
+/// All filters that the configuration knows, each with whether git would start it for a file that it adds.
+///
+/// # Errors
+/// The configuration cannot be read.
+pub fn filters(repo: &Repo) -> Result<BTreeMap<Vec<u8>, bool>> {
+    let mut filters = BTreeMap::new();
+    for entry in repo.config_entries("filter.")? {
+        let name = entry.key.strip_prefix("filter.");
+        let Some((name, key @ ("clean" | "process" | "smudge"))) =
+            name.and_then(|rest| rest.rsplit_once('.'))
+        else {
+            continue;
+        };
+        let cleans = key != "smudge" && !entry.text().is_empty();
+        *filters.entry(name.as_bytes().to_vec()).or_default() |= cleans;
+    }
+    Ok(filters)
 }
 
 /// What is known without the index.

@@ -1,7 +1,10 @@
 //! Files that git has in another form than they have here: a clean filter, of git-crypt for one, encrypts them on their way in. A
 //! snapshot has them as they are, and so would everybody who gets it.
+//!
+//! Whether the filter is set up now says nothing: `git-crypt lock` takes it out of the configuration, and another worktree has its own. Of one
+//! that is not, a file counts unless it is in the snapshot as the commit of its HEAD has it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -12,7 +15,7 @@ use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::tree::{self, GITLINK_MODE, LINK_MODE};
 use crate::git::{Oid, path};
 use crate::ops::Context;
-use crate::ops::gitview::{LoadAttributes, attributes, clean_filters, read_index};
+use crate::ops::gitview::{LoadAttributes, attributes, filters, read_index};
 use crate::worktree::attributes::Attributes;
 use crate::worktree::scan::read_ignore_file_named;
 
@@ -27,13 +30,17 @@ const PLAIN: &[u8] = b"lfs";
 
 /// The filters of a snapshot's files.
 pub struct Filters<'a> {
-    drivers: BTreeSet<Vec<u8>>,
+    objects: &'a ObjectStore,
+    /// Those that are set up here, with whether they change anything that anybody should not read.
+    known: BTreeMap<Vec<u8>, bool>,
+    /// Of the commit of the snapshot's HEAD.
+    head: Option<Oid>,
     /// A file that any of them names is one.
     sources: Vec<Attributes<LoadAttributes<'a>>>,
 }
 
 impl<'a> Filters<'a> {
-    /// Those of a snapshot's tree; None where git has no filter. What counts: the files of attributes as git reads them for what is added, those of
+    /// Those of a snapshot's tree. What counts: the files of attributes as git reads them for what is added, those of
     /// the working tree and, where one is not there, of the index; those of the index alone, as after a checkout; those of a tree that the
     /// configuration or the environment names instead; and those that the snapshot has.
     ///
@@ -42,13 +49,11 @@ impl<'a> Filters<'a> {
     pub fn of(
         ctx: &Context<'_>,
         (root, objects): (&'a Root, &'a ObjectStore),
-        top: Oid,
-    ) -> Result<Option<Self>> {
-        let mut drivers = clean_filters(&ctx.repo)?;
-        drivers.remove(PLAIN);
-        if drivers.is_empty() {
-            return Ok(None);
-        }
+        (top, head): (Oid, Option<Oid>),
+    ) -> Result<Self> {
+        let mut known = filters(&ctx.repo)?;
+        known.insert(PLAIN.to_vec(), false);
+        let head = head.and_then(|commit| Some(objects.commit(commit).ok()?.tree));
         let index = Arc::new(read_index(&ctx.repo, objects)?);
         let staged = index.clone();
         let added = move |dir: &[u8]| match read_ignore_file_named(root, dir, FILE)? {
@@ -61,20 +66,31 @@ impl<'a> Filters<'a> {
             loads.push(Box::new(move |dir: &[u8]| in_tree(tree, objects, dir)));
         }
         let sources = loads.into_iter().map(|load| attributes(&ctx.repo, load));
-        Ok(Some(Self {
-            drivers,
+        Ok(Self {
+            objects,
+            known,
+            head,
             sources: sources.collect::<Result<_>>()?,
-        }))
+        })
     }
 
-    /// The filter that a file goes through on its way into git.
+    /// The filter that a file with this content goes through on its way into git.
     ///
     /// # Errors
     /// A file of attributes cannot be read.
-    pub fn driver(&mut self, file: &[u8]) -> Result<Option<String>> {
+    pub fn driver(&mut self, file: &[u8], content: Oid) -> Result<Option<String>> {
         for attributes in &mut self.sources {
             let filter = attributes.conversion(file)?.filter;
-            if let Some(name) = filter.filter(|name| self.drivers.contains(&**name)) {
+            let Some(name) = filter else {
+                continue;
+            };
+            let hides = match self.known.get(&*name) {
+                Some(hides) => *hides,
+                None => !self
+                    .head
+                    .is_some_and(|head| has(head, self.objects, file, content)),
+            };
+            if hides {
                 return Ok(Some(String::from_utf8_lossy(&name).into_owned()));
             }
         }
@@ -91,6 +107,12 @@ fn in_index(index: &Index, objects: &ObjectStore, dir: &[u8]) -> Result<Option<V
     let entry = entry.filter(|entry| entry.mode != GITLINK_MODE && entry.oid != empty);
     let read = entry.map(|entry| Ok(objects.read(entry.oid)?.1));
     read.transpose()
+}
+
+/// Whether a tree, of a commit of the user's, has a file with this content.
+fn has(top: Oid, objects: &ObjectStore, file: &[u8], content: Oid) -> bool {
+    let trees = |oid| objects.read_safe_tree(oid);
+    matches!(tree::find(&trees, top, file), Ok(Some(node)) if node.oid == content)
 }
 
 /// A directory's attributes in a tree.

@@ -171,7 +171,9 @@ pub fn findings(
     ctx.progress.begin("scanning", None);
     let root = Root::open(ctx.repo.worktree_root())?;
     for one in going {
-        let mut filters = Filters::of(ctx, (&root, &store.objects), one.tree)?;
+        let head = one.record.head.oid.as_deref();
+        let head = head.and_then(|head| Oid::from_hex(head).ok());
+        let mut filters = Filters::of(ctx, (&root, &store.objects), (one.tree, head))?;
         let mut add = |field: &str, rule: &str, fingerprint: &str| {
             found.push(one.finding(field, rule, fingerprint));
         };
@@ -189,8 +191,9 @@ pub fn findings(
             if node.mode == tree::GITLINK_MODE {
                 continue;
             }
-            let filters = filters.as_mut().filter(|_| node.mode != tree::LINK_MODE);
-            if let Some(driver) = filters.map_or(Ok(None), |filters| filters.driver(&path))? {
+            if node.mode != tree::LINK_MODE
+                && let Some(driver) = filters.driver(&path, node.oid)?
+            {
                 // Of the filter: whoever knows what it does says it once for all of its files.
                 let rule = format!("{}{driver}", filters::RULE);
                 add(&field, &rule, &fingerprint(&rule, b""));

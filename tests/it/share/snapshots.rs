@@ -246,6 +246,8 @@ fn what_a_filter_encrypts_for_git_goes_in_plain_only_when_that_was_said() {
     );
     a.write("deep/idle", "no program\n");
     a.write("deep/other", "no program either\n");
+    a.git(["add", "deep"]);
+    a.git(["commit", "-qm", "as it is"]);
     let harmless = snapshot(&a, "nothing encrypted");
     a.json(["push", "--snapshots", &harmless]);
     a.write("deep/secret.txt", "the plain words\n");
@@ -277,6 +279,51 @@ fn what_a_filter_encrypts_for_git_goes_in_plain_only_when_that_was_said() {
     a.json(["push", "--snapshots", &id, "--allow-finding", print]);
     let plain = hub.git(["cat-file", "blob", &format!("{CHAIN}:secret")]);
     assert_eq!(plain, "more plain words\n");
+}
+
+#[test]
+fn a_filter_counts_where_it_is_not_set_up() {
+    let hub = Hub::new();
+    let a = hub.sharing("a");
+    let set_up = |git: &dyn Fn([&str; 3])| {
+        for command in ["clean", "smudge"] {
+            let key = format!("filter.crypt.{command}");
+            git(["config", &key, "tr a-z n-za-m"]);
+        }
+    };
+    set_up(&|args| drop(a.git(args)));
+    a.write(".gitattributes", "key filter=crypt\n");
+    a.write("key", "the plain words\n");
+    a.git(["add", "."]);
+    a.git(["commit", "-qm", "a key"]);
+    let id = snapshot(&a, "unlocked");
+    let is_refused = |why: &str| {
+        let (error, code) = a.json_error(["push", "--snapshots", &id]);
+        let found = &error["findings"][0];
+        let expected = (&json!("key"), &json!("filter-crypt"), 5);
+        assert_eq!((&found["field"], &found["rule"], code), expected, "{why}");
+    };
+    is_refused("set up");
+    // As 'git-crypt lock' leaves it.
+    a.git(["config", "--remove-section", "filter.crypt"]);
+    std::fs::remove_file(a.dir.join("key")).unwrap();
+    a.git(["checkout", "-q", "--", "key"]);
+    is_refused("locked");
+    let locked = snapshot(&a, "locked");
+    a.json(["push", "--snapshots", &locked]);
+    assert_eq!(
+        hub.git(["cat-file", "blob", &format!("{CHAIN}:key")]),
+        "gur cynva jbeqf\n"
+    );
+    // In the configuration of another worktree alone.
+    a.git(["config", "extensions.worktreeConfig", "true"]);
+    let other = hub.sandbox.root().join("other");
+    a.git(["worktree", "add", "-q", other.to_str().unwrap()]);
+    set_up(&|[_, key, value]| {
+        let at = other.to_str().unwrap();
+        a.git(["-C", at, "config", "--worktree", key, value]);
+    });
+    is_refused("of another worktree");
 }
 
 #[test]
