@@ -6,8 +6,8 @@ use super::plan::tracks;
 use super::repositories::NestedRepositories;
 use super::treerules::TreeRules;
 use crate::error::Result;
-use crate::git::path;
 use crate::git::tree::{self, Change};
+use crate::git::{Oid, path};
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::snapshot::{Lists, Uncaptured};
@@ -17,6 +17,9 @@ use crate::worktree::manifest::Kind;
 
 /// What was never looked at when a snapshot was taken.
 pub(super) struct LeftOutThen<'a> {
+    store: &'a Store,
+    /// The tree of its index.
+    index: Oid,
     rules: TreeRules<'a>,
     /// Paths of the record's list, of which some are directories.
     listed: BTreeSet<Vec<u8>>,
@@ -34,6 +37,8 @@ impl<'a> LeftOutThen<'a> {
     pub(super) fn of(ctx: &Context<'_>, store: &'a Store, stored: &Stored) -> Result<Self> {
         let listed = store.lists(stored)?.uncaptured;
         Ok(Self {
+            store,
+            index: store.index_side(stored)?.tree,
             rules: TreeRules::of(ctx, &store.objects, stored.tree, &globs_then(ctx, stored))?,
             unreadable: listed_as(&listed, &[Kind::Unreadable]),
             nested: listed_as(&listed, &[Kind::Nested]),
@@ -45,9 +50,11 @@ impl<'a> LeftOutThen<'a> {
     /// there was made in the past.
     ///
     /// # Errors
-    /// The rules that hold now cannot be read.
+    /// The rules that hold now, or the backup's record, cannot be read.
     pub(super) fn of_backup(ctx: &Context<'_>, store: &'a Store, backup: &Stored) -> Result<Self> {
         Ok(Self {
+            store,
+            index: store.index_side(backup)?.tree,
             rules: TreeRules::of(ctx, &store.objects, backup.tree, &[])?,
             listed: BTreeSet::new(),
             unreadable: BTreeSet::new(),
@@ -55,9 +62,10 @@ impl<'a> LeftOutThen<'a> {
         })
     }
 
-    /// Whether the rules would leave out an untracked file at this path.
+    /// Whether the rules would leave out an untracked file at this path. They speak of nothing in a submodule's directory: where another
+    /// side has files of its own, this one had none.
     pub(super) fn hides(&self, full: &[u8]) -> bool {
-        self.rules.leaves_out(full)
+        self.rules.leaves_out(full) && !self.is_in_submodule(full)
     }
 
     /// Whether a file that is hidden there was there, though git tracked it: the user's own globs hide such a one as well, and then the
@@ -73,7 +81,15 @@ impl<'a> LeftOutThen<'a> {
 
     /// Whether an untracked directory at this path would be left out, with all that is in it, or could not be read.
     pub(super) fn hides_dir(&self, full: &[u8]) -> bool {
-        self.rules.leaves_dir_out(full) || self.could_not_read(full)
+        let is_hidden = self.rules.leaves_dir_out(full) && !self.is_in_submodule(full);
+        is_hidden || self.could_not_read(full)
+    }
+
+    fn is_in_submodule(&self, full: &[u8]) -> bool {
+        let trees = &self.store.objects;
+        path::with_parents(full).any(
+            |at| matches!(tree::find(trees, self.index, at), Ok(Some(node)) if node.is_gitlink()),
+        )
     }
 }
 

@@ -175,7 +175,7 @@ impl Finder<'_> {
         match self.look(at)? {
             Seen::Nothing => {}
             Seen::Closed => return Ok(false),
-            Seen::There(stamp) if stamp.is_dir() && self.refuse_if_repository(at) => {
+            Seen::There(stamp) if stamp.is_dir() && self.refuse_if_foreign(at) => {
                 return Ok(false);
             }
             Seen::There(stamp) if stamp.is_dir() => {}
@@ -211,7 +211,7 @@ impl Finder<'_> {
             | Kind::TeamExclude
             | Kind::IgnoreFile
             | Kind::TooLarge => match self.root.stamp(at) {
-                Ok(Some(stamp)) if stamp.is_dir() => !self.refuse_if_repository(at),
+                Ok(Some(stamp)) if stamp.is_dir() => !self.refuse_if_foreign(at),
                 Ok(Some(stamp)) if stamp.is_file() || stamp.is_symlink() => {
                     // A backup keeps to the size limit as well.
                     if kind == Kind::TooLarge {
@@ -245,16 +245,31 @@ impl Finder<'_> {
         }
     }
 
+    /// Refuses a directory, hidden by rules, that files are to be put into when it is git's own, or a repository that no side has files in.
+    fn refuse_if_foreign(&mut self, at: &[u8]) -> bool {
+        if self.is_of_git(at) || !self.shared.contains(at) {
+            return self.refuse_if_repository(at);
+        }
+        false
+    }
+
     /// Refuses a directory that the manifest does not have when it is git's own, or holds a repository.
     fn refuse_if_repository(&mut self, at: &[u8]) -> bool {
-        let fd = self.root.open_dir(at);
-        let kind = match fd.and_then(|fd| Ok((stamp_of(fd.as_fd())?, fd))) {
-            Ok((stamp, fd)) if self.own.contains(fd.as_fd(), &stamp) => Kind::GitDirectory,
-            _ if self.holds_repository(at) => Kind::Nested,
-            _ => return false,
+        let kind = if self.is_of_git(at) {
+            Kind::GitDirectory
+        } else if self.holds_repository(at) {
+            Kind::Nested
+        } else {
+            return false;
         };
         self.refuse(at, Why::Kind(kind));
         true
+    }
+
+    fn is_of_git(&self, at: &[u8]) -> bool {
+        let fd = self.root.open_dir(at);
+        let seen = fd.and_then(|fd| Ok((stamp_of(fd.as_fd())?, fd)));
+        seen.is_ok_and(|(stamp, fd)| self.own.contains(fd.as_fd(), &stamp))
     }
 
     /// Whether the record of what is there speaks of a directory, be there nothing in it, or of none of its kind: those in a submodule's

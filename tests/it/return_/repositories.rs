@@ -139,3 +139,37 @@ fn what_changed_in_a_repository_with_files_of_ours_is_named() {
     let returned = sandbox.json(["return"]);
     assert_eq!(returned["stayed"], json!(["k/new", "k/own"]), "{returned}");
 }
+
+#[test]
+fn files_of_ours_in_a_repository_that_the_past_ignores_come_back() {
+    for dir in ["ignored", "dist"] {
+        for edited in [false, true] {
+            let sandbox = Sandbox::new();
+            sandbox.write(".gitignore", "/ignored\n");
+            let before = snapshot(&sandbox);
+            let [file, deep, own] = ["x", "s/y", "own"].map(|name| format!("{dir}/{name}"));
+            sandbox.write(&file, "ours\n");
+            sandbox.write(&deep, "ours, too\n");
+            sandbox.git(["add", "-f", dir]);
+            sandbox.git(["commit", "-qm", "ours"]);
+            sandbox.git(["init", "-q", dir]);
+            sandbox.write(&own, "its own\n");
+            let home = sandbox.state();
+            sandbox.json(["travel", &before]);
+            if edited {
+                sandbox.write(&file, "edited\n");
+            }
+            let returned = sandbox.json(["return"]);
+            assert_eq!(returned["verified"], true, "{dir}: {returned}");
+            home.assert_same(&sandbox.state());
+            let experiment = returned["experiment_id"].as_str();
+            assert_eq!(experiment.is_some(), edited, "{dir}: {returned}");
+            if let Some(experiment) = experiment {
+                let address = format!("refs/timewarp/experiments/{experiment}:{file}");
+                assert_eq!(sandbox.git(["cat-file", "blob", &address]), "edited\n");
+            }
+            let texts = [&file, &deep, &own].map(|path| sandbox.text(path));
+            assert_eq!(texts, ["ours\n", "ours, too\n", "its own\n"]);
+        }
+    }
+}

@@ -293,3 +293,33 @@ fn what_stays_where_a_submodule_was_not_fetched_is_named_and_in_no_way() {
         }
     }
 }
+
+#[test]
+fn files_of_ours_where_the_past_ignores_a_submodule_come_back() {
+    for is_there in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.write(".gitignore", "/d\n");
+        let commit = sandbox.git(["rev-parse", "HEAD"]);
+        let entry = format!("160000,{},d", commit.trim());
+        sandbox.git(["update-index", "--add", "--cacheinfo", &entry]);
+        sandbox.git(["commit", "-qm", "a submodule"]);
+        if is_there {
+            sandbox.mkdir("d");
+        }
+        let before = snapshot(&sandbox);
+        sandbox.git(["rm", "-q", "--cached", "d"]);
+        sandbox.write("d/ok", "ours\n");
+        sandbox.git(["add", "-f", "d/ok"]);
+        sandbox.write("d/left", "out\n");
+        let home = sandbox.state();
+        sandbox.json(["travel", &before]);
+        assert!(!sandbox.path("d/ok").exists());
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        if is_there {
+            assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+        }
+        home.assert_same(&sandbox.state());
+        assert_eq!(sandbox.text("d/left"), "out\n");
+    }
+}
