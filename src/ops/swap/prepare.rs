@@ -177,7 +177,7 @@ impl<'s> Preparation<'_, '_, 's> {
     /// cannot is refused.
     fn is_way_clear(&mut self, root: &Root, capture: &Capture<'_>, plan: &Plan) -> Result<bool> {
         let Obstacles {
-            to_force,
+            mut to_force,
             mut refused,
         } = find_obstacles(
             root,
@@ -186,6 +186,7 @@ impl<'s> Preparation<'_, '_, 's> {
             (capture, self.present.as_ref()),
             plan,
         )?;
+        to_force.extend(self.large_and_saved(root, plan, &mut refused)?);
         // All that is refused is named at once, so that it can be moved away at once.
         refused.extend(start_in_the_way(self.ctx, plan));
         refused.extend(self.of_the_present(plan)?);
@@ -375,6 +376,28 @@ impl<'s> Preparation<'_, '_, 's> {
             }
         }
         Ok(false)
+    }
+
+    /// Files over the size limit that are what the plan puts there: the limit is for what is not saved yet.
+    fn large_and_saved(
+        &self,
+        root: &Root,
+        plan: &Plan,
+        refused: &mut Vec<Uncapturable>,
+    ) -> Result<BTreeSet<Vec<u8>>> {
+        let mut saved = BTreeSet::new();
+        for at in refused.iter() {
+            let after = plan.entry(&at.path).and_then(|entry| entry.after);
+            if at.why == Why::Kind(Kind::TooLarge)
+                && let Some(after) = after
+                && !self.forced.contains(&at.path)
+                && self.holds(root, &at.path, after.node.oid)?
+            {
+                saved.insert(at.path.clone());
+            }
+        }
+        refused.retain(|at| !saved.contains(&at.path));
+        Ok(saved)
     }
 
     /// Shows the next scan what the user's own exclude hides and the target has with the same bytes: they are saved.

@@ -1,5 +1,7 @@
 //! What the past has and the present ignores goes with the past, whatever else was done there.
 
+use serde_json::Value;
+
 use crate::sandbox::Sandbox;
 use crate::trip::snapshot;
 
@@ -226,4 +228,36 @@ fn what_the_user_left_out_stays_though_the_setting_goes_meanwhile() {
     assert_eq!(sandbox.read("a.txt"), b"later\n");
     assert_eq!(sandbox.read("dir/x"), b"not committed\n");
     assert_eq!(sandbox.read("dir/y"), b"new\n");
+}
+
+#[test]
+fn a_large_file_that_git_tracks_here_and_the_past_ignores_is_in_nobody_s_way() {
+    for edited in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.git(["config", "timewarp.maxFileSize", "1k"]);
+        sandbox.write(".gitignore", "/lib\n");
+        let id = snapshot(&sandbox);
+        sandbox.write(".gitignore", "");
+        sandbox.write("lib/big", "big\n".repeat(1000));
+        sandbox.git(["add", "."]);
+        sandbox.git(["commit", "-qm", "large"]);
+        let home = sandbox.state();
+        sandbox.json(["travel", &id]);
+        sandbox.json(["travel", "--hop", &id]);
+        if edited {
+            sandbox.write("lib/big", "edited\n".repeat(1000));
+            let (error, code) = sandbox.json_error(["return"]);
+            assert_eq!((error["code"].as_str(), code), (Some("WOULD_OVERWRITE"), 5));
+            let returned = sandbox.json(["return", "--move-aside"]);
+            assert_eq!(returned["verified"], true, "{returned}");
+            let to = returned["moved_aside"][0]["to"].as_str().unwrap();
+            assert_eq!(sandbox.text(to), "edited\n".repeat(1000));
+            sandbox.remove(to);
+        } else {
+            let returned = sandbox.json(["return"]);
+            assert_eq!(returned["verified"], true, "{returned}");
+            assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+        }
+        home.assert_same(&sandbox.state());
+    }
 }
