@@ -4,6 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -133,15 +134,32 @@ pub fn unreadable(worktree: &Worktree, error: Error) -> Error {
     error.while_doing(format!("worktree '{}'", worktree.name))
 }
 
-/// The git directory that a worktree's `.git` file names, when it is one of this repository's linked worktrees.
+/// The git directory that a worktree's `.git` leads to, a file or a symlink, when it is one of this repository's linked worktrees. By
+/// which path it leads there is no matter.
 pub fn linked_git_dir(repo: &Repo, dir: &Path) -> Option<PathBuf> {
     let link = dir.join(".git");
-    if !link.symlink_metadata().ok()?.is_file() {
+    let kind = link.symlink_metadata().ok()?.file_type();
+    let git_dir = if kind.is_symlink() {
+        link
+    } else if kind.is_file() {
+        gitfile_target(dir, &fs::read_optional(&link).ok()??)?
+    } else {
+        return None;
+    };
+    let git_dir = git_dir.canonicalize().ok()?;
+    let worktrees = repo.common_dir().join("worktrees");
+    // The link is in a directory that others write: one that leads elsewhere would have us remove what is not ours.
+    if !is_one_dir(git_dir.parent()?, &worktrees) {
         return None;
     }
-    let bytes = crate::git::fs::read_optional(&link).ok()??;
-    let git_dir = gitfile_target(dir, &bytes)?.canonicalize().ok()?;
-    let worktrees = repo.common_dir().join("worktrees");
-    // The link is a file in a directory that others write: one that leads elsewhere would have us remove what is not ours.
-    (git_dir.parent() == Some(&worktrees)).then_some(git_dir)
+    Some(worktrees.join(git_dir.file_name()?))
+}
+
+/// Whether two paths lead to the same directory.
+fn is_one_dir(one: &Path, other: &Path) -> bool {
+    let number = |path: &Path| {
+        let meta = path.metadata().ok()?;
+        Some((meta.dev(), meta.ino()))
+    };
+    number(one).is_some_and(|one| Some(one) == number(other))
 }

@@ -300,3 +300,28 @@ fn nothing_is_laid_out_in_a_directory_of_somebody_else() {
     assert_eq!(error["code"], "UNSAFE_WORKSPACE", "{error}");
     sandbox.json(["open", &id, "../elsewhere"]);
 }
+
+/// Other tools put a symlink to the git directory in the place of the file.
+#[test]
+fn a_directory_is_closed_although_its_git_file_is_a_symlink_by_now() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    let dir = opened(&sandbox, &id);
+    let git_dir = sandbox.git_in(&dir, ["rev-parse", "--absolute-git-dir"]);
+    std::fs::remove_file(dir.join(".git")).unwrap();
+    std::os::unix::fs::symlink(git_dir.trim(), dir.join(".git")).unwrap();
+    std::fs::write(dir.join("made.txt"), "made there\n").unwrap();
+    let closed = sandbox.json(["close", "../opened"]);
+    let experiment = closed["experiment_id"].as_str().unwrap();
+    let made = format!("refs/timewarp/experiments/{experiment}:made.txt");
+    assert_eq!(sandbox.git(["cat-file", "blob", &made]), "made there\n");
+    assert!(!dir.exists());
+    assert!(!Path::new(git_dir.trim()).exists());
+    // One that leads elsewhere is none of ours.
+    let dir = opened(&sandbox, &id);
+    std::fs::remove_file(dir.join(".git")).unwrap();
+    std::os::unix::fs::symlink(sandbox.path(".git"), dir.join(".git")).unwrap();
+    let (error, code) = sandbox.json_error(["close", "../opened"]);
+    assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+    assert!(dir.join("a.txt").exists());
+}

@@ -10,7 +10,7 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Root, stamp_at, stamp_of};
+use crate::git::fs::{self, Root, stamp_at, stamp_of};
 use crate::git::path;
 use crate::git::pinned::{PathOccupant, PinnedDir};
 use crate::ops::Context;
@@ -166,11 +166,18 @@ pub fn worktree<H>(dir: &PinnedDir, git_dir: &Path, parents: &[PathBuf], held: H
         return Err(std::io::Error::other("something else is there by now")).context(what);
     }
     let link = dir.path().join(".git");
-    let text = crate::git::regular::read(&link).context(what)?;
+    let symlink = std::fs::read_link(&link).ok();
+    let text = match symlink {
+        None => crate::git::regular::read(&link).context(what)?,
+        Some(_) => Vec::new(),
+    };
     // The directory goes only by 'rmdir', which refuses when anything else is in it; so the link goes first, and comes back then.
     rustix::fs::unlinkat(dir, ".git", AtFlags::empty()).context(what)?;
     if let Err(error) = std::fs::remove_dir(dir.path()) {
-        crate::git::fs::write_atomic_with_mode(&link, &text, crate::git::fs::Durable::No, 0o644)?;
+        match symlink {
+            None => fs::write_atomic_with_mode(&link, &text, fs::Durable::No, 0o644)?,
+            Some(target) => std::os::unix::fs::symlink(target, &link).context(what)?,
+        }
         return Err(error).context(what);
     }
     // Last: until here git still knows the worktree, and 'git worktree prune' would clear away what a death leaves.
