@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::applying::{OnConflict, apply_run};
 use crate::ops::issues::{desk, find, load, snapshot_of};
+use crate::ops::request::DryRun;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{Issue, Run};
@@ -24,7 +25,10 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let id = find(store, &request.issue)?;
-    let mut notices = desk::take_in(ctx, store, id)?;
+    let mut notices = match request.dry_run {
+        DryRun::Yes => Vec::new(),
+        DryRun::No => desk::take_in(ctx, store, id)?,
+    };
     let loaded = load(store, id)?;
     notices.extend(loaded.notices);
     let choose = || {

@@ -265,7 +265,11 @@ fn keep_chat(
 pub fn experiment(ctx: &Context<'_>, request: &Experiment) -> Result<ExperimentShown> {
     let store = ctx.store()?;
     let id = find(store, &request.issue)?;
-    let mut notices = desk::take_in(ctx, store, id)?;
+    let mut notices = if request.sections.is_empty() {
+        desk::take_in_to_read(ctx, store, id)
+    } else {
+        desk::take_in(ctx, store, id)?
+    };
     let issue = if request.sections.is_empty() {
         let loaded = load(store, id)?;
         notices.extend(loaded.notices);

@@ -18,7 +18,7 @@ use crate::store::names::Record;
 pub fn get(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
     let store = ctx.store()?;
     let id = find(store, text)?;
-    let mut notices = desk::take_in(ctx, store, id)?;
+    let mut notices = desk::take_in_to_read(ctx, store, id);
     let loaded = load(store, id)?;
     notices.extend(loaded.notices);
     notices.extend(desk::write(ctx, store, id));
@@ -82,7 +82,7 @@ fn view_by(
 pub fn chat(ctx: &Context<'_>, text: &str, part: ChatPart) -> Result<ChatShown> {
     let store = ctx.store()?;
     let id = find(store, text)?;
-    let taken_in = desk::take_in(ctx, store, id)?;
+    let taken_in = desk::take_in_to_read(ctx, store, id);
     let mut shown = stored_chat(store, id, part)?;
     shown.notices.splice(0..0, taken_in);
     shown.notices.extend(desk::write(ctx, store, id));

@@ -4,7 +4,7 @@ use super::Started;
 use crate::error::Result;
 use crate::ops::Context;
 use crate::ops::issues::{desk, find, load, snapshot_of, update};
-use crate::ops::request::Travel;
+use crate::ops::request::{DryRun, Travel};
 use crate::ops::stay::enter::enter;
 use crate::ops::workspaces;
 use crate::store::issue::{Run, Status};
@@ -16,7 +16,10 @@ use crate::store::issue::{Run, Status};
 pub fn start(ctx: &Context<'_>, text: &str, request: &Travel) -> Result<Started> {
     let store = ctx.store()?;
     let id = find(store, text)?;
-    let mut notices = desk::take_in(ctx, store, id)?;
+    let mut notices = match request.dry_run {
+        DryRun::Yes => Vec::new(),
+        DryRun::No => desk::take_in(ctx, store, id)?,
+    };
     let loaded = load(store, id)?;
     notices.extend(loaded.notices);
     if loaded.issue.status.is_closed() {

@@ -185,3 +185,58 @@ fn those_who_read_all_issues_take_edits_in_as_well() {
         );
     }
 }
+
+/// As on a file system where nothing may be written: the desk cannot be locked.
+#[test]
+fn who_reads_an_issue_need_not_be_able_to_take_its_edits_in() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    sandbox.json(["issue", "get", &id]);
+    let lock = sandbox.path(".git/timewarp/desk/lock");
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::create_dir(&lock).unwrap();
+    let of_desk = |shown: &Value| shown["notices"].to_string().contains("not taken in");
+    for command in ["get", "experiment"] {
+        let shown = sandbox.json(["issue", command, &id]);
+        assert!(!of_desk(&shown), "{shown}");
+    }
+    edited(&sandbox, &id, |json| json["symptom"] = json!("edited"));
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert!(of_desk(&shown), "{shown}");
+    assert_eq!(shown["issue"]["symptom"], "it hangs", "{shown}");
+    std::fs::remove_dir(&lock).unwrap();
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["symptom"], "edited", "{shown}");
+}
+
+#[test]
+fn a_dry_run_takes_no_edit_in() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    sandbox.json(["issue", "start", &id]);
+    sandbox.write("a.txt", "of the run\n");
+    sandbox.json(["return"]);
+    edited(&sandbox, &id, |json| json["symptom"] = json!("edited"));
+    let refs = || sandbox.git(["for-each-ref"]);
+    let before = refs();
+    sandbox.json(["issue", "apply", &id, "--dry-run"]);
+    sandbox.json(["issue", "start", &id, "--dry-run"]);
+    assert_eq!(refs(), before);
+    sandbox.json(["issue", "apply", &id]);
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["symptom"], "edited", "{shown}");
+}
+
+/// As npm packs a directory, and as git sees it in a repository that is made around it later.
+#[test]
+fn desks_are_hidden_from_those_who_read_ignore_files_alone() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let own = sandbox.path(".timewarp/issues/.gitignore");
+    assert_eq!(std::fs::read_to_string(&own).unwrap(), "*\n");
+    sandbox.remove(".git/info/exclude");
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    std::fs::write(&own, "*\n!own\n").unwrap();
+    sandbox.json(["issue", "get", &id]);
+    assert_eq!(std::fs::read_to_string(&own).unwrap(), "*\n!own\n");
+}

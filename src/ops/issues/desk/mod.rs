@@ -35,8 +35,11 @@ use crate::text::{has_hidden, headline, hidden, is_unsafe, visible, without_mark
 /// What a change that came from the desk is called in the record's history.
 const EDITED: &str = "edited on the desk";
 
+/// Where the desks of all issues are.
+const DESKS: &str = ".timewarp/issues";
+
 fn directory(id: IssueId) -> String {
-    format!(".timewarp/issues/{id}")
+    format!("{DESKS}/{id}")
 }
 
 /// Where an issue's desk files are.
@@ -62,6 +65,7 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
     let mut notices = loaded.notices.clone();
     exclude::exclude_desk(ctx, DryRun::No)?;
     let place = Place::make(ctx, &directory(id))?;
+    hide_from_packers(ctx)?;
     let mut base = Base::read(store, id).unwrap_or_default();
     let mut writes = Vec::new();
     for (name, bytes) in contents(store, &loaded.issue)? {
@@ -102,6 +106,17 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
     }
     base.write(store, id)?;
     Ok(notices)
+}
+
+/// Hides all desks from those who know nothing of git's excludes: programs that pack a directory by its `.gitignore` files, as npm does, and a
+/// repository that is made around the directory later. A file that is there stays.
+fn hide_from_packers(ctx: &Context<'_>) -> Result<()> {
+    const FILE: &str = ".gitignore";
+    let desks = Place::make(ctx, DESKS)?;
+    if matches!(desks.read(FILE)?, DeskEntry::Nothing) {
+        desks.write(FILE, b"*\n", &|_| false)?;
+    }
+    Ok(())
 }
 
 /// What the files should hold.
@@ -211,25 +226,44 @@ pub fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<Stri
 pub fn take_in_all(ctx: &Context<'_>, store: &Store) -> Vec<String> {
     let mut said = Vec::new();
     for id in base::ids(store) {
-        let base = Base::read(store, id).unwrap_or_default();
         // What cannot be taken in is told by whoever reads that one issue.
-        let is_edited = edits(ctx, store, id, &base).is_ok_and(|edited| {
+        let edited = edits_seen(ctx, store, id);
+        if edited.is_ok_and(|edited| {
             edited.experiment.is_some() || edited.issue.is_some() && !edited.is_seen
-        });
-        if !is_edited {
-            continue;
-        }
-        match take_in(ctx, store, id) {
-            Ok(notices) => said.extend(notices),
-            // What is left of the desk of one that is gone.
-            Err(error) if error.code() == Code::IssueNotFound => {}
-            Err(error) => said.push(format!(
-                "issue {id}: the edits on its desk were not taken in: {}",
-                error.message()
-            )),
+        }) {
+            said.extend(try_to_take_in(ctx, store, id));
         }
     }
     said
+}
+
+/// Takes in what was edited on an issue's desk, for those who read that issue: they do where nothing may be written, too. Gives sentences
+/// about what that did.
+pub fn take_in_to_read(ctx: &Context<'_>, store: &Store, id: IssueId) -> Vec<String> {
+    match edits_seen(ctx, store, id) {
+        Ok(edited) if edited.issue.is_none() && edited.experiment.is_none() => edited.notices,
+        _ => try_to_take_in(ctx, store, id),
+    }
+}
+
+/// What is on an issue's desk, without a lock: what another command writes meanwhile may look like an edit.
+fn edits_seen(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Edited> {
+    match Base::read(store, id) {
+        None => Ok(Edited::default()),
+        Some(base) => edits(ctx, store, id, &base),
+    }
+}
+
+fn try_to_take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Vec<String> {
+    match take_in(ctx, store, id) {
+        Ok(notices) => notices,
+        // What is left of the desk of one that is gone.
+        Err(error) if error.code() == Code::IssueNotFound => Vec::new(),
+        Err(error) => vec![format!(
+            "issue {id}: the edits on its desk were not taken in: {}",
+            error.message()
+        )],
+    }
 }
 
 /// The issue as each file was written from it.
