@@ -21,6 +21,7 @@ pub use self::rename::{
     ASIDE, Exchanged, exchange, place_to_free, rename_to_free, rename_to_free_in, replace_known,
 };
 pub use self::times::{set_times_at, touch_at};
+use self::writers::{OVERLAY, file_system};
 pub use self::writers::{has_writer, may_change_unseen, young_since};
 pub use super::regular::read_optional;
 use crate::env::fail_point;
@@ -270,6 +271,10 @@ impl Root {
     /// When a directory beneath the root was made, nanoseconds since the epoch; `None` where none is, or its file system does not say.
     pub fn dir_birth(&self, path: &[u8]) -> Option<i64> {
         let dir = self.open_dir(path).ok()?;
+        // An overlay tells when it copied the directory up, which anything that was put into it makes it do.
+        if file_system(&dir) == OVERLAY {
+            return None;
+        }
         let stat = statx(dir, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
         let is_told = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
         let born = stat.stx_btime;

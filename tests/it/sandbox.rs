@@ -263,13 +263,13 @@ impl Sandbox {
     }
 
     /// Whether these files are on an overlay, as those of a container are, and says so. A young file may always change there without
-    /// a sign, so that it is read again.
+    /// a sign, so that it is read again; when a directory was made nobody knows.
     pub fn is_on_overlay(&self) -> bool {
         /// `OVERLAYFS_SUPER_MAGIC`.
         const OVERLAY: i64 = 0x794c_7630;
         let is_one = rustix::fs::statfs(self.repo()).unwrap().f_type == OVERLAY;
         if is_one {
-            let why = "an overlay does not tell who has a file open";
+            let why = "an overlay does not tell who has a file open, or when a directory was made";
             skipped("a file system of its own", why);
         }
         is_one

@@ -432,6 +432,34 @@ fn a_tiny_and_a_read_only_disk() {
     drop(mounted);
 }
 
+/// A directory of the layer below is copied up, and is as young as that, when something is put into it.
+#[test]
+fn a_directory_that_an_overlay_copied_is_none_that_was_made_in_the_past() {
+    let sandbox = Sandbox::new();
+    sandbox.write("cache", "a file then\n");
+    let file = taken(&sandbox);
+    sandbox.remove("cache");
+    let past = taken(&sandbox);
+    sandbox.write(".gitignore", "/cache\n");
+    sandbox.mkdir("cache/run");
+    let script = "mkdir ../up ../work ../below; mv * .[!.]* ../below; mount -t overlay -o lowerdir=../below,upperdir=../up,workdir=../work tw .";
+    let mount = format!("cd '{}'; {script}", sandbox.repo().display());
+    if !in_shell(&sandbox, &mount).status.success() {
+        skipped(root_or("mount"), "mounting is not allowed here");
+        return;
+    }
+    let _mounted = Mounted(sandbox.repo());
+    sandbox.json(["travel", &past]);
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    sandbox.write("cache/run/for a moment", "");
+    sandbox.remove("cache/run/for a moment");
+    let (error, _) = sandbox.json_error(["travel", "--hop", &file]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    assert!(sandbox.path("cache/run").is_dir());
+}
+
 struct Mounted(PathBuf);
 
 impl Drop for Mounted {

@@ -377,6 +377,9 @@ fn the_undo_of_a_hop_brings_the_empty_directories_of_the_present_back() {
 fn an_empty_directory_that_was_made_in_the_past_goes_with_a_hop() {
     for by_way_of_another in [false, true] {
         let sandbox = Sandbox::new();
+        if sandbox.is_on_overlay() {
+            return;
+        }
         let past = snapshot(&sandbox);
         sandbox.mkdir("nm/x");
         sandbox.chmod("nm/x", 0o700);
