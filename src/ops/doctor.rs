@@ -23,7 +23,9 @@ use super::watcher::{self, State};
 use super::worktrees::{self, Worktree};
 use crate::error::{Code, Error, Result};
 use crate::git::command::Git;
+use crate::git::create;
 use crate::git::fs::is_there;
+use crate::git::repo::SharedRepository;
 use crate::store::Store;
 use crate::store::lock::{git_locks, is_dead_lock};
 use crate::store::state::StateDir;
@@ -380,15 +382,18 @@ fn watcher(ctx: &Context<'_>) -> Result<Finding> {
     })
 }
 
-/// State, logs and journals are for their owner alone.
+/// State, logs and journals are for their owner alone, and for those that the repository is shared with.
 fn permissions(store: &Store, worktrees: &[Worktree]) -> Finding {
     let mut open = Vec::new();
+    let sharing = store.repo.shared_repository();
+    let sharing = sharing.unwrap_or(SharedRepository::Umask);
+    let allowed = create::shared_bits(0o40_700, sharing) & 0o777;
     let dirs = worktrees
         .iter()
         .map(|worktree| worktree.dir.path().to_owned());
     for dir in dirs.chain([store.repo.common_dir().join("timewarp")]) {
         if let Ok(meta) = dir.symlink_metadata()
-            && meta.mode() & 0o077 != 0
+            && meta.mode() & 0o777 & !allowed != 0
         {
             open.push(dir);
         }
@@ -396,12 +401,19 @@ fn permissions(store: &Store, worktrees: &[Worktree]) -> Finding {
     open.sort();
     open.dedup();
     if open.is_empty() {
-        return ok("state and logs are private");
+        return ok(if allowed == 0o700 {
+            "state and logs are private"
+        } else {
+            "state and logs are shared as the repository is"
+        });
     }
     let shown: Vec<String> = open.iter().map(|dir| dir.display().to_string()).collect();
     let typed: Vec<String> = open.iter().map(|dir| typed_path(dir)).collect();
     warning(
         format!("open to others: {}", listed(&shown)),
-        format!("chmod go-rwx {}", typed.join(" ")),
+        match allowed {
+            0o700 => format!("chmod go-rwx {}", typed.join(" ")),
+            bits => format!("chmod {bits:o} {}", typed.join(" ")),
+        },
     )
 }

@@ -264,8 +264,13 @@ fn with_its_directory<'p>(store: &Store, backup: &Stored, full: &'p [u8]) -> Res
     Ok(full)
 }
 
-/// The names that are tried one after the other.
+/// The names that are tried one after the other. A long name is cut, for one may have 255 bytes.
 fn names_aside(name: &[u8], tail: &str) -> impl Iterator<Item = Vec<u8>> {
+    const LONGEST: usize = 255 - ".tw-past-123456-9999".len();
+    // Not in the middle of a character.
+    let is_start = |at: &usize| name.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let end = (0..=name.len().min(LONGEST)).rev().find(is_start);
+    let name = &name[..end.unwrap_or_default()];
     let base = [name, b".tw-past-", tail.as_bytes()].concat();
     let numbered = base.clone();
     let more = (2..).map(move |nth| [&numbered[..], format!("-{nth}").as_bytes()].concat());

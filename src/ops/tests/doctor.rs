@@ -123,6 +123,24 @@ fn interruptions_dead_locks_and_unreadable_states_are_seen_in_every_worktree() {
 }
 
 #[test]
+fn what_a_shared_repository_shares_is_no_fault() {
+    let lab = Lab::with_commit();
+    lab.git(&["config", "core.sharedRepository", "group"]);
+    let dir = lab.path(".git/timewarp");
+    std::fs::create_dir_all(&dir).expect("made");
+    let set = |bits| {
+        let bits = std::fs::Permissions::from_mode(bits);
+        std::fs::set_permissions(&dir, bits).expect("set");
+    };
+    set(0o2770);
+    assert_eq!(check(&lab, "permissions").0, CheckStatus::Ok);
+    set(0o2775);
+    let (status, _, fix) = check(&lab, "permissions");
+    assert_eq!(status, CheckStatus::Warning);
+    assert!(fix.starts_with("chmod 770 "), "{fix}");
+}
+
+#[test]
 fn directories_that_others_can_look_into_are_all_closed_by_the_fix() {
     let lab = Lab::with_commit();
     let other = lab.dir().with_file_name("it's");

@@ -703,3 +703,24 @@ fn what_the_file_system_lets_nobody_change_is_named_with_the_command() {
     sandbox.json(["return"]);
     home.assert_same(&sandbox.state());
 }
+
+#[test]
+fn what_has_a_long_name_is_moved_aside_under_a_shorter_one() {
+    for name in ["n".repeat(255), "é".repeat(127)] {
+        let sandbox = Sandbox::new();
+        let id = snapshot(&sandbox);
+        sandbox.write(&name, "of the present\n");
+        sandbox.json(["travel", &id]);
+        sandbox.git(["init", "-q", "--template=", &name]);
+        let (error, _) = sandbox.json_error(["return"]);
+        assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
+        let planned = sandbox.json(["return", "--move-aside", "--dry-run"]);
+        let returned = sandbox.json(["return", "--move-aside"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        let to = returned["moved_aside"][0]["to"].as_str().unwrap();
+        assert_eq!(planned["moved_aside"], returned["moved_aside"]);
+        assert!(to.len() <= 255 && to.contains(".tw-past-"), "{to}");
+        assert!(sandbox.path(to).join(".git").is_dir());
+        assert_eq!(sandbox.text(&name), "of the present\n");
+    }
+}
