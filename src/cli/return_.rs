@@ -20,7 +20,8 @@ use crate::text::{typed, typed_path};
 ///
 /// Of a clean file that a filter converts (git LFS) and that is over max_file_size, the backup has what git's index says.
 /// When it changed in the past and its bytes are nowhere at hand, git's text is put there, and the answer is 'not verified'
-/// and names it.
+/// and names it. So it is where something of it changed, be it its name, and nothing proves that its bytes did not: what
+/// git LFS has of a file proves it, what other filters make does not.
 ///
 /// Nothing made in the past is carried over unless you name it with --keep; all of it stays in the experiment.
 #[derive(Debug, clap::Args)]

@@ -16,6 +16,7 @@ pub mod hex;
 pub mod history;
 pub mod index;
 pub mod lease;
+pub mod lfs;
 pub mod liveness;
 pub mod mapped;
 pub mod memory;

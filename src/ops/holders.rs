@@ -15,6 +15,7 @@ use super::kept;
 use super::replays::Replay;
 use super::swap::undo_log::{self, Log};
 use super::tries::{Try, TryRun};
+use super::unsaved;
 use super::worktrees::{self, Worktree, unreadable};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
@@ -28,7 +29,7 @@ use crate::store::issue::Status;
 use crate::store::names::{self, Record, RecordKind, session_component};
 use crate::store::records::Json;
 use crate::store::snapshot::SnapshotRecord;
-use crate::store::state::State;
+use crate::store::state::{Mode, State};
 use crate::store::workspace::Covered;
 use crate::text::{typed_path, without_mark};
 
@@ -42,7 +43,7 @@ pub const ORPHAN_SECONDS: i64 = 24 * 3600;
 pub enum HoldStrength {
     /// Labels, issues, sessions, open directories, this worktree's undo levels.
     Loose,
-    /// States and journals, and the undo levels of other worktrees.
+    /// States and journals, what alone has bytes of the present while a stay lasts, and the undo levels of other worktrees.
     Firm,
 }
 
@@ -163,6 +164,11 @@ fn of_worktree(
     let name = &worktree.name;
     let state = worktree.dir.state()?;
     of_state(holders, &state, name)?;
+    if let (Mode::Past, Some(backup)) = (state.mode, &state.backup_id) {
+        for id in unsaved::saved_in(&worktree.dir, backup)? {
+            holders.id(&id, HoldStrength::Firm, way_back_of(name));
+        }
+    }
     if let Some(journal) = worktree.dir.journal_head()? {
         let text = format!("the unfinished {} of worktree '{name}'", journal.operation);
         let session = [&journal.state_before, &journal.state_after]
@@ -256,7 +262,6 @@ fn of_state(holders: &mut Holders, state: &State, name: &str) -> Result<()> {
             HoldStrength::Firm,
             "the past of",
         ),
-        (&state.backup_id, HoldStrength::Firm, "the way back of"),
         // A session can go on without its snapshot.
         (
             &state.session_snapshot_id,
@@ -269,11 +274,21 @@ fn of_state(holders: &mut Holders, state: &State, name: &str) -> Result<()> {
             holders.id(id, grip, format!("{use_of} worktree '{name}'"));
         }
     }
+    if let Some(id) = &state.backup_id {
+        holders.id(id, HoldStrength::Firm, way_back_of(name));
+    }
     if let Some(commit) = &state.backup_commit {
-        let text = format!("the way back of worktree '{name}'");
-        holders.commit(Oid::from_hex(commit)?, HoldStrength::Firm, text);
+        holders.commit(
+            Oid::from_hex(commit)?,
+            HoldStrength::Firm,
+            way_back_of(name),
+        );
     }
     Ok(())
+}
+
+fn way_back_of(name: &str) -> String {
+    format!("the way back of worktree '{name}'")
 }
 
 /// The tips of a record's notes ref and backing ref: the same commit, unless somebody moved one.

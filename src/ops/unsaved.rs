@@ -11,21 +11,23 @@
 //!
 //! A return that renames what is in its way notes that here first: whoever dies in between leaves what goes back to its place.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod filtered;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result};
-use crate::git::Oid;
-use crate::git::fs::{self, Durable, Root, Stamp};
+use crate::git::fs::{self, Durable, Root};
 use crate::git::path;
 use crate::store::id::SnapshotId;
 use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
 use crate::worktree::ignore::LeftAlone;
 use crate::worktree::manifest::{DirFlags, FileRec, Kind, Manifest};
 use crate::worktree::plan::{DirChange, Plan};
+pub use filtered::{Certainty, Filtered};
 
 const VERSION: u32 = 1;
 
@@ -54,50 +56,6 @@ struct Noted {
     /// Large files that a filter converts.
     #[serde(default)]
     filtered: Vec<(String, Filtered)>,
-}
-
-/// A large file that a filter converts, as the present had it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Filtered {
-    /// The blob that git's index has of it, in hexadecimal digits, which the backup has in the place of its bytes.
-    blob: String,
-    /// Inode number.
-    inode: u64,
-    /// Size in bytes.
-    size: u64,
-    /// Modification time, nanoseconds since the epoch.
-    mtime: i64,
-    /// The blob with its bytes, since a swap of the stay replaced it, or took it away, and saved it.
-    #[serde(default)]
-    saved: Option<String>,
-}
-
-impl Filtered {
-    fn of(file: &FileRec) -> Self {
-        Self {
-            blob: file.oid.to_string(),
-            inode: file.stamp.ino,
-            size: file.stamp.size,
-            mtime: file.stamp.mtime,
-            saved: None,
-        }
-    }
-
-    /// The blob with its bytes, where a swap of the stay saved it.
-    pub fn saved(&self) -> Option<Oid> {
-        self.saved.as_deref()?.parse().ok()
-    }
-
-    /// Whether the backup has this blob in its place.
-    pub fn has_blob(&self, blob: Oid) -> bool {
-        self.blob == blob.to_string()
-    }
-
-    /// Whether a file with this stamp is that file, with the same bytes.
-    pub fn is(&self, stamp: &Stamp) -> bool {
-        stamp.is_file()
-            && (stamp.ino, stamp.size, stamp.mtime) == (self.inode, self.size, self.mtime)
-    }
 }
 
 /// What it is.
@@ -311,20 +269,24 @@ impl Unsaved {
         is_beneath
     }
 
-    /// Takes note of the large files that a filter converts and that a swap is about to save, as this look saw them. Whether there are any.
-    pub fn save_filtered(&mut self, seen: &Manifest, plan: &Plan) -> bool {
+    /// Takes note of the large files that a filter converts and that a swap is about to save in `saved_in`, as this look saw them, under
+    /// whatever names they have by now. Whether there are any.
+    pub fn save_filtered(&mut self, seen: &Manifest, plan: &Plan, saved_in: &str) -> bool {
+        if self.filtered.is_empty() {
+            return false;
+        }
+        let touched = plan.entries.iter().filter(|entry| entry.before.is_some());
+        let touched = touched.filter_map(|entry| seen.file(&entry.path));
+        let touched = touched.filter(|file| file.kind == Kind::File);
+        let touched: HashMap<(u64, u64), FileRec> = touched
+            .map(|file| ((file.stamp.ino, file.stamp.size), file))
+            .collect();
         let mut any = false;
-        for entry in &plan.entries {
-            let (Some(before), Some(file)) = (entry.before, self.filtered.get_mut(&entry.path))
-            else {
-                continue;
-            };
-            let found = seen.file(&entry.path);
-            let is_it =
-                found.is_some_and(|found| found.kind == Kind::File && file.is(&found.stamp));
-            if is_it && file.saved.is_none() {
-                file.saved = Some(before.node.oid.to_string());
-                any = true;
+        for file in self.filtered.values_mut() {
+            if let Some(found) = touched.get(&file.key())
+                && let Some(certainty) = file.is(&found.stamp)
+            {
+                any |= file.save(found.oid, certainty, saved_in);
             }
         }
         any
@@ -445,6 +407,16 @@ fn unknown(root: &Root, manifest: &Manifest, dir: &[u8]) -> Result<Vec<Vec<u8>>>
 /// `CORRUPT_RECORD` or `NEWER_RECORD`.
 pub fn check(dir: &StateDir) -> Result<()> {
     read_json::<Noted>(&file(dir)).map(|_| ())
+}
+
+/// The ids of the experiments and backups that alone have bytes of the present that has this backup.
+///
+/// # Errors
+/// `CORRUPT_RECORD` or `NEWER_RECORD`.
+pub fn saved_in(dir: &StateDir, backup_id: &str) -> Result<BTreeSet<String>> {
+    let noted = Unsaved::of_backup(dir, backup_id)?;
+    let found = noted.filtered.values().filter_map(Filtered::saved_in);
+    Ok(found.map(str::to_owned).collect())
 }
 
 /// The backup of the stay that it was noted for, whatever the state says.

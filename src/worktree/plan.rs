@@ -77,6 +77,10 @@ pub struct Plan {
     pub access: BTreeMap<Vec<u8>, Access>,
     /// Directories that no record has: they keep owner, group and attributes, and get the bits that stand here as they are.
     pub unrecorded: BTreeSet<Vec<u8>>,
+    /// Large files that a filter converts, which come out with git's text of them: their bytes are nowhere.
+    pub lost: Vec<Vec<u8>>,
+    /// Large files that a filter converts, of which nothing proves that they come out with the bytes that they had.
+    pub unproven: Vec<Vec<u8>>,
 }
 
 impl Plan {

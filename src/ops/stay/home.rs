@@ -80,7 +80,7 @@ impl ReturnOperation<'_> {
             &self.backup,
             &in_the_way.take(),
         )?);
-        let filtered = filtered::notice(&aside.unsaved().filtered, &prepared.plan);
+        let filtered = filtered::notices(&prepared.plan);
         let away = self.kept_away(&start.keep, &prepared.capture)?;
         let mut returned = self.returned(start, stays, changes(&prepared.plan), moved_aside);
         returned.notices.extend(away);
@@ -126,12 +126,12 @@ impl ReturnOperation<'_> {
             .paths
             .extend(left.map(|path| RepoPath::new(path.as_slice())));
         let moved_aside = moved_aside.into_iter().map(MovedAside::from).collect();
-        let filtered = filtered::notice(&aside.unsaved().filtered, &swapped.plan);
+        let filtered = filtered::notices(&swapped.plan);
         let away = self.kept_away(&start.keep, &swapped.saved.capture)?;
         let mut returned = self.returned(start, stays, swapped.changes(), moved_aside);
         returned.notices.extend(away);
         returned.dry_run = false;
-        returned.verified = filtered.is_none();
+        returned.verified = filtered.is_empty();
         returned.notices.extend(filtered);
         returned.experiment_id = swapped.is_saved.then(|| swapped.saved.id.to_string());
         returned.aftermath.changed_since = repo_paths(swapped.changed_since);

@@ -1,72 +1,338 @@
 //! Large files that a filter converts (git LFS): of them a snapshot has what git's index says, and not their bytes.
 //!
-//! They stay in place as long as both sides have the same of them. What somebody does to one in the past is in the experiment, and the
-//! backup has git's text alone: where the present's bytes are still at hand, in place or under another name, or a swap of the stay saved
-//! them, a swap puts these back. Where they are not, git's text is put there, and the return says so.
+//! They stay in place as long as both sides have the same of them, also where bits, owner, group or attributes differ. What somebody does
+//! to one in the past is in the experiment, and the backup has git's text alone: where the present's bytes are still at hand, in place or
+//! under another name, or a swap of the stay saved them, a swap puts these back. Where they are not, git's text is put there, and the
+//! return says so. It also says where nothing proves that they are the present's: a file of which the time of the last change moved may
+//! have been written to. The text of git LFS proves it, since it names the bytes by their hash; that of any other filter does not.
 
-use std::collections::BTreeMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::os::fd::AsFd;
 
+use sha2::{Digest, Sha256};
+
+use super::plan::{Others, side_on_disk};
+use super::present_own::PresentOwn;
+use crate::error::Result;
+use crate::git::Oid;
+use crate::git::fs::{Root, stamp_of};
+use crate::git::hex::hex;
+use crate::git::lfs::{self, Pointer};
 use crate::git::path;
-use crate::git::tree::Node;
-use crate::ops::unsaved::Filtered;
+use crate::ops::Context;
+use crate::ops::unsaved::{Certainty, Filtered};
 use crate::store::Store;
-use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::manifest::{FileRec, Kind, Manifest};
 use crate::worktree::plan::{Plan, PlanEntry, Side};
 
 /// Whether something holds of a path.
 pub(super) type OfPath<'a> = &'a dyn Fn(&[u8]) -> bool;
 
-/// Puts the present's bytes into a plan in the place of git's text, as far as they are there. Where nothing differs then, neither of bytes
-/// and bits nor, as `has_other_access` says, of owner, group and attributes, the file is let be.
-pub(super) fn keep_bytes(
-    store: &Store,
-    filtered: &BTreeMap<Vec<u8>, Filtered>,
-    (manifest, has_other_access): (&Manifest, OfPath<'_>),
+/// Files that earlier looks of a preparation took for clean, and that are captured since, because they are in the plan.
+pub(super) type Clean = BTreeMap<Vec<u8>, Filtered>;
+
+/// The hashes of files that were read, by inode number and status change time; None for what could not be read.
+pub(super) type Hashes = RefCell<HashMap<(u64, i64), Option<String>>>;
+
+/// The bytes of a file that git held for clean, which are in the way of nothing, in the place of git's text of it.
+pub(super) fn leave_clean(
+    clean: &Clean,
+    manifest: &Manifest,
+    path: &[u8],
+    after: Option<Side>,
+) -> Option<Side> {
+    let mut after = after?;
+    if let Some(found) = clean_at(clean, manifest, path, after.node.oid) {
+        after.node.oid = found.oid;
+    }
+    Some(after)
+}
+
+/// The file at a path, by its bytes, that an earlier look took for this blob.
+fn clean_at(clean: &Clean, manifest: &Manifest, path: &[u8], blob: Oid) -> Option<FileRec> {
+    let seen = clean.get(path).filter(|seen| seen.has_blob(blob))?;
+    let found = manifest.file(path)?;
+    (found.kind == Kind::File && seen.is(&found.stamp).is_some()).then_some(found)
+}
+
+/// The files of the present in a plan of a swap that begins in the past.
+struct PresentFiles<'a> {
+    store: &'a Store,
+    root: &'a Root,
+    /// What is there.
+    manifest: &'a Manifest,
+    /// As the present had them.
+    noted: &'a BTreeMap<Vec<u8>, Filtered>,
+    clean: &'a Clean,
+    hashes: &'a Hashes,
+    /// Files of the manifest that may be one of them, by inode number and size, once they are asked for.
+    elsewhere: OnceCell<BTreeMap<(u64, u64), Vec<(Vec<u8>, FileRec)>>>,
+}
+
+/// What becomes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bytes {
+    /// What is there, which git holds for clean, stays.
+    InPlace(Certainty),
+    /// It gets these.
+    Are(Oid, Certainty),
+    /// They are nowhere: it gets git's text.
+    Lost,
+}
+
+impl PresentFiles<'_> {
+    /// Puts the present's bytes into a plan in the place of git's text, as far as they are there.
+    fn keep_bytes(&self, plan: &mut Plan) {
+        let (mut lost, mut unproven) = (Vec::new(), Vec::new());
+        for entry in &mut plan.entries {
+            let Some(after) = &mut entry.after else {
+                continue;
+            };
+            let file = self.noted.get(&entry.path);
+            let Some(file) = file.filter(|file| file.has_blob(after.node.oid)) else {
+                continue;
+            };
+            match self.bytes_of(&entry.path, file) {
+                Bytes::InPlace(Certainty::Certain) => {}
+                Bytes::InPlace(Certainty::Likely) => unproven.push(entry.path.clone()),
+                Bytes::Are(oid, certainty) => {
+                    after.node.oid = oid;
+                    if certainty == Certainty::Likely {
+                        unproven.push(entry.path.clone());
+                    }
+                }
+                Bytes::Lost => lost.push(entry.path.clone()),
+            }
+        }
+        plan.lost.extend(lost);
+        plan.unproven.extend(unproven);
+    }
+
+    /// The same of those that the plan has nothing for, since what is there is for git what the present had: they may have been written
+    /// to all the same, or be git's text. `is_meant`: whether a path is one of the plan's.
+    fn look_at_others(&self, is_meant: OfPath<'_>, plan: &mut Plan) {
+        let mut more = Vec::new();
+        for (path, file) in self.noted {
+            let here = self.manifest.file(path);
+            let here = here.filter(|here| file.has_blob(here.oid) && is_meant(path));
+            if here.is_none() || plan.entry(path).is_some() {
+                continue;
+            }
+            match self.bytes_of(path, file) {
+                Bytes::InPlace(Certainty::Certain) => {}
+                Bytes::InPlace(Certainty::Likely) => plan.unproven.push(path.clone()),
+                Bytes::Are(oid, certainty) => {
+                    let Some(before) = side_on_disk(self.manifest, path) else {
+                        continue;
+                    };
+                    let mut after = before;
+                    after.node.oid = oid;
+                    more.push(PlanEntry {
+                        path: path.clone(),
+                        before: Some(before),
+                        after: Some(after),
+                    });
+                    if certainty == Certainty::Likely {
+                        plan.unproven.push(path.clone());
+                    }
+                }
+                Bytes::Lost => plan.lost.push(path.clone()),
+            }
+        }
+        plan.entries.extend(more);
+        plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+
+    /// What is surest comes first; of that, what need not be read.
+    fn bytes_of(&self, path: &[u8], file: &Filtered) -> Bytes {
+        use Certainty::{Certain, Likely};
+        let here = self.manifest.file(path);
+        let here = here.filter(|here| matches!(here.kind, Kind::File | Kind::FilteredClean));
+        let is_here = here.and_then(|here| file.is(&here.stamp));
+        let saved = file.saved();
+        let saved = saved.filter(|(oid, _)| self.store.objects.contains(*oid));
+        let certain = saved.filter(|(_, certainty)| *certainty == Certain);
+        let certain = certain.map(|(oid, _)| oid);
+        let held_clean = here.filter(|here| self.is_held_clean(path, here, file));
+        let in_place = here.filter(|here| here.kind == Kind::File);
+        if let Some(here) = held_clean.or(in_place).filter(|_| is_here == Some(Certain)) {
+            return as_it_is(here, Certain);
+        }
+        let text = self.text_of(file);
+        if let Some(here) = held_clean.filter(|_| text.is_some()) {
+            return as_it_is(here, Certain);
+        }
+        if let Some(here) = in_place.filter(|here| certain == Some(here.oid)) {
+            return as_it_is(here, Certain);
+        }
+        let elsewhere = |wanted| Some(self.elsewhere(file, wanted).next()?.1.oid);
+        if let Some(oid) = elsewhere(Certain).or(certain) {
+            return Bytes::Are(oid, Certain);
+        }
+        if let Some(text) = text {
+            let proven = self.proven(&text, (path, in_place), file, saved);
+            return proven.map_or(Bytes::Lost, |oid| Bytes::Are(oid, Certain));
+        }
+        if let Some(here) = held_clean.or(in_place.filter(|_| is_here.is_some())) {
+            return as_it_is(here, Likely);
+        }
+        let likely = elsewhere(Likely).or(saved.map(|(oid, _)| oid));
+        likely.map_or(Bytes::Lost, |oid| Bytes::Are(oid, Likely))
+    }
+
+    /// Whether git holds what is at a path for the file that the present had, or did so until it was captured.
+    fn is_held_clean(&self, path: &[u8], here: &FileRec, file: &Filtered) -> bool {
+        let was_clean = |blob| clean_at(self.clean, self.manifest, path, blob).is_some();
+        here.kind == Kind::FilteredClean && file.has_blob(here.oid)
+            || file.blob().is_some_and(was_clean)
+    }
+
+    /// The bytes that this text of git LFS names, where they are at hand.
+    fn proven(
+        &self,
+        text: &Pointer,
+        (path, in_place): (&[u8], Option<FileRec>),
+        file: &Filtered,
+        saved: Option<(Oid, Certainty)>,
+    ) -> Option<Oid> {
+        let is_named = |path: &[u8], found: &FileRec| {
+            found.stamp.size == text.size
+                && self.hash(path, found).as_deref() == Some(&*text.sha256)
+        };
+        let in_place = in_place.filter(|found| is_named(path, found));
+        let found = in_place.or_else(|| {
+            let mut elsewhere = self.elsewhere(file, Certainty::Likely);
+            let found = elsewhere.find(|(path, found)| is_named(path, found));
+            found.map(|(_, found)| *found)
+        });
+        let saved = saved.map(|(oid, _)| oid);
+        let saved = || saved.filter(|oid| self.hash_of_blob(*oid).as_ref() == Some(&text.sha256));
+        found.map(|found| found.oid).or_else(saved)
+    }
+
+    /// The text of git LFS that the backup has of a file, where it has one.
+    fn text_of(&self, file: &Filtered) -> Option<Pointer> {
+        let text = self.store.objects.read_blob_up_to(file.blob()?, lfs::MOST);
+        Pointer::parse(&text.ok()??)
+    }
+
+    /// The files under other names that are, so surely at least, a file of the present.
+    fn elsewhere<'s>(
+        &'s self,
+        file: &'s Filtered,
+        wanted: Certainty,
+    ) -> impl Iterator<Item = &'s (Vec<u8>, FileRec)> {
+        let found = self.elsewhere.get_or_init(|| self.all_elsewhere());
+        let found = found.get(&file.key()).into_iter().flatten();
+        found.filter(move |(_, found)| match file.is(&found.stamp) {
+            Some(Certainty::Certain) => true,
+            Some(Certainty::Likely) => wanted == Certainty::Likely,
+            None => false,
+        })
+    }
+
+    fn all_elsewhere(&self) -> BTreeMap<(u64, u64), Vec<(Vec<u8>, FileRec)>> {
+        let keys = self.noted.values().map(|file| (file.key(), Vec::new()));
+        let mut found: BTreeMap<(u64, u64), Vec<(Vec<u8>, FileRec)>> = keys.collect();
+        for (dir, file) in self.manifest.entries() {
+            if file.kind == Kind::File
+                && let Some(found) = found.get_mut(&(file.stamp.ino, file.stamp.size))
+            {
+                found.push((self.manifest.path_of(dir, &file), file));
+            }
+        }
+        found
+    }
+
+    /// The hash by which git LFS would name the bytes of a file, unless it changes meanwhile.
+    fn hash(&self, path: &[u8], found: &FileRec) -> Option<String> {
+        let key = (found.stamp.ino, found.stamp.ctime);
+        if let Some(known) = self.hashes.borrow().get(&key) {
+            return known.clone();
+        }
+        let read = || {
+            let mut file = File::from(self.root.open_file(path).ok()?);
+            let is_it = |file: &File| stamp_of(file.as_fd()).ok() == Some(found.stamp);
+            let hash = is_it(&file).then(|| lfs::hash(&mut file).ok())??;
+            is_it(&file).then_some(hash)
+        };
+        let hash = read();
+        self.hashes.borrow_mut().insert(key, hash.clone());
+        hash
+    }
+
+    fn hash_of_blob(&self, oid: Oid) -> Option<String> {
+        let mut hash = Sha256::new();
+        self.store.objects.copy_blob(oid, &mut hash).ok()?;
+        Some(hex(&hash.finalize()))
+    }
+}
+
+/// What is there stays.
+fn as_it_is(here: FileRec, certainty: Certainty) -> Bytes {
+    match here.kind {
+        Kind::FilteredClean => Bytes::InPlace(certainty),
+        _ => Bytes::Are(here.oid, certainty),
+    }
+}
+
+/// Has such files come out of a plan with their bytes, as far as these are at hand. Where nothing is to be done then, neither bytes and bits
+/// differ nor, as `has_other_access` says, owner, group and attributes, the file is let be. `ends_stay`: where the present comes back,
+/// whether a path is one of those that do.
+///
+/// # Errors
+/// The working tree cannot be opened.
+pub(super) fn keep(
+    (ctx, store): (&Context<'_>, &Store),
+    (manifest, others): (&Manifest, &Others<'_>),
+    ends_stay: Option<OfPath<'_>>,
+    has_other_access: OfPath<'_>,
     plan: &mut Plan,
-) {
-    if filtered.is_empty() {
-        return;
+) -> Result<()> {
+    let Others { clean, hashes, .. } = *others;
+    let noted = others.own.map(PresentOwn::filtered);
+    if let Some(noted) = noted.filter(|noted| !noted.is_empty()) {
+        let files = PresentFiles {
+            store,
+            root: &Root::open(ctx.repo.worktree_root())?,
+            manifest,
+            noted,
+            clean,
+            hashes,
+            elsewhere: OnceCell::new(),
+        };
+        files.keep_bytes(plan);
+        if let Some(comes_back) = ends_stay {
+            files.look_at_others(comes_back, plan);
+        }
     }
     for entry in &mut plan.entries {
-        let Some(file) = texts(filtered, entry) else {
-            continue;
-        };
-        let in_place = manifest.file(&entry.path).into_iter();
-        let elsewhere = manifest.entries().map(|(_, file)| file);
-        let mut found = in_place.chain(elsewhere);
-        let found = found.find(|found| found.kind == Kind::File && file.is(&found.stamp));
-        let saved = || file.saved().filter(|oid| store.objects.contains(*oid));
-        let bytes = found.map(|found| found.oid).or_else(saved);
-        entry.after = entry.after.map(|after| Side {
-            node: Node {
-                oid: bytes.unwrap_or(after.node.oid),
-                ..after.node
-            },
-            ..after
-        });
+        entry.after = leave_clean(clean, manifest, &entry.path, entry.after);
     }
     plan.entries.retain(|entry| {
-        let is_other = entry.before != entry.after || !filtered.contains_key(&entry.path);
-        is_other || has_other_access(&entry.path)
+        let path = &entry.path;
+        let is_noted = noted.is_some_and(|noted| noted.contains_key(path));
+        let is_one = is_noted || clean.contains_key(path);
+        entry.before != entry.after || !is_one || has_other_access(path)
     });
+    Ok(())
 }
 
-/// What is said where a plan puts git's text in the place of the present's bytes.
-pub fn notice(filtered: &BTreeMap<Vec<u8>, Filtered>, plan: &Plan) -> Option<String> {
-    let entries = plan.entries.iter();
-    let lost = entries.filter(|entry| texts(filtered, entry).is_some());
-    let lost: Vec<&[u8]> = lost.map(|entry| entry.path.as_slice()).collect();
-    (!lost.is_empty()).then(|| {
-        format!(
-            "not verified, since they changed in the past and the backup has what git's index says of them: {}; \
-             to have their filter make them again, remove them and run 'git checkout -- PATH'",
-            path::listed(lost.iter(), 5)
-        )
-    })
-}
-
-/// The file of the present in whose place an entry puts git's text.
-fn texts<'f>(filtered: &'f BTreeMap<Vec<u8>, Filtered>, entry: &PlanEntry) -> Option<&'f Filtered> {
-    let (file, after) = (filtered.get(&entry.path)?, entry.after?);
-    (file.has_blob(after.node.oid) && !entry.is_chmod()).then_some(file)
+/// What is said of files that do not come out with the present's bytes, or of which nobody knows.
+pub fn notices(plan: &Plan) -> Vec<String> {
+    let way = "to have their filter make them again, remove them and run 'git checkout -- PATH'";
+    let named = |paths: &[Vec<u8>], why: &str| {
+        (!paths.is_empty()).then(|| {
+            format!(
+                "not verified, since {why}: {}; {way}",
+                path::listed(paths.iter(), 5)
+            )
+        })
+    };
+    let lost = "they changed in the past and the backup has what git's index says of them";
+    let unproven = "something of them changed in the past, nothing proves that their bytes did not, and the backup has what git's index says of them";
+    let both = [named(&plan.lost, lost), named(&plan.unproven, unproven)];
+    both.into_iter().flatten().collect()
 }

@@ -48,9 +48,8 @@ pub(super) fn find_obstacles(
     for entry in &plan.entries {
         if let Some(file) = manifest.file(&entry.path)
             && file.kind == Kind::FilteredClean
-            && !entry.is_chmod()
         {
-            // The capture has what git's index says, and never read its bytes.
+            // The capture has what git's index says, and never read its bytes: it could not even be given other bits for what it is.
             finder.found.to_force.insert(entry.path.clone());
         }
         // What cannot be reached through what is refused is no place to look at.

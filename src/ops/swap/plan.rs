@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::Context;
 use super::super::capture::Capture;
 use super::extras::captured_extras;
-use super::filtered::{OfPath, keep_bytes};
+use super::filtered::{self, Clean, Hashes, OfPath, leave_clean};
 use super::from_present::FromPresent;
 use super::goal::{Aim, Goal, PathChanges, SnapshotAim};
 use super::left_out::LeftOutThen;
@@ -51,6 +51,7 @@ pub(super) fn make_plan(
         }
     };
     Ok(PathPlanner {
+        clean: others.clean,
         root: &Root::open(ctx.repo.worktree_root())?,
         manifest: &capture.manifest,
         now: capture.access(ctx)?,
@@ -70,6 +71,10 @@ pub(super) struct Others<'a> {
     pub(super) hiding: &'a BTreeSet<Vec<u8>>,
     /// What the present may own stays.
     pub(super) own: Option<&'a PresentOwn<'a>>,
+    /// What earlier looks took for clean.
+    pub(super) clean: &'a Clean,
+    /// Of files that were read.
+    pub(super) hashes: &'a Hashes,
 }
 
 /// Makes the plan that leads to a snapshot.
@@ -127,11 +132,7 @@ impl SnapshotPlanner<'_> {
         })?;
         // Permissions and access differ where the trees are alike.
         plan.entries.retain(|entry| !self.is_kept(&entry.path));
-        if let Some(own) = own {
-            let differs = |path: &[u8]| aim.extras.access.differs(&before.access, path);
-            let seen = (&self.capture.manifest, &differs as OfPath<'_>);
-            keep_bytes(store, own.filtered(), seen, &mut plan);
-        }
+        self.keep_filtered(&before, ends_stay, &mut plan)?;
         plan.dirs.extend(self.made_dirs_unseen(&after_node)?);
         plan.dirs.extend(self.dirs_in_submodules(&changes)?);
         // Of two the first stays: what the plan itself does.
@@ -145,6 +146,16 @@ impl SnapshotPlanner<'_> {
             plan.access = files.access();
         }
         Ok(plan)
+    }
+
+    /// Has large files that a filter converts come out with their bytes, as far as these are at hand.
+    fn keep_filtered(&self, before: &Extras, ends_stay: bool, plan: &mut Plan) -> Result<()> {
+        let comes_back = |path: &[u8]| !self.is_kept(path);
+        let comes_back: OfPath<'_> = &comes_back;
+        let differs = |path: &[u8]| self.aim.extras.access.differs(&before.access, path);
+        let seen = (&self.capture.manifest, self.others);
+        let comes_back = ends_stay.then_some(comes_back);
+        filtered::keep((self.ctx, self.store), seen, comes_back, &differs, plan)
     }
 
     /// What the target left out. `ends_stay`: see [`LeftOutThen::of_backup`].
@@ -338,6 +349,7 @@ pub(super) fn tracks(store: &Store, target: &Stored, path: &[u8]) -> Result<bool
 
 /// Makes the plan for single paths.
 struct PathPlanner<'a> {
+    clean: &'a Clean,
     root: &'a Root,
     manifest: &'a Manifest,
     /// Owner, group and attributes as they are now.
@@ -369,12 +381,13 @@ impl PathPlanner<'_> {
     fn add_paths(&mut self) {
         for (path, after) in &self.changes.paths {
             let before = side_on_disk(self.manifest, path);
-            let same = before == *after;
+            let after = leave_clean(self.clean, self.manifest, path, *after);
+            let same = before == after;
             if !same || before.is_some() && self.gets_other_access(path) {
                 self.plan.entries.push(PlanEntry {
                     path: path.clone(),
                     before,
-                    after: *after,
+                    after,
                 });
             }
         }
@@ -545,7 +558,7 @@ impl PathPlanner<'_> {
     }
 }
 
-fn side_on_disk(manifest: &Manifest, path: &[u8]) -> Option<Side> {
+pub(super) fn side_on_disk(manifest: &Manifest, path: &[u8]) -> Option<Side> {
     let file = manifest.file(path)?;
     file.kind.is_on_disk().then(|| Side {
         node: Node {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::Context;
 use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
 use super::blobs::Blobs;
+use super::filtered::{Clean, Hashes};
 use super::goal::{Aim, GitGoal, Goal};
 use super::made::blobs_made_here;
 use super::needs::{check_room, prove_objects};
@@ -22,6 +23,7 @@ use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
 use crate::git::{Oid, path};
 use crate::ops::uncapturable::{Uncapturable, Why};
+use crate::ops::unsaved::Filtered;
 use crate::store::Store;
 use crate::worktree::manifest::{DirRec, FileFlags, Kind, Manifest};
 use crate::worktree::plan::Plan;
@@ -62,6 +64,8 @@ pub fn prepare<'s>(
         other_rules: goal.experiment.as_ref().and_then(|left| left.likely_rules),
         prove: prove_first(goal, storing),
         made: OnceCell::new(),
+        clean: Clean::new(),
+        hashes: Hashes::default(),
         newest: None,
         is_last: false,
     };
@@ -110,6 +114,9 @@ struct Preparation<'a, 'g, 's> {
     prove: Prove,
     /// What the swaps of a stay put where nothing was, once that is asked for.
     made: OnceCell<BTreeMap<Vec<u8>, BTreeSet<Oid>>>,
+    /// Files that are captured by their bytes since an earlier look took them for clean.
+    clean: Clean,
+    hashes: Hashes,
     /// The last path that one of the two got.
     newest: Option<Vec<u8>>,
     /// No other scan follows.
@@ -148,6 +155,8 @@ impl<'s> Preparation<'_, '_, 's> {
             forced: &self.forced,
             hiding: &self.others.hiding,
             own: self.present.as_ref(),
+            clean: &self.clean,
+            hashes: &self.hashes,
         };
         let mut plan = make_plan(ctx, store, goal, &capture, &others)?;
         let unproven = unproven_paths(&capture.manifest, &plan);
@@ -216,6 +225,10 @@ impl<'s> Preparation<'_, '_, 's> {
         }
         let is_clear = to_force.is_empty();
         for path in to_force {
+            let file = capture.manifest.file(&path);
+            if let Some(file) = file.filter(|file| file.kind == Kind::FilteredClean) {
+                self.clean.insert(path.clone(), Filtered::of(&file));
+            }
             self.force(path);
         }
         Ok(is_clear)

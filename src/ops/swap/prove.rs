@@ -214,7 +214,7 @@ impl Proof<'_> {
         changes.retain(|change| change.old.is_some() || is_on_disk(&change.path));
         // Where the present had it in the index alone, what cannot be captured is where nothing was: it stays, and the return names it.
         changes.retain(|change| change.new.is_some() || !claimed.absent.contains(&change.path));
-        changes.retain(|change| !self.has_filtered_bytes(change, plan, unsaved));
+        changes.retain(|change| !self.is_filtered_as_left(change, plan, unsaved));
         let claimed_modes = modes_told_otherwise(&changes);
         changes.retain(|change| !claimed_modes.contains_key(&change.path));
         let mut differing: BTreeSet<Vec<u8>> =
@@ -238,19 +238,23 @@ impl Proof<'_> {
         Ok(differing)
     }
 
-    /// Whether a large file that a filter converts has the present's bytes, of which the claim has what git's index says.
-    fn has_filtered_bytes(&self, change: &Change, plan: &Plan, unsaved: &Unsaved) -> bool {
+    /// Whether a large file that a filter converts is as the swap left it: the claim has what git's index says of it.
+    fn is_filtered_as_left(&self, change: &Change, plan: &Plan, unsaved: &Unsaved) -> bool {
         let (Some(old), Some(new)) = (change.old, change.new) else {
             return false;
         };
         let Some(file) = unsaved.filtered.get(&change.path) else {
             return false;
         };
-        let is_put = blob_of(plan, &change.path) == Some(new.oid);
-        let seen = self.seen.manifest.file(&change.path);
-        let is_in_place = || seen.is_some_and(|seen| file.is(&seen.stamp));
-        let is_saved = file.saved() == Some(new.oid);
-        file.has_blob(old.oid) && old.mode == new.mode && (is_put || is_saved || is_in_place())
+        // Whether these are the present's bytes is the plan's to say: it put them there, or left what it saw.
+        let is_as_left = match plan.entry(&change.path) {
+            Some(entry) => entry.after.is_some_and(|side| side.node.oid == new.oid),
+            None => {
+                let stamp = |manifest: &Manifest| Some(manifest.file(&change.path)?.stamp);
+                stamp(self.before).is_some() && stamp(self.before) == stamp(&self.seen.manifest)
+            }
+        };
+        file.has_blob(old.oid) && old.mode == new.mode && is_as_left
     }
 
     /// The tree of the claim.

@@ -239,7 +239,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             Unsaved::of_stay(&self.store.dir)?
         };
         let mut has_changed = unsaved.write(&root, plan);
-        has_changed |= !begins && unsaved.save_filtered(seen, plan);
+        has_changed |= !begins && unsaved.save_filtered(seen, plan, &journal.backup_id);
         for dir in plan.dirs.iter().filter(|dir| dir.before != dir.after) {
             if let (Some(before), Some(_)) = (dir.before, dir.after) {
                 has_changed |= unsaved.change_bits(&dir.path, before);

@@ -1,5 +1,7 @@
 //! Large files that a filter converts (git LFS): a backup has what git's index says of them, and not their bytes.
 
+use std::io::Write;
+
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
@@ -8,21 +10,47 @@ use crate::trip::{mode, snapshot};
 const BYTES: usize = 4000;
 const NAME: &str = "user.timewarp.test";
 
+/// How a filter makes git's text of a file, and the file of that.
+type Filter = (&'static str, &'static str);
+
+/// The text may stand for other bytes as well.
+const UPPER: Filter = ("tr a-z A-Z", "tr A-Z a-z");
+/// The text names the bytes by their hash, as that of git LFS does.
+const LFS: Filter = (
+    "cat > .git/big && h=$(sha256sum < .git/big | cut -c1-64) && n=$(wc -c < .git/big) && mv .git/big .git/big-$h && \
+     echo version https://git-lfs.github.com/spec/v1 && echo oid sha256:$h && echo size $n",
+    "cat .git/big-$(sed -n s/^oid.sha256://p)",
+);
+
 /// Away, with a present in which `x.big` stands for its blob in git's index.
 fn away() -> (Sandbox, String) {
-    away_in(Sandbox::new())
+    away_with(UPPER)
 }
 
-fn away_in(sandbox: Sandbox) -> (Sandbox, String) {
-    sandbox.git(["config", "filter.up.clean", "tr a-z A-Z"]);
-    sandbox.git(["config", "filter.up.smudge", "tr A-Z a-z"]);
+fn away_with(filter: Filter) -> (Sandbox, String) {
+    away_in(Sandbox::new(), filter)
+}
+
+/// A present in which `x.big` stands for its blob in git's index.
+fn with_big(sandbox: &Sandbox, (clean, smudge): Filter) {
+    sandbox.git(["config", "filter.up.clean", clean]);
+    sandbox.git(["config", "filter.up.smudge", smudge]);
     sandbox.git(["config", "timewarp.maxFileSize", "1k"]);
     sandbox.write(".gitattributes", "*.big filter=up\n");
     sandbox.write("x.big", "x".repeat(BYTES));
     sandbox.git(["add", "."]);
     sandbox.git(["commit", "-q", "-m", "big"]);
+    have_git_look(sandbox);
+}
+
+/// Has git's index hold for clean what its filter makes its text of.
+fn have_git_look(sandbox: &Sandbox) {
     std::thread::sleep(std::time::Duration::from_millis(50));
-    sandbox.git(["update-index", "--force-write-index"]);
+    sandbox.git(["update-index", "--refresh", "--force-write-index"]);
+}
+
+fn away_in(sandbox: Sandbox, filter: Filter) -> (Sandbox, String) {
+    with_big(&sandbox, filter);
     let id = snapshot(&sandbox);
     sandbox.write("a.txt", "present\n");
     let travelled = sandbox.json(["travel", &id]);
@@ -43,15 +71,20 @@ fn assert_back(sandbox: &Sandbox, returned: &Value) {
     assert_eq!(sandbox.git(["status", "--porcelain"]), " M a.txt\n");
 }
 
+type Change = fn(&Sandbox);
+
 #[test]
 fn bytes_that_are_still_there_come_back() {
-    type Change = fn(&Sandbox);
-    let changes: [(&str, Change); 7] = [
+    let changes: [(&str, Change); 8] = [
         ("an attribute", |sandbox| {
             let flags = rustix::fs::XattrFlags::empty();
             rustix::fs::setxattr(sandbox.path("x.big"), NAME, b"1", flags).unwrap();
         }),
         ("bits", |sandbox| sandbox.chmod("x.big", 0o600)),
+        ("bits, and git has looked", |sandbox| {
+            sandbox.chmod("x.big", 0o600);
+            have_git_look(sandbox);
+        }),
         ("executable", |sandbox| sandbox.chmod("x.big", 0o755)),
         ("moved", |sandbox| {
             sandbox.git(["mv", "x.big", "y.big"]);
@@ -71,7 +104,7 @@ fn bytes_that_are_still_there_come_back() {
         }),
     ];
     for (what, change) in changes {
-        let (sandbox, _) = away();
+        let (sandbox, _) = away_with(LFS);
         change(&sandbox);
         let would = sandbox.json(["return", "--dry-run"]);
         assert_eq!(would["notices"], json!([]), "{what}: {would}");
@@ -113,7 +146,7 @@ fn where_they_are_not_the_return_is_not_verified_and_names_them() {
 fn a_killed_return_puts_the_bytes_back_all_the_same() {
     for point in ["swap-applied", "swap-index", "swap-proved"] {
         for way in ["--forward", "--back"] {
-            let (sandbox, _) = away();
+            let (sandbox, _) = away_with(LFS);
             // What is made again is another file, of which nothing is known.
             if way == "--forward" {
                 sandbox.git(["mv", "x.big", "y.big"]);
@@ -136,7 +169,7 @@ fn a_killed_return_puts_the_bytes_back_all_the_same() {
 
 #[test]
 fn a_hop_leaves_them_as_well() {
-    let (sandbox, id) = away();
+    let (sandbox, id) = away_with(LFS);
     sandbox.chmod("x.big", 0o600);
     sandbox.json(["travel", "--hop", &id]);
     assert_eq!(sandbox.text("x.big"), "x".repeat(BYTES));
@@ -148,7 +181,7 @@ fn a_hop_leaves_them_as_well() {
 fn what_a_swap_of_the_stay_took_comes_back() {
     let sandbox = Sandbox::new();
     let without = snapshot(&sandbox);
-    let (sandbox, id) = away_in(sandbox);
+    let (sandbox, id) = away_in(sandbox, UPPER);
     let hops: [&[&[&str]]; 4] = [
         &[&["travel", "--hop", &without]],
         &[&["travel", "--hop", &without], &["travel", "--hop", &id]],
@@ -162,5 +195,136 @@ fn what_a_swap_of_the_stay_took_comes_back() {
         let returned = sandbox.json(["return"]);
         assert_back(&sandbox, &returned);
         sandbox.json(["travel", &id]);
+    }
+}
+
+/// They are in the experiment of the past that was left, under their new name.
+#[test]
+fn what_was_renamed_before_a_swap_of_the_stay_took_it_comes_back() {
+    for swap in [["travel", "--hop"].as_slice(), &["restore"]] {
+        let sandbox = Sandbox::new();
+        let without = snapshot(&sandbox);
+        let (sandbox, _) = away_in(sandbox, LFS);
+        sandbox.git(["mv", "x.big", "y.big"]);
+        sandbox.json(swap.iter().copied().chain([&*without]));
+        assert!(!sandbox.exists("y.big"));
+        assert_back(&sandbox, &sandbox.json(["return"]));
+    }
+}
+
+#[test]
+fn what_alone_has_the_bytes_is_held_until_the_return() {
+    let sandbox = Sandbox::new();
+    let without = snapshot(&sandbox);
+    let (sandbox, _) = away_in(sandbox, UPPER);
+    let hopped = sandbox.json(["travel", "--hop", &without]);
+    let has_them = hopped["experiment_id"].as_str().unwrap();
+    sandbox.json(["undo", "-y"]);
+    sandbox.remove("x.big");
+    sandbox.write("a.txt", "past\n");
+    // It empties the redo log, which held the experiment as well.
+    sandbox.json(["restore", &without, "a.txt"]);
+    for words in [
+        ["drop", "-y", has_them].as_slice(),
+        &["drop", "-y", "--force", has_them],
+    ] {
+        let (error, code) = sandbox.json_error(words.iter().copied());
+        assert_eq!((error["code"].as_str(), code), (Some("HELD"), 5), "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains("the way back of worktree 'main'"),
+            "{message}"
+        );
+    }
+    sandbox.git(["config", "timewarp.keepBackupDays", "0"]);
+    sandbox.json(["prune", "-y", "--keep-days", "0", "--keep-last", "0"]);
+    sandbox.git(["gc", "-q", "--prune=now"]);
+    assert_back(&sandbox, &sandbox.json(["return"]));
+    sandbox.ok(["drop", "-y", "--force", has_them]);
+}
+
+/// `x.big` is named, and not said to be verified. Answers with the id of the experiment.
+#[track_caller]
+fn assert_not_verified(sandbox: &Sandbox, what: &str) -> String {
+    let would = sandbox.json(["return", "--dry-run"]);
+    assert!(would["notices"].to_string().contains("x.big"), "{what}");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], false, "{what}: {returned}");
+    let said = returned["notices"].to_string();
+    assert!(said.contains("'x.big'"), "{what}: {said}");
+    assert_eq!(sandbox.text("a.txt"), "present\n");
+    let experiment = returned["experiment_id"].as_str();
+    experiment.unwrap_or_default().to_owned()
+}
+
+#[test]
+fn bytes_that_nothing_proves_come_back_and_are_not_verified() {
+    let changes: [(&str, Change); 5] = [
+        ("bits", |sandbox| sandbox.chmod("x.big", 0o600)),
+        ("bits, and git has looked", |sandbox| {
+            sandbox.chmod("x.big", 0o600);
+            have_git_look(sandbox);
+        }),
+        ("moved", |sandbox| {
+            sandbox.git(["mv", "x.big", "y.big"]);
+        }),
+        ("bits, and a hop took it", |sandbox| {
+            sandbox.chmod("x.big", 0o600);
+            sandbox.json(["travel", "--hop", "label:without"]);
+        }),
+        ("bits, and a hop left it", |sandbox| {
+            sandbox.chmod("x.big", 0o600);
+            sandbox.json(["travel", "--hop", "label:with"]);
+        }),
+    ];
+    for (what, change) in changes {
+        let sandbox = Sandbox::new();
+        sandbox.json(["snapshot", "--label", "without"]);
+        let (sandbox, id) = away_in(sandbox, UPPER);
+        sandbox.json(["label", &id, "with"]);
+        change(&sandbox);
+        assert_not_verified(&sandbox, what);
+        assert_eq!(sandbox.text("x.big"), "x".repeat(BYTES), "{what}");
+        assert_eq!(mode(&sandbox, "x.big"), 0o644, "{what}");
+    }
+}
+
+#[test]
+fn a_write_that_keeps_size_and_time_is_not_verified() {
+    for filter in [UPPER, LFS] {
+        let (sandbox, _) = away_with(filter);
+        let path = sandbox.path("x.big");
+        let time = path.metadata().unwrap().modified().unwrap();
+        let mut file = std::fs::File::options().write(true).open(path).unwrap();
+        file.write_all("z".repeat(BYTES).as_bytes()).unwrap();
+        file.set_modified(time).unwrap();
+        drop(file);
+        let experiment = assert_not_verified(&sandbox, "in place");
+        let made = sandbox.git([
+            "cat-file",
+            "blob",
+            &format!("refs/timewarp/experiments/{experiment}:x.big"),
+        ]);
+        assert_eq!(made, "z".repeat(BYTES));
+        // That they are others is proven where the text names the bytes.
+        let is_known = filter == LFS;
+        assert_eq!(sandbox.text("x.big").starts_with("version"), is_known);
+    }
+}
+
+#[test]
+fn what_is_clean_for_git_alone_is_not_verified() {
+    let (sandbox, _) = away();
+    // The filter makes the same text of it.
+    sandbox.write("x.big", "xX".repeat(BYTES / 2));
+    have_git_look(&sandbox);
+    assert_not_verified(&sandbox, "clean");
+    assert_eq!(sandbox.text("x.big"), "xX".repeat(BYTES / 2));
+    for filter in [UPPER, LFS] {
+        let (sandbox, _) = away_with(filter);
+        let text = sandbox.git(["cat-file", "blob", ":x.big"]);
+        sandbox.write("x.big", &text);
+        assert_not_verified(&sandbox, "git's text");
+        assert_eq!(sandbox.text("x.big"), text);
     }
 }
