@@ -18,7 +18,11 @@ use crate::wire;
 /// and records whose objects did not reach the disk, naming them.
 ///
 /// Files of tw's own that are damaged (torn, emptied, a directory in their place) are set aside under another name. Where the working tree
-/// stands is made again from the journals of the last swaps. Otherwise it does nothing.
+/// stands is made again from the journals of the last swaps.
+///
+/// Where another program rewrote the history of all refs (git filter-repo, git filter-branch -- --all, git lfs migrate), the way back to the
+/// present, undo steps and notes go by what became of the commits that are gone. Where nothing has the present any more it says so, and
+/// with -y ends the stay in the past: working tree, index and HEAD stay as they are. Otherwise it does nothing.
 ///
 /// With --dropped it lists what prune and drop have forgotten, and what undo steps need and whose refs something else deleted; with ids it
 /// takes these back while git still has them.

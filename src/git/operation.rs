@@ -59,6 +59,11 @@ impl OperationState {
         Some(&found.1)
     }
 
+    /// Whether a commit that it names is not there, so that git could neither go on with it nor abort it.
+    pub fn lacks_commits(&self, objects: &ObjectStore) -> bool {
+        commits::lacks(objects, self)
+    }
+
     /// The commits whose lines come into the files: those that are merged, and the one that is picked.
     pub fn brings(&self, objects: &ObjectStore) -> Vec<Oid> {
         let names = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD"];

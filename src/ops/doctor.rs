@@ -12,12 +12,13 @@ pub use private::outside;
 use super::Context;
 use super::gitview::read_index;
 use super::head_commit::head_tree;
+use super::history::Here;
 use super::issues::desk::exclude::{check_desk, is_desk_excluded};
 use super::outcome::{Check, CheckStatus, Checkup};
 use super::recover_dropped;
 use super::refspecs;
 use super::settings::Fault;
-use super::swap::recover::{damaged, is_interrupted, leads_nowhere};
+use super::swap::recover::{Fate, Noted, damaged, is_interrupted};
 use super::swap::undo_log::{self, Log};
 use super::watcher::{self, State};
 use super::worktrees::{self, Worktree};
@@ -27,6 +28,7 @@ use crate::git::create;
 use crate::git::fs::is_there;
 use crate::git::repo::SharedRepository;
 use crate::store::Store;
+use crate::store::id::IdKind;
 use crate::store::lock::{git_locks, is_dead_lock};
 use crate::store::state::StateDir;
 use crate::text::{self, typed_path};
@@ -44,18 +46,19 @@ const SHOWN: usize = 5;
 pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     let store = ctx.store()?;
     let worktrees = worktrees::all(&ctx.repo)?;
+    let (noted, failed) = noted(ctx, store, &worktrees);
     let mut checks = vec![
         git(ctx),
         config(ctx),
         tell("head", head(ctx, store)),
         tell("index", index(ctx, store)),
-        states(ctx, &worktrees),
+        states(ctx, &noted, failed),
         interrupted(&worktrees),
         locks(&worktrees),
     ];
     checks.extend(private::check(ctx));
     checks.extend(kept::snapshots(ctx, store));
-    checks.push(tell("undo-log", undo_log(ctx, store, &worktrees)));
+    checks.push(tell("undo-log", undo_log(ctx, store, &noted)));
     checks.push(tell("labels", kept::labels(store)));
     checks.push(tell("records", kept::records(store)));
     checks.push(tell("sessions", hooked::sessions(ctx)));
@@ -176,48 +179,102 @@ fn head(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
     })
 }
 
-/// What is damaged of our own files, and what was once.
-fn states(ctx: &Context<'_>, worktrees: &[Worktree]) -> Check {
-    let (mut unreadable, mut aside) = (Vec::new(), Vec::new());
+/// What became of the commits that the files of a worktree name, by worktree. What nobody could look at is as if there were none.
+type NotedIn<'w> = (&'w Worktree, Noted);
+
+/// Looks at all worktrees, and says why one could not be looked at.
+fn noted<'w>(
+    ctx: &Context<'_>,
+    store: &Store,
+    worktrees: &'w [Worktree],
+) -> (Vec<NotedIn<'w>>, Option<Error>) {
+    let mut failed = None;
+    let noted = worktrees.iter().map(|worktree| {
+        let look = || {
+            let here = Here::of(ctx, store)?.of_other(worktree)?;
+            Noted::find(store, &worktree.dir, &here)
+        };
+        let found = look().unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            Noted::default()
+        });
+        (worktree, found)
+    });
+    let noted = noted.collect();
+    (noted, failed)
+}
+
+/// What is damaged of our own files, and what was once; and whether each past has a way home.
+fn states(ctx: &Context<'_>, noted: &[NotedIn<'_>], failed: Option<Error>) -> Check {
+    let (mut unfit, mut aside) = (Vec::new(), Vec::new());
     let shared = StateDir::new(ctx.repo.common_dir());
-    for worktree in worktrees {
+    for (worktree, noted) in noted {
         let damaged = damaged::find(&worktree.dir, &shared);
         let damaged = damaged.iter().map(|path| path.display().to_string());
-        let mut damaged: Vec<String> = damaged.collect();
-        if worktree.git_dir == ctx.repo.git_dir() && leads_nowhere(ctx) {
-            damaged.push(worktree.dir.file("state.json").display().to_string());
-        }
+        let damaged: Vec<String> = damaged.collect();
         let state = worktree.dir.state().err();
-        if state.is_some() || !damaged.is_empty() {
-            unreadable.push((worktree, state, damaged));
+        let told = if let Some(error) = &state {
+            Some(unfit_until_fixed(error.message()))
+        } else if damaged.is_empty() {
+            way_home(noted.home.as_ref())
+        } else {
+            Some(unfit_until_fixed(&format!("damaged: {}", listed(&damaged))))
+        };
+        if let Some((status, told)) = told {
+            let fix = match status {
+                CheckStatus::Warning => "tw return".to_owned(),
+                _ => recover_in(ctx, worktree, state.as_ref()),
+            };
+            let message = format!("worktree '{}': {told}", worktree.name);
+            unfit.push((status, message, Some(fix)));
         }
         aside.extend(damaged::set_aside_before(&worktree.dir));
     }
-    let aside: Vec<String> = aside
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    tell(
-        "state",
-        Ok(match (unreadable.first(), aside.is_empty()) {
-            (None, true) => ok(format!("readable in every worktree ({})", worktrees.len())),
-            (None, false) => warning(
-                format!("damaged and set aside: {}", listed(&aside)),
-                "look into them, then remove them",
+    // What is broken comes before what may be soon.
+    unfit.sort_by_key(|(status, ..)| *status == CheckStatus::Warning);
+    let aside = aside.iter().map(|path| path.display().to_string());
+    let aside: Vec<String> = aside.collect();
+    let found = match (unfit.into_iter().next(), failed) {
+        (Some(found), _) => Ok(found),
+        (None, Some(error)) => Err(error),
+        (None, None) if aside.is_empty() => {
+            Ok(ok(format!("readable in every worktree ({})", noted.len())))
+        }
+        (None, None) => Ok(warning(
+            format!("damaged and set aside: {}", listed(&aside)),
+            "look into them, then remove them",
+        )),
+    };
+    tell("state", found)
+}
+
+/// What is wrong with the way home from a past.
+fn way_home(home: Option<&(String, Fate)>) -> Option<(CheckStatus, String)> {
+    let (id, fate) = home?;
+    match fate {
+        Fate::There => None,
+        Fate::Adrift => Some((
+            CheckStatus::Warning,
+            format!(
+                "the ref of '{id}', the backup of the present, names another commit than state.json; git's next gc may take that one"
             ),
-            (Some((worktree, state, damaged)), _) => {
-                let told = state.as_ref().map(|error| error.message().to_owned());
-                let told = told.unwrap_or_else(|| format!("damaged: {}", listed(damaged)));
-                let name = &worktree.name;
-                broken(
-                    format!(
-                        "worktree '{name}': {told}; nothing can be forgotten until it is fixed"
-                    ),
-                    Some(recover_in(ctx, worktree, state.as_ref())),
-                )
-            }
-        }),
-    )
+        )),
+        Fate::Replaced(_) => Some((
+            CheckStatus::Error,
+            format!(
+                "the ref of '{id}', the backup of the present, names another commit than state.json, which is gone, as after a program that rewrites history"
+            ),
+        )),
+        Fate::Displaced | Fate::Gone => Some((
+            CheckStatus::Error,
+            format!("the backup of the present that state.json names, '{id}', cannot be read"),
+        )),
+    }
+}
+
+fn unfit_until_fixed(what: &str) -> (CheckStatus, String) {
+    let told = format!("{what}; nothing can be forgotten until it is fixed");
+    (CheckStatus::Error, told)
 }
 
 /// The command that mends a worktree's own files, unless a newer `tw` wrote them, or they are somebody else's.
@@ -277,25 +334,42 @@ fn locks(worktrees: &[Worktree]) -> Check {
     )
 }
 
-fn undo_log(ctx: &Context<'_>, store: &Store, worktrees: &[Worktree]) -> Result<Finding> {
+fn undo_log(ctx: &Context<'_>, store: &Store, noted: &[(&Worktree, Noted)]) -> Result<Finding> {
     let mut count = 0;
-    for worktree in worktrees {
+    for (worktree, noted) in noted {
+        let rewritten = noted.steps_with(|_, fate| matches!(fate, Fate::Replaced(_)));
+        if !rewritten.is_empty() {
+            let message = format!(
+                "the commits that steps go by are gone, and refs name others, as after a program that rewrites history: {}",
+                listed(&rewritten)
+            );
+            return Ok(warning(message, recover_in(ctx, worktree, None)));
+        }
         for log in Log::ALL {
             count += undo_log::files(&worktree.dir, log)?.len();
         }
     }
     let lost = recover_dropped::lost_backups(ctx, store)?;
-    let ids = |available: bool| -> Vec<String> {
-        let lost = lost.iter().filter(|one| one.available == available);
-        lost.map(|one| one.id.clone()).collect()
-    };
-    let (there, gone) = (ids(true), ids(false));
-    Ok(if !there.is_empty() {
-        warning(
-            format!("steps whose backups lost their refs: {}", listed(&there)),
-            format!("tw recover --dropped {}", there.join(" ")),
-        )
-    } else if gone.is_empty() {
+    let there: Vec<String> = lost
+        .iter()
+        .filter(|one| one.available)
+        .map(|one| one.id.clone())
+        .collect();
+    if !there.is_empty() {
+        let message = format!("steps whose backups lost their refs: {}", listed(&there));
+        let fix = format!("tw recover --dropped {}", there.join(" "));
+        return Ok(warning(message, fix));
+    }
+    let mut gone: Vec<String> = lost.into_iter().map(|one| one.id).collect();
+    for (_, noted) in noted {
+        // A snapshot that one led to is no part of going back.
+        gone.extend(
+            noted.steps_with(|id, fate| fate == Fate::Displaced && id.kind() != IdKind::Snapshot),
+        );
+    }
+    gone.sort();
+    gone.dedup();
+    Ok(if gone.is_empty() {
         ok(format!("{count} steps, each with its backup"))
     } else {
         warning(

@@ -79,6 +79,7 @@ pub mod stats;
 pub mod status;
 mod stay;
 pub mod steps;
+mod stray_notes;
 pub mod swap;
 pub mod three_way;
 pub mod timeline;

@@ -21,6 +21,7 @@ use super::holders::record_tips;
 use super::outcome::{Purged, Rewritten};
 use super::request::DryRun;
 use super::sharing::{forget_sent_snapshots, sent_snapshots};
+use super::swap::renamed::Moved;
 use super::worktrees::{self, Worktree, unreadable};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
@@ -54,9 +55,6 @@ pub struct Purge {
 fn finish_with(git: &str) -> String {
     format!("{git} reflog expire --expire=now --all && {git} gc --prune=now")
 }
-
-/// Old commits and what they became.
-type Moved = HashMap<Oid, Oid>;
 
 /// Takes paths (files, or directories with all that is in them) out of every snapshot, backup and experiment.
 ///

@@ -1,8 +1,9 @@
 //! Finish or undo a swap that died, when asked to, and put right what of our own files is damaged.
 
 use super::Context;
-use super::outcome::Recovered;
+use super::outcome::{Recovered, RecoveryAction};
 use super::request::Recover;
+use super::stray_notes;
 use super::swap::copied;
 use super::swap::recover::{self as swap, Recovery};
 use crate::error::{Code, Error, Result};
@@ -34,10 +35,19 @@ fn recover_swaps(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<
     }
     swap::damaged::set_locks_aside(&store.dir)?;
     let lock = ctx.lock(&store.dir, "recover")?;
-    let recovered = swap::recover_asked(ctx, store, request)?;
+    let mut recovered = swap::recover_asked(ctx, store, request)?;
+    let followed = stray_notes::follow(ctx, store)?;
+    if recovered.action == RecoveryAction::Nothing && !followed.is_empty() {
+        recovered.action = RecoveryAction::Mended;
+    }
+    recovered.notices.extend(followed);
     drop(lock);
     Ok(recovered)
 }
+
+/// What is said where the backup of the present cannot be read.
+const LEADS_NOWHERE: &str =
+    "'tw recover' looks for what became of the backup of the present, and says what can be done";
 
 /// Says that `tw recover` helps, after an error that a damaged file of ours may have made.
 pub fn with_way_out(ctx: &Context<'_>, error: Error) -> Error {
@@ -46,12 +56,13 @@ pub fn with_way_out(ctx: &Context<'_>, error: Error) -> Error {
         return error;
     }
     let shared = StateDir::new(ctx.repo.common_dir());
-    let mut damaged = swap::damaged::find(&ctx.state_dir(), &shared);
-    if damaged.is_empty() && swap::leads_nowhere(ctx) {
-        damaged.push(ctx.state_dir().file("state.json"));
-    }
+    let damaged = swap::damaged::find(&ctx.state_dir(), &shared);
     let Some(first) = damaged.first() else {
-        return error;
+        return if swap::leads_nowhere(ctx) {
+            error.with_hints([LEADS_NOWHERE.to_owned()])
+        } else {
+            error
+        };
     };
     error.with_hints([format!(
         "'tw recover' sets damaged files of tw's own aside, here '{}', and goes on without them",

@@ -70,6 +70,9 @@ pub struct State {
     pub issue_id: Option<String>,
     /// The backup's commit.
     pub backup_commit: Option<String>,
+    /// Another program rewrote the backup since the past was entered, and that commit is what became of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub backup_rewritten: bool,
     /// The last swap that was completed.
     pub swap_id: Option<String>,
     /// HEAD and index were left alone by travel.

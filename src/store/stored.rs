@@ -12,7 +12,7 @@ use super::state::parse_versioned_object;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::commit::RawCommit;
-use crate::git::objects::ObjectStore;
+use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::operation::{OperationState, is_known_name, is_known_ref};
 use crate::git::tree::{self, Node};
 
@@ -115,15 +115,37 @@ impl Store {
     }
 
     /// Reads a snapshot that state, journal or undo log names: by the commit noted there, never by what its ref says now, which
-    /// a fetch could have put there. Only without a noted commit the ref counts.
+    /// a fetch could have put there. Only without a noted commit the ref counts. Where a program that rewrites history has replaced the
+    /// commit, recovery makes what notes it note the new one.
     ///
     /// # Errors
     /// `CORRUPT_RECORD` when the commit is gone; `SNAPSHOT_NOT_FOUND` when none is noted and the ref is gone.
     pub fn read_noted(&self, id: &SnapshotId, commit: Option<&str>) -> Result<Stored> {
         match commit.map(Oid::from_hex).transpose()? {
-            Some(commit) => self.read(id, commit),
+            Some(commit) => self
+                .read(id, commit)
+                .map_err(|error| self.or_rewritten(id, commit, error)),
             None => self.read_id(id),
         }
+    }
+
+    /// Why a noted commit cannot be read, where that is because another program gave all commits other ids.
+    fn or_rewritten(&self, id: &SnapshotId, commit: Oid, error: Error) -> Error {
+        let is_gone = matches!(self.objects.is_intact(commit), Ok(false));
+        if !is_gone || self.read_id(id).is_err() {
+            return error;
+        }
+        let message = format!(
+            "'{id}' was saved as commit {commit}, which is gone, and its ref names another, as after a program that rewrites history"
+        );
+        Error::new(Code::CorruptRecord, message).hint("run 'tw recover'")
+    }
+
+    /// What stands for the commit of a snapshot that is in another repository: no object has this id.
+    pub fn placeholder(&self, snapshot: Option<SnapshotId>) -> Result<Oid> {
+        let text = snapshot.map_or_else(|| "a snapshot".to_owned(), |id| id.to_string());
+        let text = format!("{text} is in another repository\n");
+        self.objects.hash(ObjectKind::Blob, text.as_bytes())
     }
 
     /// The ids of a kind, newest first by name (the order within one second is told by `seq`).

@@ -79,6 +79,7 @@ mod return_;
 mod revert;
 mod rewind;
 mod rewind_menu;
+mod rewritten;
 mod runner;
 mod said;
 mod sandbox;

@@ -57,6 +57,19 @@ const LISTS: [&str; 6] = [
 
 /// Fills in `commits` and `trees` from files and refs.
 pub(super) fn collect(objects: &ObjectStore, state: &mut OperationState) {
+    let (named, trees) = named(objects, state);
+    state.commits = peeled(objects, named);
+    state.trees = trees;
+}
+
+/// Whether a commit that files and refs name by its whole id is not there.
+pub(super) fn lacks(objects: &ObjectStore, state: &OperationState) -> bool {
+    let (named, _) = named(objects, state);
+    named.into_iter().any(|oid| objects.peel(oid).is_err())
+}
+
+/// The objects that files and refs name as commits, and the trees with the files that name them.
+fn named(objects: &ObjectStore, state: &OperationState) -> (Vec<Oid>, Vec<(String, Oid)>) {
     let mut named: Vec<Oid> = Vec::new();
     let mut trees = Vec::new();
     for (name, content, _) in &state.files {
@@ -84,8 +97,7 @@ pub(super) fn collect(objects: &ObjectStore, state: &mut OperationState) {
         }
     }
     named.extend(state.refs.iter().map(|(_, oid)| *oid));
-    state.commits = peeled(objects, named);
-    state.trees = trees;
+    (named, trees)
 }
 
 /// Those that are there, each once.

@@ -8,6 +8,7 @@ use crate::git::Oid;
 use crate::ops::Context;
 use crate::ops::issues::mend;
 use crate::ops::outcome::Check;
+use crate::ops::stray_notes;
 use crate::ops::whole::Whole;
 use crate::ops::workspaces::{head_of_member, membership};
 use crate::store::Store;
@@ -183,6 +184,8 @@ pub fn records(store: &Store) -> Result<Finding> {
         broken(format!("not readable: {}", listed(&unreadable)), fix)
     } else if !newer.is_empty() {
         warning(format!("of a newer tw: {}", listed(&newer)), "upgrade tw")
+    } else if let Some(found) = stray(store)? {
+        found
     } else if !apart.is_empty() {
         let message = format!(
             "notes ref and backing ref differ: {}; the next command that looks at it puts that right",
@@ -195,6 +198,22 @@ pub fn records(store: &Store) -> Result<Finding> {
             count(total, "record")
         ))
     })
+}
+
+/// Notes that stayed behind on commits which another program replaced.
+fn stray(store: &Store) -> Result<Option<Finding>> {
+    let stray = stray_notes::find(store)?;
+    let names: Vec<String> = stray
+        .iter()
+        .map(|(record, ..)| record.to_string())
+        .collect();
+    Ok((!names.is_empty()).then(|| {
+        let message = format!(
+            "another program rewrote snapshots, and notes are on commits that are gone: {}",
+            listed(&names)
+        );
+        warning(message, "tw recover")
+    }))
 }
 
 /// Whether all members of the workspace can take part; in a member, whether its head knows it.

@@ -20,7 +20,6 @@ use super::sessions::SharedSession;
 use super::tree::Key;
 use crate::error::Result;
 use crate::git::Oid;
-use crate::git::objects::ObjectKind;
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::chat::Chat;
@@ -158,9 +157,7 @@ fn annotated_by(store: &Store, shared: &Shared) -> Result<Oid> {
     {
         return Ok(commit);
     }
-    let text = snapshot.map_or_else(|| "a snapshot".to_owned(), |id| id.to_string());
-    let text = format!("{text} is in another repository\n");
-    store.objects.hash(ObjectKind::Blob, text.as_bytes())
+    store.placeholder(snapshot)
 }
 
 /// What is not shared of an issue.

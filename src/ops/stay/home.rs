@@ -10,6 +10,7 @@ use super::left_out::LeftOut;
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::fs::nanoseconds;
+use crate::git::operation::{self, OperationState};
 use crate::git::path::{self, RepoPath};
 use crate::ops::capture::Storing;
 use crate::ops::outcome::{Aftermath, Changes, DetachedBy, HeadReport, MovedAside, Returned};
@@ -83,6 +84,7 @@ impl ReturnOperation<'_> {
         let filtered = filtered::notices(&prepared.plan);
         let away = self.kept_away(&start.keep, &prepared.capture)?;
         let mut returned = self.returned(start, stays, changes(&prepared.plan), moved_aside);
+        returned.notices.extend(self.rewritten()?);
         returned.notices.extend(away);
         returned.notices.extend(filtered);
         Ok(returned)
@@ -94,6 +96,7 @@ impl ReturnOperation<'_> {
     /// `WOULD_OVERWRITE` (with the command that gets home), `VERIFY_FAILED`, `BUSY`, `PATH_NOT_FOUND`.
     pub fn run(&self, request: &Return) -> Result<Returned> {
         let start = self.start_home(request)?;
+        let rewritten = self.rewritten()?;
         // Before the swap, whose plan has to know the new names.
         let mut aside = Aside::of_stay(self.ctx, self.store, &self.backup)?;
         aside.finish_earlier()?;
@@ -129,6 +132,7 @@ impl ReturnOperation<'_> {
         let filtered = filtered::notices(&swapped.plan);
         let away = self.kept_away(&start.keep, &swapped.saved.capture)?;
         let mut returned = self.returned(start, stays, swapped.changes(), moved_aside);
+        returned.notices.extend(rewritten);
         returned.notices.extend(away);
         returned.dry_run = false;
         returned.verified = filtered.is_empty();
@@ -153,6 +157,35 @@ impl ReturnOperation<'_> {
         })
     }
 
+    /// The operation of the present, and the kinds of one that nobody could go on with: of a backup that another program rewrote the files
+    /// name commits that are gone.
+    fn operation(&self) -> Result<(OperationState, Vec<&'static str>)> {
+        let whole = self.store.operation(&self.backup)?;
+        if self.state.backup_rewritten && whole.lacks_commits(&self.store.objects) {
+            return Ok((OperationState::default(), operation::kinds(&whole)));
+        }
+        Ok((whole, Vec::new()))
+    }
+
+    /// What is said of a backup that another program rewrote.
+    fn rewritten(&self) -> Result<Vec<String>> {
+        if !self.state.backup_rewritten {
+            return Ok(Vec::new());
+        }
+        let id = &self.backup.id;
+        let mut told = vec![format!(
+            "another program rewrote '{id}' since the past was entered: this is the present as it is saved there now"
+        )];
+        let (_, left) = self.operation()?;
+        told.extend((!left.is_empty()).then(|| {
+            format!(
+                "the {} under way in it was not put back: commits that it names are gone",
+                left.join(", ")
+            )
+        }));
+        Ok(told)
+    }
+
     fn goal<'g>(&'g self, start: &Start, experiment: Experiment<'g>) -> Result<Goal<'g>> {
         let aim = SnapshotAim {
             empty_dirs: EmptyDirs::Go,
@@ -164,7 +197,7 @@ impl ReturnOperation<'_> {
             stored: &self.backup,
             lists: &self.lists,
             raw_head: start.raw_head.clone(),
-            operation: self.store.operation(&self.backup)?,
+            operation: self.operation()?.0,
             takes: OperationShare::Whole,
         };
         Ok(
@@ -297,6 +330,7 @@ fn present_after(before: &State, _: &Made<'_>) -> State {
         backup_id: None,
         backup_path: None,
         backup_commit: None,
+        backup_rewritten: false,
         entered_at: None,
         guard_token: None,
         issue_id: None,

@@ -48,10 +48,18 @@ pub(super) fn note(store: &Store, journal: &Journal, level: &Path) -> Result<()>
     fs::write_atomic(&file, &bytes, Durable::Yes)
 }
 
-/// Forgets a stay that has ended. Can be run again.
+/// Forgets a stay that this swap ended. Can be run again.
 pub(super) fn forget(store: &Store, journal: &Journal) -> Result<()> {
+    if journal.state_after.mode == Mode::Present {
+        forget_stay(store)?;
+    }
+    Ok(())
+}
+
+/// Forgets a stay that has ended. Can be run again.
+pub(super) fn forget_stay(store: &Store) -> Result<()> {
     let dir = store.dir.file(DIR);
-    if journal.state_after.mode == Mode::Present && fs::is_there(&dir)? {
+    if fs::is_there(&dir)? {
         std::fs::remove_dir_all(&dir).context(|| format!("cannot remove '{}'", dir.display()))?;
     }
     Ok(())

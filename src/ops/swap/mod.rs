@@ -30,6 +30,7 @@ mod present_own;
 mod prove;
 pub mod recover;
 mod refusal;
+pub mod renamed;
 pub mod repositories;
 mod run;
 pub mod same_index;

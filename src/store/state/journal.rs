@@ -128,6 +128,10 @@ pub struct JournalHead {
     pub backup_commit: String,
     pub target_id: Option<String>,
     pub target_commit: Option<String>,
+    #[serde(default)]
+    pub git_id: Option<String>,
+    #[serde(default)]
+    pub git_commit: Option<String>,
     pub experiment_id: Option<String>,
     pub state_before: State,
     pub state_after: State,

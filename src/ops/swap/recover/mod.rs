@@ -12,6 +12,7 @@ mod git_side;
 mod leftovers;
 mod put_back;
 mod remade;
+mod rewritten;
 mod settled;
 mod survey;
 mod together;
@@ -21,6 +22,7 @@ pub use begun::{Begun, Recovery, begin};
 pub use leftovers::clear_after_death;
 pub(super) use put_back::Unfinished;
 pub use remade::leads_nowhere;
+pub use rewritten::{Fate, Noted};
 use std::time::Duration;
 pub(super) use survey::node_of;
 pub use together::{clear_workspace, is_unfinished, unfinished_in_all};
@@ -222,7 +224,7 @@ pub fn nothing() -> Recovered {
 /// # Errors
 /// What stands against it, with the journal still there.
 pub fn recover_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<Recovered> {
-    let mended = remade::mend(ctx, store)?;
+    let mended = remade::mend(ctx, store, request.yes)?;
     // Where nothing can be read, nobody knows that there is nothing to do; and it says whether this is a copy.
     store.dir.state()?;
     copied::check(ctx, store)?;

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use super::damaged::{find, is_aside, set_aside, unsettled_told};
+use super::{Recovery, rewritten};
 use crate::error::Result;
 use crate::git::fs::{self, Durable};
 use crate::ops::Context;
@@ -20,11 +21,31 @@ use crate::store::state::{Journal, Mode, State, StateDir, UNSETTLED, read_json};
 use crate::store::stored::Stored;
 use crate::store::trigger::{SwapKind, Trigger};
 
-/// Sets every damaged file of ours aside and makes again what can be told; says what was done. The caller holds the lock alone.
+/// Sets every damaged file of ours aside, makes again what can be told, and finds what took the place of commits that are gone; says
+/// what was done. A stay that nothing leads home from ends when that is agreed to. The caller holds the lock alone.
 ///
 /// # Errors
-/// A name cannot be changed, or the disk refuses.
-pub(super) fn mend(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
+/// A name cannot be changed, or the disk refuses; `CORRUPT_RECORD` when nothing leads home, and it was not agreed to.
+pub(super) fn mend(ctx: &Context<'_>, store: &Store, agreed: bool) -> Result<Vec<String>> {
+    let mut told = set_damaged_aside(ctx, store)?;
+    told.extend(rewritten::follow(ctx, store)?);
+    match give_up(ctx, store, agreed) {
+        Ok(more) => told.extend(more),
+        Err(error) => return Err(Recovery(told).with(error)),
+    }
+    Ok(told)
+}
+
+/// Gives up what nothing is left of: a swap that died, and a stay in the past.
+fn give_up(ctx: &Context<'_>, store: &Store, agreed: bool) -> Result<Vec<String>> {
+    let mut told = rewritten::set_journal_aside(store, agreed)?;
+    if !store.dir.has_journal() && rewritten::is_homeless(ctx, store)? {
+        told.extend(rewritten::end_stay(store, agreed)?);
+    }
+    Ok(told)
+}
+
+fn set_damaged_aside(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
     let shared = StateDir::new(ctx.repo.common_dir());
     let damaged = find(&store.dir, &shared);
     let state = store.dir.file("state.json");
@@ -57,11 +78,14 @@ pub(super) fn mend(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
     Ok(told)
 }
 
-/// Whether the state names a backup that cannot be read, and recovery makes another one of it.
+/// Whether this is the past, and the backup of the present cannot be read: recovery finds what became of it, or ends the stay.
 pub fn leads_nowhere(ctx: &Context<'_>) -> bool {
-    let store = ctx.store().ok();
-    let other = store.map(|store| state_that_leads_home(ctx, store));
-    matches!(other, Some(Ok(Some(_))))
+    let leads_nowhere = |store: &Store| {
+        let state = store.dir.state();
+        let is_past = |state: &State| state.mode == Mode::Past && !leads_home(store, state);
+        !store.dir.has_journal() && state.is_ok_and(|state| is_past(&state))
+    };
+    ctx.store().is_ok_and(leads_nowhere)
 }
 
 /// The state as other files tell it, and how it is known, where the one that is there names a backup of the present that cannot be read,
