@@ -64,7 +64,7 @@ mod tests {
             Some(Pointer { sha256, size })
         );
         let extension = text.replace("\noid", "\next-0-case sha256:00\noid");
-        let others = [&*text[1..], &text[..text.len() - 4], &extension, ""];
+        let others = [&text[1..], &text[..text.len() - 4], &extension, ""];
         for other in others {
             assert_eq!(Pointer::parse(other.as_bytes()), None, "{other}");
         }

@@ -57,6 +57,9 @@ fn clean_at(clean: &Clean, manifest: &Manifest, path: &[u8], blob: Oid) -> Optio
     (found.kind == Kind::File && seen.is(&found.stamp).is_some()).then_some(found)
 }
 
+/// Files with their paths, by inode number and size.
+type ByNumbers = BTreeMap<(u64, u64), Vec<(Vec<u8>, FileRec)>>;
+
 /// The files of the present in a plan of a swap that begins in the past.
 struct PresentFiles<'a> {
     store: &'a Store,
@@ -68,7 +71,7 @@ struct PresentFiles<'a> {
     clean: &'a Clean,
     hashes: &'a Hashes,
     /// Files of the manifest that may be one of them, by inode number and size, once they are asked for.
-    elsewhere: OnceCell<BTreeMap<(u64, u64), Vec<(Vec<u8>, FileRec)>>>,
+    elsewhere: OnceCell<ByNumbers>,
 }
 
 /// What becomes of a file.
@@ -233,9 +236,9 @@ impl PresentFiles<'_> {
         })
     }
 
-    fn all_elsewhere(&self) -> BTreeMap<(u64, u64), Vec<(Vec<u8>, FileRec)>> {
+    fn all_elsewhere(&self) -> ByNumbers {
         let keys = self.noted.values().map(|file| (file.key(), Vec::new()));
-        let mut found: BTreeMap<(u64, u64), Vec<(Vec<u8>, FileRec)>> = keys.collect();
+        let mut found: ByNumbers = keys.collect();
         for (dir, file) in self.manifest.entries() {
             if file.kind == Kind::File
                 && let Some(found) = found.get_mut(&(file.stamp.ino, file.stamp.size))

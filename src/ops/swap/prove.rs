@@ -247,12 +247,11 @@ impl Proof<'_> {
             return false;
         };
         // Whether these are the present's bytes is the plan's to say: it put them there, or left what it saw.
-        let is_as_left = match plan.entry(&change.path) {
-            Some(entry) => entry.after.is_some_and(|side| side.node.oid == new.oid),
-            None => {
-                let stamp = |manifest: &Manifest| Some(manifest.file(&change.path)?.stamp);
-                stamp(self.before).is_some() && stamp(self.before) == stamp(&self.seen.manifest)
-            }
+        let is_as_left = if let Some(entry) = plan.entry(&change.path) {
+            entry.after.is_some_and(|side| side.node.oid == new.oid)
+        } else {
+            let stamp = |manifest: &Manifest| Some(manifest.file(&change.path)?.stamp);
+            stamp(self.before).is_some() && stamp(self.before) == stamp(&self.seen.manifest)
         };
         file.has_blob(old.oid) && old.mode == new.mode && is_as_left
     }
