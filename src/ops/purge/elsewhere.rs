@@ -1,6 +1,8 @@
 //! Where purged paths may still be: what `tw` does not own and does not touch. One sentence each.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::rewrite::contains;
@@ -89,6 +91,22 @@ fn pathspec(path: &[u8]) -> String {
     typed_bytes(&[magic, path].concat())
 }
 
+/// What is said of a path in a repository of its own, be it a member of the workspace: its records are not ours.
+fn in_another_repository(root: &Root, full: &[u8]) -> Result<Option<String>> {
+    for dir in path::with_parents(full).filter(|dir| dir.len() < full.len()) {
+        if root.stamp(&path::join(dir, b".git"))?.is_some() {
+            let there = root.path().join(OsStr::from_bytes(dir));
+            return Ok(Some(format!(
+                "{} is a repository of its own, which keeps what is in it: tw -C {} purge {}",
+                quoted(dir),
+                typed_path(&there),
+                typed_bytes(&full[dir.len() + 1..])
+            )));
+        }
+    }
+    Ok(None)
+}
+
 /// A path as it stands in a sentence.
 pub fn quoted(path: &[u8]) -> String {
     format!("'{}'", path::display(path))
@@ -129,7 +147,9 @@ impl Search<'_> {
                 continue;
             };
             for gone in self.paths {
-                if root.stamp(gone)?.is_some() {
+                if let Some(told) = in_another_repository(&root, gone)? {
+                    self.said.push(told);
+                } else if root.stamp(gone)?.is_some() {
                     self.found.insert(gone.clone());
                     self.said.push(format!(
                         "the working tree '{}' has {}: the next snapshot takes it in again unless git ignores it or it is excluded",

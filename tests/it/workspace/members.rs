@@ -229,3 +229,26 @@ fn lines_of_a_turn_are_its_prompts_in_a_member_too() {
         "{said}"
     );
 }
+
+#[test]
+fn a_purge_of_what_a_member_keeps_names_the_member() {
+    let sandbox = Trio::apart();
+    sandbox.json(["workspace", "add", "nested"]);
+    let trio = Trio {
+        sandbox,
+        snapshot: String::new(),
+    };
+    trio.sandbox.write("nested/key", "secret\n");
+    trio.json_in("", &["snapshot"]);
+    for is_there in [true, false] {
+        if !is_there {
+            trio.sandbox.remove("nested/key");
+        }
+        let error = error_of(&trio, "", &["purge", "--yes-purge", "nested/key"]);
+        assert_eq!(error["code"], "PATH_NOT_FOUND", "{error}");
+        let there = trio.sandbox.path("nested");
+        let command = format!("tw -C {} purge key", there.display());
+        assert!(error["hints"].to_string().contains(&command), "{error}");
+    }
+    trio.json_in("nested", &["purge", "--yes-purge", "key"]);
+}
