@@ -104,6 +104,7 @@ impl Depot {
             from: &old.objects,
             roots: &roots.collect::<Vec<_>>(),
             new: &NewObjects::new(format),
+            beside: None,
             most: None,
         };
         new.set_refs(&kept_objects, &kept)?;

@@ -94,13 +94,15 @@ impl Repo {
     }
 
     /// Whether what hangs on a commit is there and stays, now that the ref `name` holds it, which may be new: a gc that is under way may not know
-    /// of that one, and spares only what another reaches.
+    /// of that one, and spares only what another reaches. Where others lend objects they know of none of our refs, and nobody relies on more
+    /// than git did before.
     ///
     /// # Errors
     /// git cannot be started.
     pub fn will_stay(&self, objects: &ObjectStore, commit: Oid, name: &str) -> Result<bool> {
         // Asked first: one that has ended by now has taken what it will take, which the look that follows finds.
-        if gc::is_running(self.common_dir()) && !self.is_reached(commit, name)? {
+        let is_in_doubt = gc::is_running(self.common_dir()) || objects.borrows();
+        if is_in_doubt && !self.is_reached(commit, name)? {
             return Ok(false);
         }
         self.is_connected(objects, commit, name)

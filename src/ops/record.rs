@@ -1,10 +1,11 @@
 //! From a capture to a snapshot commit, and its ref: the order of writing.
 //!
-//! Objects first (a pack gets its `.keep` before its name), then the commits, then the ref in one transaction that verifies the
+//! Objects first (a pack gets its `.keep` before its name), what is only lent among them, then the commits, then the ref in one transaction that verifies the
 //! anchor, then a second look at everything that was reused, then the `.keep` goes. A ref whose objects a gc took in between
 //! is taken back and the whole is tried again.
 
 mod commits;
+mod lent;
 
 use self::commits::Commits;
 use super::Context;
@@ -216,15 +217,19 @@ pub fn record<'s>(
         .writer
         .take()
         .ok_or_else(|| Error::new(Code::Io, "a capture without a writer cannot be recorded"))?;
-    let commits = Commits {
-        objects: &store.objects,
-        sink: &Writing(&writer),
-    };
     let now = ctx.env.now();
     let mut draft = Draft::new(ctx, store, &capture, about, (durable, now))?;
     let held = held(ctx, store, &capture);
+    let commits = Commits {
+        objects: &store.objects,
+        repository_id: &draft.record.repository_id,
+        sink: &Writing(&writer),
+    };
     let state_commit = commits.state(&capture, &draft.long, &held)?;
     let index_commit = commits.index(&capture, state_commit)?;
+    if !lent::copy(store, &capture, &writer, &held)? {
+        return Ok(None);
+    }
     let id = draft.name(store, kind, now)?;
     // Before the commit, in which the numbers stand.
     let stats = &mut draft.record.stats;

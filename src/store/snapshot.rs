@@ -525,8 +525,16 @@ pub fn encode_commit(tree: Oid, parents: &[Oid], author_time: i64, message: &str
     out.into_bytes()
 }
 
+/// The bytes of an index or a state commit, which say its place in the message. Its time is fixed, so that the same state is the same commit and is
+/// stored once. But no other repository has the same one: git takes an object for its own that another one lends (`git clone --shared`), and
+/// that lets it go when it likes.
+pub fn encode_part(place: &str, repository_id: &str, tree: Oid, parents: &[Oid]) -> Vec<u8> {
+    let message = format!("timewarp: {place}\n\nrepository: {repository_id}\n");
+    encode_commit(tree, parents, FIXED_TIME, &message)
+}
+
 /// Author time of a commit that must come out the same each time.
-pub const FIXED_TIME: i64 = 1;
+const FIXED_TIME: i64 = 1;
 
 /// Seconds for a commit's author line: never before 1970, which git's fsck refuses.
 pub fn author_time(moment: Moment) -> i64 {

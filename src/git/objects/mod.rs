@@ -15,6 +15,7 @@ mod hash;
 mod idx;
 mod inflate;
 mod keep;
+mod lent;
 mod loose;
 mod midx;
 mod new;

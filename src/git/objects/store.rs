@@ -94,7 +94,7 @@ impl ObjectStore {
         changed.count() > 0
     }
 
-    fn is_sound_as_listed(&self, oid: Oid) -> bool {
+    pub(super) fn is_sound_as_listed(&self, oid: Oid) -> bool {
         count(Work::ObjectLookups);
         self.dirs.iter().any(|dir| dir.has_packed(oid))
             || (self.dirs.iter().any(|dir| dir.has_loose(oid)) && self.verify(oid).is_ok())
@@ -107,20 +107,44 @@ impl ObjectStore {
         }
     }
 
-    /// True when the object is sound ([`Self::is_sound`]) *and* its file got a new mtime, so that a prune by age leaves it alone for as long as git
-    /// grants new objects. False: write it again. Objects in cruft packs, and in alternates that belong to someone else,
-    /// cannot be freshened.
+    /// Whether other directories lend objects, which are there only as long as whoever has them wants it.
+    pub fn borrows(&self) -> bool {
+        self.dirs.len() > 1
+    }
+
+    /// Whether the repository's own directory has the object, by its name alone. The list of packs is the one last read.
+    pub fn owns(&self, oid: Oid) -> bool {
+        count(Work::ObjectLookups);
+        self.own().has_packed(oid) || self.own().names_loose(oid)
+    }
+
+    /// True when the repository's own directory has the object, sound ([`Self::is_sound`]), *and* its file got a new mtime, so that a prune
+    /// by age leaves it alone for as long as git grants new objects. False: write it again. Objects in cruft packs cannot be freshened,
+    /// and of what another directory lends nobody has promised anything here.
     pub fn freshen(&self, oid: Oid) -> bool {
-        match self.dirs.iter().find_map(|dir| dir.freshen(oid)) {
+        let own = self.own();
+        match own.freshen(oid) {
             None => false,
             // The file that was opened is proven: finding it twice more would cost as much as the proof does.
             Some(Freshened::Loose(file, length)) => {
-                self.dirs.iter().any(|dir| dir.has_packed(oid))
+                own.has_packed(oid)
                     || is_whole(file, length, oid).is_ok_and(|whole| whole)
-                    || self.is_sound(oid)
+                    || self.owns_sound(oid)
             }
-            Some(Freshened::Unseen) => self.is_sound(oid),
+            Some(Freshened::Unseen) => self.owns_sound(oid),
         }
+    }
+
+    /// As [`Self::is_sound`], of the repository's own directory alone.
+    fn owns_sound(&self, oid: Oid) -> bool {
+        let own = self.own();
+        let as_listed = || {
+            count(Work::ObjectLookups);
+            let loose = || own.open_loose(oid).ok().flatten();
+            let is_whole = |(file, length)| is_whole(file, length, oid).is_ok_and(|whole| whole);
+            own.has_packed(oid) || loose().is_some_and(is_whole)
+        };
+        as_listed() || (own.reload_if_changed() && as_listed())
     }
 
     /// Whether objects are all there still that this process has read or written whole: by their names alone. The list of packs is

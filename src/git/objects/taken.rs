@@ -12,7 +12,7 @@ use super::ObjectKind;
 use super::new::{NewObjects, Storage, Unheld};
 use super::read::{expect_kind, missing};
 use super::store::ObjectStore;
-use super::writer::{ObjectWriter, Written};
+use super::writer::{ObjectWriter, Written, damaged};
 use crate::error::{Code, Error, Result};
 use crate::git::commit::RawCommit;
 use crate::git::tree;
@@ -26,6 +26,8 @@ pub struct TakenObjects<'a> {
     pub roots: &'a [(ObjectKind, Oid)],
     /// What is new beside it.
     pub new: &'a NewObjects,
+    /// A commit that stays: of what others lend, its files are not copied.
+    pub beside: Option<Oid>,
     /// More bytes than these are not written.
     pub most: Option<u64>,
 }
@@ -36,7 +38,8 @@ impl Unheld for TakenObjects<'_> {
     }
 
     fn write(&self, store: &ObjectStore, storage: Storage) -> Result<Written> {
-        let mut writer = ObjectWriter::new(store, storage.in_pack("share"))?;
+        let writer = ObjectWriter::new(store, storage.in_pack("share"))?;
+        let mut writer = writer.relying_on(self.beside);
         if storage != Storage::Cheapest {
             writer = writer.afresh();
         }
@@ -98,10 +101,6 @@ impl TakenObjects<'_> {
         }
         Err(damaged(oid))
     }
-}
-
-fn damaged(oid: Oid) -> Error {
-    Error::new(Code::CorruptRecord, format!("object {oid} is damaged"))
 }
 
 fn too_much(most: u64) -> Error {

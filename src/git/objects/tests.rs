@@ -715,7 +715,7 @@ fn what_cannot_be_looked_at_is_neither_there_nor_gone() {
 }
 
 #[test]
-fn objects_of_alternates_count_and_are_not_copied() {
+fn objects_of_alternates_count_and_are_copied_all_the_same() {
     let (far, near, repo) = (Repo::new(), Repo::new(), Repo::new());
     let mut all = Vec::new();
     for (other, content) in [(&far, text(100)), (&near, text(200))] {
@@ -745,11 +745,52 @@ fn objects_of_alternates_count_and_are_not_copied() {
         assert!(store.contains(*oid));
         assert_eq!(&store.read(*oid).expect("read").1, data);
     }
+    assert!(store.borrows() && !store.owns(all[0].0));
     let writer = ObjectWriter::new(&store, pack_mode()).expect("writer");
     put_all(&writer, all.iter().map(|(_, data)| data.clone()).collect());
     let written = writer.finish().expect("finished");
-    assert_eq!((written.reused.len(), written.written.len()), (2, 0));
+    assert_eq!((written.reused.len(), written.written.len()), (0, 2));
+    assert!(all.iter().all(|(oid, _)| store.owns(*oid)));
     repo.assert_sound(&all);
+    let writer = ObjectWriter::new(&store, WriteMode::Loose).expect("writer");
+    put_all(&writer, all.iter().map(|(_, data)| data.clone()).collect());
+    let written = writer.finish().expect("finished");
+    assert_eq!((written.reused.len(), written.written.len()), (2, 0));
+}
+
+#[test]
+fn much_that_a_commit_has_is_relied_on_where_it_is_lent() {
+    let far = Repo::new();
+    let stored = |args: &[&str], input: &[u8]| {
+        let oid = far.run(args, input).stdout;
+        Oid::from_hex_bytes(oid.trim_ascii()).expect("an id")
+    };
+    let contents = [text(10), noise(1 << 20), noise(1 << 20)];
+    let [small, kept, other] = contents.each_ref().map(|data| {
+        let oid = stored(&["hash-object", "-w", "--stdin"], data);
+        (oid, data)
+    });
+    let nodes = [small.0, kept.0].map(|oid| format!("100644 blob {oid}\t{oid}\n"));
+    let tree = stored(&["mktree"], nodes.concat().as_bytes());
+    let tree = stored(&["mktree"], format!("040000 tree {tree}\tdir\n").as_bytes());
+    let commit = stored(&["commit-tree", "-m", "kept", &tree.to_string()], b"");
+    for mode in modes() {
+        let repo = Repo::new();
+        let info = repo.objects().join("info");
+        std::fs::create_dir_all(&info).expect("made");
+        let line = format!("{}\n", far.objects().display());
+        std::fs::write(info.join("alternates"), line).expect("written");
+        let store = repo.store();
+        let writer = ObjectWriter::new(&store, mode).expect("writer");
+        let writer = writer.relying_on(Some(commit));
+        // A few are copied before anybody looks at the commit.
+        put_all(&writer, vec![small.1.clone(), kept.1.clone()]);
+        writer.copy_blob(other.0).expect("copied");
+        let written = writer.finish().expect("finished");
+        assert_eq!(written.reused, [kept.0]);
+        let owned = [small.0, kept.0, other.0].map(|oid| store.owns(oid));
+        assert_eq!(owned, [true, false, true]);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Writing objects: each is hashed, looked up, and written once, loose or into one pack.
 //!
 //! Several threads put at once. Small objects are compressed outside the lock; a large blob holds the pack while it streams.
-//! An object that exists is freshened, as git does, and then not written. Once a write has failed nothing is kept: `finish`
+//! An object that exists is freshened, as git does, and then not written; one that is only lent counts as none ([`super::lent`]). Once a write has failed nothing is kept: `finish`
 //! refuses, and the temporary files go.
 
 use std::cell::Cell;
@@ -15,6 +15,7 @@ use crate::git::Oid;
 use super::deflate::{with_deflated, with_loose};
 use super::hash::is_collision;
 use super::keep::KeptPack;
+use super::lent::Lent;
 use super::pack_writer::PackWriter;
 use super::store::ObjectStore;
 use super::temp::Target;
@@ -99,6 +100,7 @@ pub struct ObjectWriter<'a> {
     loose_bytes: AtomicU64,
     failed: AtomicBool,
     afresh: bool,
+    lent: Lent,
 }
 
 thread_local! {
@@ -125,7 +127,16 @@ impl<'a> ObjectWriter<'a> {
             loose_bytes: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             afresh: false,
+            lent: Lent::default(),
         })
+    }
+
+    /// Relies on another directory for the files of this commit, of which git relies on it for, too. Without one all is written that the
+    /// repository's own directory does not have.
+    #[must_use]
+    pub fn relying_on(mut self, commit: Option<Oid>) -> Self {
+        self.lent.commit = commit;
+        self
     }
 
     /// Writes also what exists: a gc under way may be about to take it.
@@ -158,18 +169,30 @@ impl<'a> ObjectWriter<'a> {
 
     /// Whether an object is there, whose very bytes the caller has seen, and will stay: then it counts as put.
     pub fn reuse(&self, oid: Oid) -> bool {
-        if self.afresh {
-            return false;
-        }
         // Another thread is at it, or was.
         if locked(&self.fates).contains_key(&oid) {
             return true;
+        }
+        if self.afresh {
+            return false;
         }
         let is_there = self.store.freshen(oid);
         if is_there {
             locked(&self.fates).entry(oid).or_insert(Fate::Reused);
         }
         is_there
+    }
+
+    /// Writes a blob that another directory lends.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD`: it is not there any more, or damaged; or the disk refuses.
+    pub fn copy_blob(&self, oid: Oid) -> Result<()> {
+        let (size, mut bytes) = self.store.blob_reader(oid)?;
+        if self.put_reader(size, &mut bytes)? == oid {
+            return Ok(());
+        }
+        Err(damaged(oid))
     }
 
     /// Writes a blob of exactly `size` bytes. One over a few MiB is streamed: its bytes are read once, in pieces, and what
@@ -251,8 +274,13 @@ impl<'a> ObjectWriter<'a> {
         })
     }
 
+    /// Whether an object is there, and stays.
+    fn is_kept(&self, oid: Oid, size: u64) -> bool {
+        !self.afresh && (self.store.freshen(oid) || self.lent.keeps(self.store, oid, size))
+    }
+
     fn write_claimed(&self, oid: Oid, kind: ObjectKind, data: &[u8]) -> io::Result<Fate> {
-        if !self.afresh && self.store.freshen(oid) {
+        if self.is_kept(oid, data.len() as u64) {
             return Ok(Fate::Reused);
         }
         match self.mode {
@@ -335,7 +363,7 @@ impl<'a> ObjectWriter<'a> {
         let pack = self.opened(&mut pack).map_err(PutError::failed)?;
         let streamed = pack.stream(size, reader)?;
         let oid = streamed.oid();
-        if self.is_wanted(oid) {
+        if self.is_wanted(oid, size) {
             pack.accept(&streamed)
         } else {
             pack.undo(&streamed)
@@ -354,7 +382,7 @@ impl<'a> ObjectWriter<'a> {
             file.write_all(piece)
         };
         let oid = stream::run((self.store.format(), size), reader, &head, &mut write)?;
-        if self.is_wanted(oid) {
+        if self.is_wanted(oid, size) {
             temp.place(&loose::name(oid)).map_err(PutError::failed)?;
             self.loose_bytes.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -362,11 +390,11 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Decides about an object that was streamed before its id was known: whether it is new.
-    fn is_wanted(&self, oid: Oid) -> bool {
+    fn is_wanted(&self, oid: Oid, size: u64) -> bool {
         if !locked(&self.fates).try_claim(oid) {
             return false;
         }
-        let reused = !self.afresh && self.store.freshen(oid);
+        let reused = self.is_kept(oid, size);
         let fate = if reused { Fate::Reused } else { Fate::Written };
         locked(&self.fates).insert(oid, fate);
         !reused
@@ -387,6 +415,11 @@ impl Claims for HashMap<Oid, Fate> {
         });
         first
     }
+}
+
+/// The error of an object that is not what its name says.
+pub(super) fn damaged(oid: Oid) -> Error {
+    Error::new(Code::CorruptRecord, format!("object {oid} is damaged"))
 }
 
 fn cannot_write(store: &ObjectStore) -> String {

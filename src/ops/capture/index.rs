@@ -144,6 +144,8 @@ impl KnownTrees for Cached<'_> {
 
 /// What the index and HEAD say, read afresh or out of the cache.
 pub(super) struct IndexState {
+    /// HEAD's commit.
+    pub(super) head: Option<Oid>,
     pub(super) summary: IndexSummary,
     pub(super) parsed: Option<Index>,
     pub(super) head_only: BTreeSet<Vec<u8>>,
@@ -183,6 +185,7 @@ impl CaptureRun<'_, '_, '_> {
                 && (parsed.is_none() || index_stamp(self.ctx) == stamp)
             {
                 return Ok(IndexState {
+                    head: head.oid,
                     summary: kept.summary,
                     parsed,
                     head_only: kept.head_only,
@@ -220,6 +223,7 @@ impl CaptureRun<'_, '_, '_> {
         let tracked = self.tracked(&index, &head_only, &summary)?;
         let record = cached(&summary, &head_only);
         Ok(IndexState {
+            head: head.oid,
             summary,
             parsed: Some(index),
             head_only,

@@ -212,6 +212,19 @@ fn is_fresh(stamp: &[i64], started: i64) -> bool {
     stamp.get(1).is_some_and(|ctime| is_racy(*ctime, started))
 }
 
+/// Reads trees from the repository, and from a capture that is not stored yet: of its files, and of its index.
+pub fn read_tree(store: &Store, capture: &Capture<'_>, oid: Oid) -> Result<Vec<u8>> {
+    let Capture {
+        made_trees,
+        index_trees,
+        ..
+    } = capture;
+    match made_trees.get(&oid).or_else(|| index_trees.get(&oid)) {
+        Some(bytes) => Ok(bytes.clone()),
+        None => store.objects.read_tree(oid),
+    }
+}
+
 /// Looks at the working tree.
 ///
 /// # Errors

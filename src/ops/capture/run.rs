@@ -111,7 +111,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
                     && self.has_proven(&meta)
                     && self.may_stay(&base.dirs) =>
             {
-                self.unchanged(base, &meta, parsed, state.trees.len())?
+                self.unchanged(base, &meta, parsed, &state)?
             }
             base => {
                 let seen = match compared {
@@ -205,7 +205,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         base: Cow<'_, Manifest>,
         meta: &Meta,
         parsed: Option<Index>,
-        index_trees: usize,
+        state: &IndexState,
     ) -> Result<Files<'s>> {
         let derived = OnceLock::new();
         if let Ok(kept) = serde_json::from_value::<Derived>(meta.derived.clone()) {
@@ -218,7 +218,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
             made_trees: HashMap::new(),
             parsed_index: parsed,
             // The files are stored, but git may have staged something since.
-            writer: self.writer((index_trees, 0))?,
+            writer: self.writer(state, (0, 0))?,
             unchanged: true,
             seeded: false,
             is_quiet: false,
@@ -230,7 +230,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         &self,
         about: &About,
         parsed: Option<Index>,
-        index_trees: usize,
+        state: &IndexState,
     ) -> Result<Option<Files<'s>>> {
         let (Ok(tree), Ok(kept)) = (
             Oid::from_hex(&about.meta.root_tree),
@@ -244,7 +244,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
             derived: OnceLock::from(kept),
             made_trees: HashMap::new(),
             parsed_index: parsed,
-            writer: self.writer((index_trees, 0))?,
+            writer: self.writer(state, (0, 0))?,
             unchanged: true,
             seeded: false,
             is_quiet: true,
@@ -288,7 +288,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
             self.take_known_trees(&mut manifest, &view);
         }
         let (count, largest) = amount(&manifest);
-        let writer = self.writer((count + state.trees.len(), largest))?;
+        let writer = self.writer(state, (count, largest))?;
         let sink: &dyn Sink = match &writer {
             Some(writer) => &Writing(writer),
             None => &HashOnly(self.store.objects.format()),
@@ -448,8 +448,8 @@ impl<'s> CaptureRun<'_, 's, '_> {
         }
     }
 
-    /// `new`: how many objects there will be, and the size of the largest.
-    fn writer(&self, new: (usize, u64)) -> Result<Option<ObjectWriter<'s>>> {
+    /// `new`: how many objects there will be beside the trees of the index, and the size of the largest.
+    fn writer(&self, state: &IndexState, new: (usize, u64)) -> Result<Option<ObjectWriter<'s>>> {
         let note = |token: &str| Owner::this_process(token).line().trim_end().to_owned();
         let mode = match &self.wanted.storing {
             Storing::No => return Ok(None),
@@ -459,6 +459,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
             },
             Storing::Yes => {
                 let (count, largest) = new;
+                let count = count + state.trees.len();
                 if self.afresh || count >= PACK_FROM || largest >= LARGE {
                     WriteMode::Pack {
                         keep_note: note("snapshot"),
@@ -470,7 +471,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
                 }
             }
         };
-        let writer = ObjectWriter::new(&self.store.objects, mode)?;
+        let writer = ObjectWriter::new(&self.store.objects, mode)?.relying_on(state.head);
         Ok(Some(if self.afresh { writer.afresh() } else { writer }))
     }
 

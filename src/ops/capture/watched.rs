@@ -146,7 +146,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
             return Ok(None);
         }
         let parsed = state.parsed.take();
-        let Some(files) = self.unread(about, parsed, state.trees.len())? else {
+        let Some(files) = self.unread(about, parsed, &state)? else {
             return Ok(None);
         };
         let index_stamp = meta.index.stamp.clone();

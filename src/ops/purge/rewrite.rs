@@ -13,7 +13,7 @@ use crate::store::Store;
 use crate::store::access as access_list;
 use crate::store::id::SnapshotId;
 use crate::store::snapshot::{
-    FIXED_TIME, IndexRecord, Lists, SnapshotRecord, Uncaptured, encode_commit,
+    IndexRecord, Lists, SnapshotRecord, Uncaptured, encode_commit, encode_part,
 };
 use crate::store::state::path_from_stored;
 use crate::store::stored::{Stored, part};
@@ -91,8 +91,8 @@ impl<'a> Rewriter<'a> {
         self.clean_record(&mut record);
         let state = self.state(&stored, &parts, &edits)?;
         let parents: Vec<Oid> = stored.head.into_iter().chain(state).collect();
-        // With the fixed time that every index commit has, so that equal ones stay one object.
-        let index = encode_commit(index_tree, &parents, FIXED_TIME, "timewarp: index\n");
+        let repository_id = self.store.ensure_repository_id()?;
+        let index = encode_part("index", &repository_id, index_tree, &parents);
         let index = self.sink.put(ObjectKind::Commit, &index)?;
         let parents: Vec<Oid> = stored.head.into_iter().chain([index]).collect();
         // The time it was taken at stays: lists sort by it.
@@ -192,7 +192,8 @@ impl<'a> Rewriter<'a> {
         let tree = self.edit(parts.state.as_ref().map(|state| state.tree), edits)?;
         let none = Vec::new();
         let parents = parts.state.as_ref().map_or(&none, |state| &state.parents);
-        let bytes = encode_commit(tree, parents, FIXED_TIME, "timewarp: state\n");
+        let repository_id = self.store.ensure_repository_id()?;
+        let bytes = encode_part("state", &repository_id, tree, parents);
         self.sink.put(ObjectKind::Commit, &bytes).map(Some)
     }
 

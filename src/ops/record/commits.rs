@@ -6,13 +6,14 @@ use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::operation::OperationState;
 use crate::git::tree::{self, Node};
 use crate::ops::capture::{Capture, IndexSummary};
-use crate::store::snapshot::{FIXED_TIME, encode_commit};
+use crate::store::snapshot::encode_part;
 use crate::store::stored::part;
 use crate::worktree::capture::Sink;
 
 /// The commits of a capture: index commit, state commit when one is needed, and the lists too long for the document.
 pub(super) struct Commits<'a> {
     pub(super) objects: &'a ObjectStore,
+    pub(super) repository_id: &'a str,
     pub(super) sink: &'a dyn Sink,
 }
 
@@ -105,21 +106,18 @@ impl Commits<'_> {
         let nothing = |_: Oid| Ok(Vec::new());
         let mut put = |bytes: &[u8]| self.sink.put(ObjectKind::Tree, bytes);
         let tree = tree::edit(&nothing, &mut put, None, &edits)?;
-        // The time is fixed so that the same state is the same commit, and is stored once.
-        let bytes = encode_commit(tree, held, FIXED_TIME, "timewarp: state\n");
+        let bytes = encode_part("state", self.repository_id, tree, held);
         self.sink.put(ObjectKind::Commit, &bytes).map(Some)
     }
 
     pub(super) fn index(&self, capture: &Capture<'_>, state: Option<Oid>) -> Result<Oid> {
         let parents: Vec<Oid> = capture.head.oid.into_iter().chain(state).collect();
-        let bytes = encode_commit(
-            capture.index.tree_oid()?,
-            &parents,
-            FIXED_TIME,
-            "timewarp: index\n",
-        );
+        let tree = capture.index.tree_oid()?;
+        let bytes = encode_part("index", self.repository_id, tree, &parents);
         if let Some(known) = capture.known_index_commit
             && known == self.objects.hash(ObjectKind::Commit, &bytes)?
+            // git leaves to others what they lend, whoever needs it here.
+            && (!self.objects.borrows() || self.objects.owns(known))
         {
             // The anchor's own: it holds the index tree, the state commit and what they name.
             return Ok(known);

@@ -23,7 +23,7 @@ use crate::ops::Context;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{RecordKind, SHARED_SNAPSHOTS_TAKEN, snapshot_ref};
-use crate::store::snapshot::{FIXED_TIME, HeadRecord, SnapshotRecord, author_time, encode_commit};
+use crate::store::snapshot::{HeadRecord, SnapshotRecord, author_time, encode_commit, encode_part};
 
 /// What a pull of snapshots did.
 #[derive(Debug, Default)]
@@ -177,7 +177,8 @@ impl NewSnapshot<'_> {
         let index = head_commit.map(|commit| commit.tree).filter(is_fit);
         let index = index.unwrap_or(self.tree);
         let mut new = NewObjects::new(store.objects.format());
-        let index = encode_commit(index, head.as_slice(), FIXED_TIME, "index\n");
+        let repository_id = store.ensure_repository_id()?;
+        let index = encode_part("index", &repository_id, index, head.as_slice());
         let index = new.put(ObjectKind::Commit, &index)?;
         let parents: Vec<Oid> = head.into_iter().chain([index]).collect();
         let at = Moment::parse_rfc3339(&self.record.created_at);
@@ -190,6 +191,7 @@ impl NewSnapshot<'_> {
             from: &depot.objects,
             roots: &[(ObjectKind::Tree, self.tree)],
             new: &new,
+            beside: head,
             most: None,
         };
         let done = transaction.commit_with(&store.objects, &taken);

@@ -380,6 +380,7 @@ pub fn push(
             from: &store.objects,
             roots: &trees.collect::<Vec<_>>(),
             new: &new,
+            beside: None,
             most: Some(most_at_once(&store.repo)),
         };
         let set = depot.set_refs(&outgoing, &[(SHARED_SNAPSHOTS_OUTGOING, commit)]);

@@ -43,18 +43,18 @@ pub mod undo_log;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
+pub use super::capture::read_tree;
 use goal::Goal;
 pub use prepare::{Prepared, prepare};
 use run::SwapRun;
 pub use run::is_hop;
 
 use super::Context;
-use super::capture::{Capture, Storing, index_stamp};
+use super::capture::{Storing, index_stamp};
 use super::outcome::Changes;
 use super::record::Made;
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
-use crate::git::Oid;
 use crate::git::durable::sync_file_system;
 use crate::git::path::RepoPath;
 use crate::ops::stages::Stage;
@@ -98,19 +98,6 @@ pub fn changes(plan: &Plan) -> Changes {
     Changes {
         written: written.into_iter().map(RepoPath::new).collect(),
         removed: removed.into_iter().map(RepoPath::new).collect(),
-    }
-}
-
-/// Reads trees from the repository, and from a capture that is not stored yet: of its files, and of its index.
-pub fn read_tree(store: &Store, capture: &Capture<'_>, oid: Oid) -> Result<Vec<u8>> {
-    let Capture {
-        made_trees,
-        index_trees,
-        ..
-    } = capture;
-    match made_trees.get(&oid).or_else(|| index_trees.get(&oid)) {
-        Some(bytes) => Ok(bytes.clone()),
-        None => store.objects.read_tree(oid),
     }
 }
 

@@ -546,3 +546,20 @@ fn the_snapshot_of_an_issue_that_was_dropped_can_be_taken_back() {
     assert_eq!(a.tw(["recover", "--dropped", tied]).code, 0);
     assert_eq!(a.json(["issue", "start", &issue])["run"], 1);
 }
+
+#[test]
+fn what_is_pulled_does_not_hang_on_what_another_repository_lends() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    a.write("b.txt", "new here\n");
+    let id = snapshot(&a, "lent");
+    a.json(["push", "--snapshots", &id]);
+    let alternates = b.dir.join(".git/objects/info/alternates");
+    let lent = format!("{}\n", a.dir.join(".git/objects").display());
+    std::fs::write(&alternates, lent).unwrap();
+    b.json(["pull"]);
+    std::fs::remove_file(&alternates).unwrap();
+    b.git(["fsck", "--strict", "--full"]);
+    let blob = format!("refs/timewarp/snapshots/{id}:b.txt");
+    assert_eq!(b.git(["cat-file", "blob", &blob]), "new here\n");
+}
