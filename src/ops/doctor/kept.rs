@@ -65,11 +65,36 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
             mend::REFETCH,
         )),
         (None, Some(first)) => {
-            let message = format!("objects are missing: {}; git gc may fail", listed(&torn));
-            Ok(broken(message, Some(format!("tw drop {first}"))))
+            let (why, fix) = why_torn(store, &torn, first);
+            let message = format!(
+                "objects are missing: {}; git gc may fail{why}",
+                listed(&torn)
+            );
+            Ok(broken(message, Some(fix)))
         }
     };
     vec![tell("snapshots", Ok(readable)), tell("objects", objects)]
+}
+
+/// What is said more of snapshots of which objects are missing, and what mends it.
+fn why_torn(store: &Store, torn: &[String], first: &str) -> (&'static str, String) {
+    let alternates = store.repo.common_dir().join("objects/info/alternates");
+    if !store.objects.has_all_alternates() {
+        let fix = format!("put back what {} names", typed_path(&alternates));
+        return ("; a directory that lends objects is not there", fix);
+    }
+    let why = if store.objects.borrows() {
+        "; a repository that lends objects may have let them go"
+    } else {
+        ""
+    };
+    // Nobody may drop what the past began with, and the way home does without.
+    let state = store.dir.state().ok();
+    let start = state.and_then(|state| state.current_snapshot_id);
+    match start.filter(|start| torn.contains(start)) {
+        Some(_) => (why, "tw return".to_owned()),
+        None => (why, format!("tw drop {first}")),
+    }
 }
 
 /// The refs that are there and name nothing, as a power cut leaves them.

@@ -23,6 +23,7 @@ use super::here::{before_git, stranded};
 use super::swap::goal::Reversal;
 use super::swap::made;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::tree;
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::snapshot::Lists;
@@ -64,6 +65,12 @@ pub struct ReturnOperation<'a> {
     taken_over: bool,
 }
 
+/// Whether what a way home asks of the snapshot that the past started from can be read.
+fn is_readable(store: &Store, start: &Stored, backup: &Stored) -> bool {
+    let files = || tree::diff(&store.objects, Some(backup.tree), Some(start.tree));
+    store.index_side(start).is_ok() && store.operation(start).is_ok() && files().is_ok()
+}
+
 impl<'a> ReturnOperation<'a> {
     /// Reads what the stay of this state began from.
     ///
@@ -86,8 +93,9 @@ impl<'a> ReturnOperation<'a> {
             .current_snapshot_id
             .as_deref()
             .and_then(SnapshotId::parse);
-        // A start that was dropped since holds nobody back: less is known of what was made in the past.
+        // A start that was dropped since, or is not all there, holds nobody back: less is known of what was made in the past.
         let start = start.and_then(|id| store.read_id(&id).ok());
+        let start = start.filter(|start| is_readable(store, start, &backup));
         let made = made::made_here(store, &state)?;
         Ok(Self {
             ctx,

@@ -213,3 +213,26 @@ fn what_head_has_is_left_to_the_lender() {
     assert!(own < 600, "{own}");
     assert_whole(&sandbox, &borrower);
 }
+
+#[test]
+fn a_past_whose_beginning_is_not_all_there_leads_home() {
+    let (sandbox, borrower) = lender_and_borrower();
+    fs::write(borrower.join("new"), "new\n").unwrap();
+    let taken = snapshot(&sandbox, &borrower);
+    fs::write(borrower.join("a.txt"), "staged\n").unwrap();
+    sandbox.git_in(&borrower, ["add", "a.txt"]);
+    json(&sandbox, &borrower, &["travel", id(&taken)]);
+    let index = sandbox.git_in(&borrower, ["rev-parse", &format!("{}^2", commit(&taken))]);
+    let (dir, name) = index.trim().split_at(2);
+    fs::remove_file(borrower.join(".git/objects").join(dir).join(name)).unwrap();
+    assert_eq!(missing(&sandbox, &borrower)["fix"], "tw return");
+    let lender = sandbox.repo();
+    let away = sandbox.root().join("away");
+    fs::rename(&lender, &away).unwrap();
+    let fix = missing(&sandbox, &borrower)["fix"].to_string();
+    fs::rename(&away, &lender).unwrap();
+    assert!(fix.contains("objects/info/alternates"), "{fix}");
+    let back = json(&sandbox, &borrower, &["return"]);
+    assert_eq!(back["verified"], true, "{back}");
+    assert_eq!(fs::read(borrower.join("a.txt")).unwrap(), b"staged\n");
+}
