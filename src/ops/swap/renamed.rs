@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::pathindex;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::{Durable, write_atomic};
@@ -28,8 +29,11 @@ pub fn in_file(path: &Path, moved: &Moved, stays: &dyn Fn(&Value) -> bool) -> Re
     })?;
     let mut new = old.clone();
     rename(&mut new, moved);
-    if let Some(entries) = new.get_mut("entries").and_then(Value::as_array_mut) {
-        entries.retain(stays);
+    // An undo takes the index entries of a level from here, and from nowhere else.
+    for list in ["entries", pathindex::FIELD] {
+        if let Some(entries) = new.get_mut(list).and_then(Value::as_array_mut) {
+            entries.retain(stays);
+        }
     }
     if new == old {
         return Ok(false);

@@ -203,3 +203,37 @@ fn without_an_index_it_is_made() {
     sandbox.ok(["restore", &id, "--staged"]);
     assert_eq!(index(&sandbox), then);
 }
+
+#[test]
+fn what_was_purged_is_staged_by_no_undo_and_no_redo() {
+    for (step, stages_again) in [("undo", false), ("redo", true)] {
+        let sandbox = Sandbox::new();
+        let without = snapshot(&sandbox);
+        sandbox.write("secret.txt", "hunter2\n");
+        sandbox.write("kept.txt", "kept\n");
+        sandbox.git(["add", "secret.txt", "kept.txt"]);
+        sandbox.remove("secret.txt");
+        let with = snapshot(&sandbox);
+        let secret = sandbox.git(["rev-parse", ":secret.txt"]);
+        if stages_again {
+            sandbox.git(["reset", "-q"]);
+            sandbox.ok(["restore", "--staged", &with]);
+            sandbox.ok(["undo"]);
+        } else {
+            sandbox.ok(["restore", "--staged", &without]);
+        }
+        let before = index(&sandbox);
+        assert!(!before.contains_key("secret.txt") && !before.contains_key("kept.txt"));
+        sandbox.ok(["purge", "secret.txt", "--yes-purge"]);
+        sandbox.git(["reflog", "expire", "--expire=now", "--all"]);
+        sandbox.git(["gc", "--quiet", "--prune=now"]);
+        let is_there = || sandbox.try_git(["cat-file", "-e", secret.trim()]).code == 0;
+        assert!(!is_there(), "{step}: it is deleted");
+        sandbox.ok([step]);
+        let after = index(&sandbox);
+        assert!(!after.contains_key("secret.txt"), "{step}: {after:?}");
+        assert!(after.contains_key("kept.txt"), "{step}: {after:?}");
+        sandbox.git(["commit", "-qm", "next"]);
+        sandbox.git(["gc", "--quiet", "--prune=now"]);
+    }
+}

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::PathBuf;
+use std::slice::from_ref;
 
 use serde_json::Value;
 
@@ -241,13 +242,9 @@ pub(super) fn follow(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
 
 /// Paths whose content was taken out leave the levels: one of them must not keep a step from all others.
 fn follow_steps(store: &Store, moved: &Moved) -> Result<()> {
-    let content = |entry: &Value| {
-        let oid = entry.get("before")?.get("oid")?.as_str()?;
-        Oid::from_hex(oid).ok()
-    };
     let stays = |entry: &Value| {
-        let oid = content(entry);
-        oid.is_none_or(|oid| store.objects.is_there(oid).unwrap_or(true))
+        let mut blobs = blobs_before(entry);
+        blobs.all(|oid| store.objects.is_there(oid).unwrap_or(true))
     };
     for file in files(&store.dir)? {
         // The paths of a swap that died are what its recovery has to look at.
@@ -259,6 +256,19 @@ fn follow_steps(store: &Store, moved: &Moved) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What an entry of a level has been: a file, or the stages that the index has for a path.
+fn blobs_before(entry: &Value) -> impl Iterator<Item = Oid> {
+    let before = entry.get("before");
+    let all = before.map_or(&[][..], |it| {
+        it.as_array().map_or(from_ref(it), Vec::as_slice)
+    });
+    // A submodule's commit is in no repository of ours.
+    let blobs = all
+        .iter()
+        .filter(|it| it.get("mode").and_then(Value::as_str) != Some("160000"));
+    blobs.filter_map(|it| Oid::from_hex(it.get("oid")?.as_str()?).ok())
 }
 
 /// Sets the journal of a swap aside that died, and that can be neither undone nor ended: what it names is gone. Says what that means.
