@@ -10,7 +10,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::index::{Entry, Flags, Index};
 use crate::git::objects::ObjectKind;
 use crate::git::path::RepoPath;
-use crate::git::{path, tree};
+use crate::git::tree;
 use crate::ops::Context;
 use crate::ops::capture::{Capture, Storing};
 use crate::ops::outcome::{Changes, Restored};
@@ -173,7 +173,7 @@ impl Then {
         Ok(Self { entries })
     }
 
-    /// What becomes of the paths that are meant and that the index has otherwise; also of those that cannot be beside them.
+    /// What becomes of the paths that are meant and that the index has otherwise.
     fn differing(&self, now: &Index, meant: &Pathspec) -> PathEntries {
         let mut found = PathEntries::new();
         let here = now.iter().map(|(path, _)| path);
@@ -189,16 +189,6 @@ impl Then {
             let entries = entries.unwrap_or_default();
             if !are_alike(&entries, now.stages(path)) {
                 found.insert(path.to_vec(), entries);
-            }
-        }
-        let coming: Vec<Vec<u8>> = found
-            .iter()
-            .filter(|(_, entries)| !entries.is_empty())
-            .map(|(path, _)| path.clone())
-            .collect();
-        for path in coming {
-            for other in in_its_place(now, &path) {
-                found.entry(other).or_default();
             }
         }
         found
@@ -220,22 +210,4 @@ fn beside(then: &[Entry], now: &[Entry]) -> Vec<Entry> {
         }
     }
     entries
-}
-
-/// Entries that an index cannot have beside one of this path: of a file where it needs a directory, and the other way round.
-fn in_its_place(now: &Index, path: &[u8]) -> Vec<Vec<u8>> {
-    let mut others = Vec::new();
-    let mut dir = path::split(path).0;
-    while !dir.is_empty() {
-        if now.has_path(dir) {
-            others.push(dir.to_vec());
-        }
-        dir = path::split(dir).0;
-    }
-    let beneath = path::join(path, b"");
-    let (Ok(from) | Err(from)) = now.position(&beneath, 0);
-    let within = now.entries().iter().skip(from).map(|entry| now.path(entry));
-    let within = within.take_while(|other| other.starts_with(&beneath));
-    others.extend(within.map(<[u8]>::to_vec));
-    others
 }

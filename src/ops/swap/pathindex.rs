@@ -10,6 +10,7 @@ use super::journal::SwapSide;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::index::{Entry, Flags, Index};
+use crate::git::path;
 use crate::store::state::{Journal, path_from_stored, stored_path};
 
 /// The field of the journal.
@@ -64,7 +65,7 @@ pub fn read(journal: &Journal, which: SwapSide) -> Result<Option<PathEntries>> {
         let path = item.get("path").and_then(Value::as_str);
         let path = path
             .and_then(path_from_stored)
-            .filter(|path| crate::git::path::is_indexable(path))
+            .filter(|path| path::is_indexable(path))
             .ok_or_else(corrupt)?;
         let entries = item
             .get(side)
@@ -80,6 +81,27 @@ pub fn read(journal: &Journal, which: SwapSide) -> Result<Option<PathEntries>> {
 pub fn are_alike(one: &[Entry], other: &[Entry]) -> bool {
     let all = |entries: &[Entry]| entries.iter().map(self::one).collect::<Vec<_>>();
     all(one) == all(other)
+}
+
+/// Takes out what an index cannot have beside the entries that come: of a file where they need a directory, and the other way round. git
+/// writes no tree of such an index.
+pub(super) fn make_room(entries: &mut PathEntries, now: &Index) {
+    let coming = entries.iter().filter(|(_, entries)| !entries.is_empty());
+    let in_the_way = coming.flat_map(|(path, _)| in_its_place(now, path));
+    let in_the_way: Vec<Vec<u8>> = in_the_way.collect();
+    for path in in_the_way {
+        entries.entry(path).or_default();
+    }
+}
+
+fn in_its_place(now: &Index, path: &[u8]) -> Vec<Vec<u8>> {
+    let over = path::with_parents(path::split(path).0);
+    let over = over.filter(|dir| now.has_path(dir)).map(<[u8]>::to_vec);
+    let beneath = path::join(path, b"");
+    let (Ok(from) | Err(from)) = now.position(&beneath, 0);
+    let within = now.entries().iter().skip(from).map(|entry| now.path(entry));
+    let within = within.take_while(|other| other.starts_with(&beneath));
+    over.chain(within.map(<[u8]>::to_vec)).collect()
 }
 
 fn entry(value: &Value) -> Option<Entry> {

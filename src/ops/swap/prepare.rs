@@ -17,7 +17,7 @@ use super::present_own::PresentOwn;
 use super::recover::node_of;
 use super::refusal::{refuse_to_lay_open, would_overwrite};
 use super::repositories::OtherRepositories;
-use super::{TRIES, copied, protected_dirs};
+use super::{TRIES, copied, pathindex, protected_dirs};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
@@ -159,6 +159,9 @@ impl<'s> Preparation<'_, '_, 's> {
             hashes: &self.hashes,
         };
         let mut plan = make_plan(ctx, store, goal, &capture, &others)?;
+        if let (GitGoal::Entries(entries), Some(index)) = (&goal.git, &capture.parsed_index) {
+            pathindex::make_room(&mut entries.borrow_mut(), index);
+        }
         let unproven = unproven_paths(&capture.manifest, &plan);
         if !unproven.is_empty() {
             // Only where not all are proven anyway.

@@ -237,3 +237,25 @@ fn what_was_purged_is_staged_by_no_undo_and_no_redo() {
         sandbox.git(["gc", "--quiet", "--prune=now"]);
     }
 }
+
+#[test]
+fn what_an_undo_stages_again_takes_the_place_of_what_was_staged_since() {
+    for (then, since) in [("d", "d/x"), ("d/x", "d")] {
+        let sandbox = Sandbox::new();
+        let without = snapshot(&sandbox);
+        sandbox.write(then, "then\n");
+        sandbox.git(["add", "d"]);
+        sandbox.ok(["restore", "--staged", &without, "d"]);
+        sandbox.remove("d");
+        sandbox.write(since, "since\n");
+        sandbox.git(["add", "d"]);
+        let now = index(&sandbox);
+        sandbox.ok(["undo"]);
+        let staged = sandbox.git(["ls-files", "--", "d"]);
+        assert_eq!(staged, format!("{then}\n"));
+        sandbox.git(["write-tree"]);
+        sandbox.ok(["redo"]);
+        assert_eq!(index(&sandbox), now, "{since}");
+        sandbox.git(["write-tree"]);
+    }
+}
