@@ -1,8 +1,9 @@
 //! Trees: strict parsing, encoding, and the difference of two, without touching what is equal.
 //!
-//! What is read may be hostile: entries out of order, twice, with unsafe names or odd modes, or nesting without end make the
+//! What is read may be hostile: entries out of order, twice, with unsafe names or without a mode, or nesting without end make the
 //! whole tree refused. A tree of the user's own commits may have unsafe names and is theirs all the same: [`parse_any_names`] takes it,
-//! and [`safe_part`] is what other functions may read of it.
+//! and [`safe_part`] is what other functions may read of it. Modes are what git takes them for; who is to refuse those that it does not
+//! write asks [`odd_mode`].
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -70,7 +71,7 @@ pub fn tree_order(a: (&[u8], bool), b: (&[u8], bool)) -> Ordering {
 /// Parses a tree that names objects in this format, which is that of its own id.
 ///
 /// # Errors
-/// `CORRUPT_RECORD` when it is torn, unsorted, holds a name twice, an unsafe name or a mode that git does not write.
+/// `CORRUPT_RECORD` when it is torn, unsorted, holds a name twice, an unsafe name or a mode that is none to git.
 pub fn parse(bytes: &[u8], format: ObjectFormat) -> Result<Vec<Entry<'_>>> {
     let entries = parse_any_names(bytes, format)?;
     match entries.iter().find(|entry| !is_safe(entry)) {
@@ -109,15 +110,8 @@ pub fn leads_to(bytes: &[u8], format: ObjectFormat) -> Option<Vec<Node>> {
     let mut nodes = Vec::new();
     let mut rest = bytes;
     while !rest.is_empty() {
-        let (entry, after) = split_entry(rest, format)?;
-        let digits = std::str::from_utf8(entry.mode).ok()?;
-        // As git has it: what is neither of the two is a file.
-        let mode = match u32::from_str_radix(digits, 8).ok()? & 0o170_000 {
-            DIR_MODE => DIR_MODE,
-            GITLINK_MODE => GITLINK_MODE,
-            _ => 0o100_644,
-        };
-        let oid = entry.oid;
+        let (RawEntry { mode, oid, .. }, after) = split_entry(rest, format)?;
+        let mode = mode_of(mode)?;
         nodes.push(Node { mode, oid });
         rest = after;
     }
@@ -186,39 +180,30 @@ fn split_entry(bytes: &[u8], format: ObjectFormat) -> Option<(RawEntry<'_>, &[u8
 }
 
 fn parse_entry(bytes: &[u8], format: ObjectFormat) -> Result<(Entry<'_>, &[u8])> {
-    // More digits are no mode.
-    let entry = split_entry(bytes, format).filter(|(entry, _)| entry.mode.len() < 8);
+    let entry = split_entry(bytes, format);
     let torn = || Error::new(Code::CorruptRecord, "a tree is torn");
     let (RawEntry { mode, name, oid }, after) = entry.ok_or_else(torn)?;
-    let mode = mode.iter().try_fold(0u32, |mode, &digit| {
-        matches!(digit, b'0'..=b'7').then(|| mode * 8 + u32::from(digit - b'0'))
-    });
-    let mode = match mode {
-        Some(mode @ (0o100_644 | 0o100_755 | LINK_MODE | GITLINK_MODE | DIR_MODE)) => mode,
-        // Old gits wrote group-writable files, and others all permission bits. git takes them as it would write them.
-        Some(mode) if is_written_whole(mode) => canonical(mode),
-        _ => return Err(refused("it has an entry of an unknown mode", name)),
-    };
+    let mode = mode_of(mode).ok_or_else(|| refused("it has an entry without a mode", name))?;
     let node = Node { mode, oid };
     Ok((Entry { name, node }, after))
 }
 
-/// Whether a mode is one that git takes in the place of its own, permission bits and all.
-fn is_written_whole(mode: u32) -> bool {
-    match mode & !0o777 {
-        0o100_000 => mode & 0o400 != 0,
-        DIR_MODE | LINK_MODE => true,
-        _ => false,
+/// The mode that git takes these digits for, whatever permission bits old gits and other programs wrote: it goes by the type alone, and
+/// what has none that it knows is a submodule to it (its `canon_mode`). None: they are no octal digits.
+fn mode_of(digits: &[u8]) -> Option<u32> {
+    if digits.is_empty() {
+        return None;
     }
-}
-
-/// The mode that git writes for such a one.
-fn canonical(mode: u32) -> u32 {
-    match mode & !0o777 {
+    // As in git, digits that are too many go.
+    let mode = digits.iter().try_fold(0u32, |mode, &digit| {
+        matches!(digit, b'0'..=b'7').then(|| (mode << 3) | u32::from(digit - b'0'))
+    })?;
+    Some(match mode & 0o170_000 {
         0o100_000 if mode & 0o100 != 0 => 0o100_755,
         0o100_000 => 0o100_644,
-        other => other,
-    }
+        known @ (DIR_MODE | LINK_MODE) => known,
+        _ => GITLINK_MODE,
+    })
 }
 
 fn refused(why: &str, name: &[u8]) -> Error {
@@ -734,8 +719,8 @@ mod tests {
             &[("100644", "b"), ("100644", "a")],
             &[("100644", "a"), ("100644", "a")],
             &[("100644", "a"), ("100644", "a.b"), ("40000", "a")],
-            &[("100000", "a")],
             &[("99", "a")],
+            &[("", "a")],
             &[("100644", "")],
         ] {
             assert!(
@@ -752,6 +737,30 @@ mod tests {
                 between_entries,
                 "torn at {at}"
             );
+        }
+    }
+
+    #[test]
+    fn modes_are_what_git_takes_them_for() {
+        for (digits, mode) in [
+            ("100000", 0o100_644),
+            ("100044", 0o100_644),
+            ("0100644", 0o100_644),
+            ("000100711", 0o100_755),
+            ("120777", LINK_MODE),
+            ("40755", DIR_MODE),
+            ("160755", GITLINK_MODE),
+            ("160644", GITLINK_MODE),
+            // No type of its own, and that of a device.
+            ("644", GITLINK_MODE),
+            ("60644", GITLINK_MODE),
+        ] {
+            let bytes = raw(&[(digits, "a")]);
+            let entries = parse(&bytes, ObjectFormat::Sha1).expect(digits);
+            let modes: Vec<u32> = entries.iter().map(|entry| entry.node.mode).collect();
+            assert_eq!(modes, [mode], "{digits}");
+            let nodes = leads_to(&bytes, ObjectFormat::Sha1).expect(digits);
+            assert_eq!(nodes.first().map(|node| node.mode), Some(mode), "{digits}");
         }
     }
 

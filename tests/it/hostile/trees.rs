@@ -99,7 +99,8 @@ fn trees_that_git_would_not_make_are_refused_whole() {
                 &[("100644", b"z", &blob), ("100644", b"b", &blob)],
             ),
         ),
-        ("odd mode", tree(&sandbox, &[("100000", b"x", &blob)])),
+        ("no mode", tree(&sandbox, &[("", b"x", &blob)])),
+        ("not octal", tree(&sandbox, &[("100689", b"x", &blob)])),
         (
             "a blob as a tree",
             tree(&sandbox, &[("40000", b"x", &blob)]),
@@ -189,4 +190,42 @@ fn modes_of_old_with_all_permission_bits_are_taken_as_git_takes_them() {
     assert_eq!(mode(&sandbox, "d/run"), 0o755);
     sandbox.json(["restore", &one, "a", "d"]);
     assert_eq!(sandbox.text("a"), "x\n");
+}
+
+/// Of a mode git looks at the type alone, and takes what has none that it knows for a submodule.
+#[test]
+fn modes_that_only_git_takes_lead_there_and_back() {
+    for odd in ["100044", "100000", "160755", "160644", "644", "60644"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("a", "one\n");
+        sandbox.git(["add", "."]);
+        sandbox.git(["commit", "-qm", "one"]);
+        let one = snapshot(&sandbox);
+        let blob = put(&sandbox, ObjectKind::Blob, b"x\n");
+        let commit = sandbox.git(["rev-parse", "HEAD"]).trim().to_owned();
+        let is_file = odd.starts_with("100");
+        let oid = if is_file { &blob } else { &commit };
+        let root = tree(&sandbox, &[("100644", b"a", &blob), (odd, b"z", oid)]);
+        let commit = sandbox.git(["commit-tree", "-p", "HEAD", "-m", "odd", &root]);
+        sandbox.git(["branch", "odd", commit.trim()]);
+        let home = sandbox.state();
+
+        // In the past they are checked out, and there is a way home.
+        sandbox.json(["travel", &one]);
+        sandbox.git(["checkout", "-q", "odd"]);
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "", "{odd}");
+        let there = sandbox.json(["snapshot"]);
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{odd}: {returned}");
+        home.assert_same(&sandbox.state());
+
+        // They are of the snapshot, too, and git sees no change there.
+        let there = there["snapshot"]["snapshot_id"].as_str().unwrap();
+        sandbox.json(["travel", there]);
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "", "{odd}");
+        assert_eq!(sandbox.path("z").is_file(), is_file, "{odd}");
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["experiment_id"], serde_json::Value::Null, "{odd}");
+        home.assert_same(&sandbox.state());
+    }
 }

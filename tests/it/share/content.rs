@@ -91,7 +91,7 @@ fn a_tree_that_git_would_not_make_is_refused_by_name_and_hides_no_other() {
             .trim()
             .to_owned()
     };
-    let hostile: [(Entries, &str); 12] = [
+    let hostile: [(Entries, &str); 15] = [
         (|blob, _| vec![format!("100644 {blob}\t..")], "unsafe name"),
         (
             |blob, _| vec![format!("100644 {blob}\t.git")],
@@ -127,6 +127,16 @@ fn a_tree_that_git_would_not_make_is_refused_by_name_and_hides_no_other() {
             "does not write",
         ),
         (|_, tree| vec![format!("40755 {tree}\ta")], "does not write"),
+        (
+            |blob, _| vec![format!("100044 {blob}\ta")],
+            "does not write",
+        ),
+        (
+            |blob, _| vec![format!("160755 {blob}\ta")],
+            "does not write",
+        ),
+        // A submodule to git.
+        (|blob, _| vec![format!("644 {blob}\ta")], "does not write"),
         (
             |blob, _| vec![format!("160000 {}\ta", "0".repeat(blob.len()))],
             "leads to nothing",
