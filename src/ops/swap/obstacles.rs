@@ -151,7 +151,9 @@ impl Finder<'_> {
 
     /// Whether a directory is, or can be made, at this path, for something to stand at `full`. What is in the way is noted.
     fn dir_place(&mut self, at: &[u8], full: &[u8]) -> Result<bool> {
-        if self.manifest.find_dir(at).is_some() {
+        // A directory that only leads to entries of the index which are not on disk: a file may be in its place that the rules hide.
+        let is_on_disk = self.manifest.dir_on_disk(at).is_some();
+        if self.manifest.find_dir(at).is_some() && (is_on_disk || self.is_dir(at)) {
             if self.is_nested(at) && !self.shared.contains(at) {
                 // Of a repository of somebody else only what the index has is ours to write.
                 let ours = self.in_index(full);

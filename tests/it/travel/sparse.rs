@@ -292,3 +292,25 @@ fn the_directory_of_a_submodule_outside_the_checkout_stays_away() {
     sandbox.assert_round_trip(&sparse, |_| ());
     assert!(sandbox.exists("out/sub"));
 }
+
+/// Its directory is there only for what the index has beneath it.
+#[test]
+fn an_ignored_file_over_what_the_checkout_leaves_out_gives_way_and_comes_back() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/x", "x\n");
+    sandbox.write("d/s/y", "y\n");
+    commit(&sandbox, "d");
+    sandbox.git(["update-index", "--skip-worktree", "d/x"]);
+    sandbox.remove("d/x");
+    let id = snapshot(&sandbox);
+    sandbox.remove("d");
+    // As it does in a sparse checkout, this leaves 'd/x' in the index.
+    sandbox.git(["rm", "-rq", "--cached", "d"]);
+    assert_eq!(sandbox.git(["ls-files", "d"]), "d/x\n");
+    sandbox.write(".gitignore", "/d\n");
+    sandbox.write("d", "ignored\n");
+    sandbox.assert_round_trip(&id, |sandbox| {
+        assert_eq!(sandbox.text("d/s/y"), "y\n");
+    });
+    assert_eq!(sandbox.text("d"), "ignored\n");
+}
