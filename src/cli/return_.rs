@@ -52,7 +52,8 @@ pub struct Args {
 
     /// Rename what is in the way and cannot be saved
     ///
-    /// Such as a nested repository or a pipe where the present has a file. It gets a name ending in .tw-past-.
+    /// Such as a nested repository or a pipe where the present has a file, or a directory of another user, who lets nobody else change what
+    /// is in it. It gets a name ending in .tw-past-.
     #[arg(long)]
     pub move_aside: bool,
 

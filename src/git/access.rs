@@ -250,6 +250,14 @@ pub fn may_change(owner: u32) -> bool {
     ours.is_root() || ours.as_raw() == owner
 }
 
+/// Whether this process may make, rename and remove names in an open directory, as far as its owner's bits and ACLs say.
+pub fn lets_us_write(dir: impl AsFd) -> bool {
+    let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    let asked = rustix::fs::accessat(dir, ".", wanted, AtFlags::EACCESS);
+    // Whatever else stops it, a flag of the file system or an old kernel that cannot be asked, is told where it is tried.
+    asked != Err(Errno::ACCESS)
+}
+
 /// Takes away from an access what makes a program more than its content is.
 pub fn without_capabilities(access: &mut Access) {
     access.attributes.remove(CAPABILITY);

@@ -52,6 +52,8 @@ pub enum Why {
     IgnoredAndTooLargeTogether,
     /// It was something else a moment ago.
     ChangedMeanwhile,
+    /// It belongs to another user, who lets nobody else change what is in it.
+    OfAnotherUser,
     /// It is nothing that a snapshot could have, or has no name that it could have there.
     CannotBeCaptured,
 }
@@ -81,6 +83,7 @@ impl fmt::Display for Why {
                 "ignored, and larger than the experiment limit together"
             }
             Self::ChangedMeanwhile => "changed meanwhile",
+            Self::OfAnotherUser => "only its owner may change what is in it",
             Self::CannotBeCaptured => "cannot be captured",
         })
     }

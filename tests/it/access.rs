@@ -43,7 +43,7 @@ pub fn give_all(top: &Path, uid: u32, gid: u32) {
 }
 
 /// Runs `tw` as somebody else.
-fn tw_as(sandbox: &Sandbox, uid: u32, args: &[&str]) -> Ran {
+pub fn tw_as(sandbox: &Sandbox, uid: u32, args: &[&str]) -> Ran {
     let tw = sandbox.root().join("tw");
     if !tw.exists() {
         // By another process: a child of another thread could hold our own copy open for writing, and nobody could run it.

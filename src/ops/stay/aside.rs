@@ -84,7 +84,7 @@ impl<'a> Aside<'a> {
     ///
     /// # Errors
     /// As [`prepare`], when what is in the way is git's own or is not to be renamed.
-    pub fn make_way(&mut self, goal: &Goal<'_>) -> Result<()> {
+    pub fn make_way(&mut self, goal: &mut Goal<'_>) -> Result<()> {
         // Only the next preparation tells whether there is more behind what was renamed.
         for _ in 0..MOST {
             let error = match prepare(self.ctx, self.store, goal, &Storing::No) {
@@ -102,9 +102,19 @@ impl<'a> Aside<'a> {
             if !any {
                 return Err(error);
             }
+            self.let_stay(goal)?;
         }
         Err(Error::new(Code::Busy, "things keep appearing in the way")
             .hint("stop what makes them and run 'tw return --move-aside' again"))
+    }
+
+    /// Has what was renamed stay under its new name, where it may be a file like any other.
+    ///
+    /// # Errors
+    /// As [`Self::moved`].
+    pub fn let_stay(&self, goal: &mut Goal<'_>) -> Result<()> {
+        goal.keep(self.moved()?.into_iter().map(|(_, to)| to));
+        Ok(())
     }
 
     /// Refuses what lets nobody look into it where something of the present is in there: that could not go back to its place.

@@ -61,6 +61,7 @@ impl ReturnOperation<'_> {
         let in_the_way = RefCell::new(Vec::new());
         let prepared = self.with_experiment(&start.leaving, |experiment| {
             let mut goal = self.goal(&start, experiment)?;
+            aside.let_stay(&mut goal)?;
             if request.move_aside {
                 goal = goal.looking_past(&in_the_way);
             }
@@ -75,15 +76,18 @@ impl ReturnOperation<'_> {
         )?;
         let mut moved_aside: Vec<MovedAside> =
             aside.moved()?.into_iter().map(MovedAside::from).collect();
-        moved_aside.extend(would_move(
-            self.ctx,
-            self.store,
-            &self.backup,
-            &in_the_way.take(),
-        )?);
+        let would = would_move(self.ctx, self.store, &self.backup, &in_the_way.take())?;
+        let mut changes = changes(&prepared.plan);
+        // What goes elsewhere with all that is in it is not removed.
+        let goes = |path: &RepoPath| {
+            let mut from = would.iter().map(|moved| moved.from.as_bytes());
+            from.any(|from| path::is_within(path.as_bytes(), from))
+        };
+        changes.removed.retain(|path| !goes(path));
+        moved_aside.extend(would);
         let filtered = filtered::notices(&prepared.plan);
         let away = self.kept_away(&start.keep, &prepared.capture)?;
-        let mut returned = self.returned(start, stays, changes(&prepared.plan), moved_aside);
+        let mut returned = self.returned(start, stays, changes, moved_aside);
         returned.notices.extend(self.rewritten()?);
         returned.notices.extend(away);
         returned.notices.extend(filtered);
@@ -103,12 +107,12 @@ impl ReturnOperation<'_> {
         let (swapped, moved_aside, mut stays) =
             self.with_experiment(&start.leaving, |experiment| {
                 let mut goal = self.goal(&start, experiment)?;
+                // What an earlier return renamed, first.
+                aside.let_stay(&mut goal)?;
                 if request.move_aside {
-                    aside.make_way(&goal)?;
+                    aside.make_way(&mut goal)?;
                 }
                 let moved_aside = aside.moved()?;
-                // Under its new name it may be a file like any other: it stays all the same.
-                goal.keep(moved_aside.iter().map(|(_, to)| to.clone()));
                 let stays = self.changed_left_out(aside.unsaved())?;
                 // Of what the present had: all else that is left out was made in the past, and is so again.
                 let stayed = stays.paths.iter().map(RepoPath::as_bytes);

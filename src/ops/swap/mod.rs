@@ -6,6 +6,7 @@
 //! it for `recover`.
 
 mod blobs;
+mod closed;
 pub mod copied;
 pub mod extras;
 pub mod filtered;

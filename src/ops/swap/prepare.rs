@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::Context;
 use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
 use super::blobs::Blobs;
+use super::closed::closed_to_us;
 use super::filtered::{Clean, Hashes};
 use super::goal::{Aim, GitGoal, Goal};
 use super::made::blobs_made_here;
@@ -202,6 +203,7 @@ impl<'s> Preparation<'_, '_, 's> {
         // All that is refused is named at once, so that it can be moved away at once.
         refused.extend(start_in_the_way(self.ctx, plan));
         refused.extend(self.of_the_present(plan)?);
+        refused.extend(closed_to_us(root, &capture.manifest, plan)?);
         if self.shows_what_is_saved(root, plan, &to_force)? {
             return Ok(false);
         }

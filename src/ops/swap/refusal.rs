@@ -17,6 +17,9 @@ use crate::text::{listed, typed_path};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Plan;
 
+/// What makes the user the owner of all that is in a directory.
+const MAKE_OWN: &str = "sudo chown -R \"$(id -u):$(id -g)\"";
+
 /// The error of what is in the way and cannot be captured.
 pub(super) fn would_overwrite(
     ctx: &Context<'_>,
@@ -26,13 +29,15 @@ pub(super) fn would_overwrite(
     let shown = refused.iter().map(Uncapturable::to_string);
     let paths: Vec<&[u8]> = refused.iter().map(|at| at.path.as_slice()).collect();
     let first = |why: Why| refused.iter().find(|at| at.why == why);
+    let theirs = Why::OfAnotherUser;
+    let what = if refused.iter().all(|at| at.why == theirs) {
+        "change what belongs to another user"
+    } else {
+        "overwrite what cannot be captured"
+    };
     let mut error = Error::new(
         Code::WouldOverwrite,
-        format!(
-            "{} would overwrite what cannot be captured: {}",
-            goal.operation,
-            listed(shown, 5)
-        ),
+        format!("{} would {what}: {}", goal.operation, listed(shown, 5)),
     )
     .paths("paths", &paths)
     .detail(
@@ -56,13 +61,17 @@ pub(super) fn would_overwrite(
             error = error.hint(hint);
         }
     }
-    if let Some(closed) = first(Why::Kind(Kind::Unreadable)) {
+    let there = |at: &Uncapturable| {
         let root = ctx.repo.worktree_root();
-        let there = root.join(OsStr::from_bytes(&closed.path));
-        error = error.hint(format!(
-            "or let tw look into it: chmod u+rwX {}",
-            typed_path(&there)
-        ));
+        typed_path(&root.join(OsStr::from_bytes(&at.path)))
+    };
+    if let Some(closed) = first(Why::Kind(Kind::Unreadable)) {
+        let there = there(closed);
+        error = error.hint(format!("or let tw look into it: chmod u+rwX {there}"));
+    }
+    if let Some(closed) = first(theirs) {
+        let there = there(closed);
+        error = error.hint(format!("or make it your own: {MAKE_OWN} {there}"));
     }
     error
 }
@@ -111,7 +120,7 @@ pub(super) fn refuse_to_lay_open(
         path::display(&dir)
     );
     Err(Error::new(Code::Io, message).hint(format!(
-        "move it away, or make it your own: sudo chown -R \"$(id -u):$(id -g)\" {}",
+        "move it away, or make it your own: {MAKE_OWN} {}",
         typed_path(&there)
     )))
 }

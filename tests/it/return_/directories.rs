@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::access::{USER, give_all, json_as, may_act_for_others, somebodys};
+use crate::access::{USER, give_all, json_as, may_act_for_others, somebodys, tw_as};
 use crate::sandbox::Sandbox;
-use crate::trip::{mode, snapshot};
+use crate::trip::{list, mode, snapshot};
 
 /// A rule that leaves out what is in a directory, told in one of these ways.
 fn leave_out(sandbox: &Sandbox, how: &str, dir: &str) {
@@ -403,4 +403,107 @@ fn an_empty_directory_that_was_made_in_the_past_goes_with_a_hop() {
         assert_eq!(returned["verified"], true, "{returned}");
         home.assert_same(&sandbox.state());
     }
+}
+
+/// Has a command of the user's refused for what root has made, and gives its error.
+#[track_caller]
+fn refused(sandbox: &Sandbox, args: &[&str], path: &str) -> Value {
+    let before = sandbox.state();
+    let kept = sandbox.git(["for-each-ref"]);
+    let ran = tw_as(sandbox, USER, &[&["--json"], args].concat());
+    let answer: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let error = answer["error"].clone();
+    let told = (error["code"].as_str(), ran.code);
+    assert_eq!(told, (Some("WOULD_OVERWRITE"), 5), "{args:?} {answer}");
+    assert_eq!(list(&error["paths"]), [path], "{args:?} {answer}");
+    let hints = error["hints"].to_string();
+    assert!(hints.contains("sudo chown -R"), "{args:?} {hints}");
+    // Before anything was touched, saved, or taken from its owner.
+    before.assert_same(&sandbox.state());
+    assert_eq!(sandbox.git(["for-each-ref"]), kept, "{args:?}");
+    let owner = std::os::unix::fs::MetadataExt::uid(&sandbox.path("theirs").metadata().unwrap());
+    assert_eq!(owner, 0, "{args:?}");
+    error
+}
+
+/// As a container does that has the working tree mounted.
+#[test]
+fn what_another_user_made_in_the_past_is_moved_aside() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let taken = json_as(&sandbox, USER, &["snapshot"]);
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    sandbox.write("a.txt", "now\n");
+    let home = sandbox.state();
+    json_as(&sandbox, USER, &["travel", id]);
+    sandbox.write("generated/deep/out", "made by root\n");
+    sandbox.write("theirs", "root's, where the user may remove it\n");
+    for args in [&["return"][..], &["return", "--discard"], &["undo"]] {
+        let error = refused(&sandbox, args, "generated");
+        assert_eq!(error["hint"], "tw return --move-aside", "{args:?}");
+    }
+    sandbox.write("a.txt", "elsewhere\n");
+    refused(&sandbox, &["travel", "--hop", id], "generated");
+    let foretold = json_as(&sandbox, USER, &["return", "--move-aside", "--dry-run"]);
+    let returned = json_as(&sandbox, USER, &["return", "--move-aside"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    for field in ["moved_aside", "changes"] {
+        assert_eq!(returned[field], foretold[field], "{returned}");
+    }
+    let moved = returned["moved_aside"].as_array().unwrap();
+    assert_eq!(moved.len(), 1, "{returned}");
+    assert_eq!(moved[0]["from"], "generated", "{returned}");
+    let to = moved[0]["to"].as_str().unwrap();
+    assert_eq!(sandbox.text(format!("{to}/deep/out")), "made by root\n");
+    let experiments = json_as(&sandbox, USER, &["list", "--kind", "experiment"]);
+    assert_eq!(experiments["total"], 1, "none of a return that was refused");
+
+    // In the other direction.
+    sandbox.write("theirs", "root's, where the user may remove it\n");
+    refused(&sandbox, &["travel", id], to);
+    refused(&sandbox, &["restore", id], to);
+    sandbox.remove("theirs");
+    sandbox.remove(to);
+    home.assert_same(&sandbox.state());
+}
+
+#[test]
+fn a_directory_that_was_given_away_in_the_past_is_moved_aside_and_comes_back() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    sandbox.write(".gitignore", "*.tmp\n");
+    sandbox.write("d/in/1", "one\n");
+    sandbox.write("d/in/2", "two\n");
+    give_all(&sandbox.repo(), USER, USER);
+    let taken = json_as(&sandbox, USER, &["snapshot"]);
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    sandbox.write("a.txt", "now\n");
+    sandbox.write("d/in/left.tmp", "left out\n");
+    give_all(&sandbox.repo(), USER, USER);
+    let home = sandbox.state();
+    json_as(&sandbox, USER, &["travel", id]);
+    give_all(&sandbox.path("d/in"), 0, 0);
+    sandbox.write("d/in/1", "changed by root\n");
+    sandbox.write("theirs", "root's, where the user may remove it\n");
+    refused(&sandbox, &["return"], "d/in");
+    let returned = json_as(&sandbox, USER, &["return", "--move-aside"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    let moved = returned["moved_aside"].as_array().unwrap();
+    let to = |from: &str| {
+        let mut moved = moved.iter().filter(|moved| moved["from"] == from);
+        moved.next().unwrap()["to"].as_str().unwrap()
+    };
+    assert_eq!(
+        sandbox.text(format!("{}/1", to("d/in"))),
+        "changed by root\n"
+    );
+    // What the present had left out cannot go back without root, and is named where it is.
+    assert_eq!(sandbox.text(to("d/in/left.tmp")), "left out\n");
+    sandbox.remove(to("d/in"));
+    sandbox.write("d/in/left.tmp", "left out\n");
+    home.assert_same(&sandbox.state());
 }

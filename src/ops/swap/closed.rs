@@ -1,0 +1,129 @@
+//! Directories of another user, who lets nobody else change the names in them: what a plan would make, replace or remove there is
+//! refused before anything is touched. A swap that found it out half-way would have put other files in place by then, and those that
+//! belonged to somebody else could not be given back to him.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustix::io::Errno;
+
+use crate::error::{Result, ResultExt};
+use crate::git::access::{lets_us_write, may_change};
+use crate::git::fs::{Root, Stamp};
+use crate::git::path;
+use crate::ops::uncapturable::{Uncapturable, Why};
+use crate::worktree::manifest::Manifest;
+use crate::worktree::plan::Plan;
+
+/// What has to be moved away for a plan to be carried out: of the directories in which it could do nothing the innermost one that may be
+/// renamed where it is, or, where none may, the paths themselves.
+///
+/// # Errors
+/// A directory cannot be looked at.
+pub(super) fn closed_to_us(
+    root: &Root,
+    manifest: &Manifest,
+    plan: &Plan,
+) -> Result<Vec<Uncapturable>> {
+    let mut looks = Looks {
+        root,
+        manifest,
+        known: BTreeMap::new(),
+    };
+    let entries = plan.entries.iter().filter(|entry| !entry.is_chmod());
+    let made = plan.dirs.iter();
+    // One that cannot be removed stays, and is told of.
+    let made = made.filter(|dir| dir.before.is_none() && dir.after.is_some());
+    let paths = entries.map(|entry| &entry.path);
+    let mut found = BTreeSet::new();
+    // Paths of one directory stand together.
+    let mut ours: Option<&[u8]> = None;
+    for full in paths.chain(made.map(|dir| &dir.path)) {
+        let over = path::split(full).0;
+        if ours == Some(over) {
+            continue;
+        }
+        let dir = looks.nearest(over);
+        if looks.is_ours(dir) {
+            ours = Some(over);
+        } else if !looks.may_rename_in(dir, full)? {
+            found.insert(looks.movable(dir)?.unwrap_or(full).to_vec());
+        }
+    }
+    let found = found.iter();
+    Ok(found
+        .map(|at| Uncapturable::new(at, Why::OfAnotherUser))
+        .collect())
+}
+
+/// What was found out about directories.
+struct Looks<'a> {
+    root: &'a Root,
+    manifest: &'a Manifest,
+    /// Whether names in it can be changed.
+    known: BTreeMap<Vec<u8>, bool>,
+}
+
+impl Looks<'_> {
+    /// The directory itself, or the innermost one over it that is there.
+    fn nearest<'p>(&self, dir: &'p [u8]) -> &'p [u8] {
+        let mut at = dir;
+        while !at.is_empty() && self.stamp(at).is_none() {
+            at = path::split(at).0;
+        }
+        at
+    }
+
+    fn stamp(&self, dir: &[u8]) -> Option<Stamp> {
+        let seen = self.manifest.dir_on_disk(dir).map(|found| found.stamp);
+        seen.or_else(|| self.root.dir_stamp(dir))
+    }
+
+    /// Whether a directory is the user's own, which is opened up for as long as it takes.
+    fn is_ours(&self, dir: &[u8]) -> bool {
+        let stamp = self.stamp(dir);
+        stamp.is_some_and(|stamp| may_change(stamp.uid))
+    }
+
+    /// Whether this process may change what is called so in a directory.
+    fn may_rename_in(&mut self, dir: &[u8], full: &[u8]) -> Result<bool> {
+        /// Only the owner of a name changes it, or that of the directory.
+        const STICKY: u32 = 0o1000;
+        if self.is_ours(dir) {
+            return Ok(true);
+        }
+        let is_sticky = self.stamp(dir).is_some_and(|dir| dir.mode & STICKY != 0);
+        if is_sticky
+            && let Ok(Some(there)) = self.root.stamp(full)
+            && !may_change(there.uid)
+        {
+            return Ok(false);
+        }
+        if let Some(known) = self.known.get(dir) {
+            return Ok(*known);
+        }
+        let what = || format!("cannot inspect '{}'", path::display(dir));
+        let is_open = match self.root.open_dir(dir) {
+            Ok(fd) => lets_us_write(fd),
+            // A directory over it lets nobody through.
+            Err(Errno::ACCESS) => false,
+            // Gone since: it is looked at once more before it is touched.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => true,
+            Err(errno) => return Err(errno).context(what),
+        };
+        self.known.insert(dir.to_vec(), is_open);
+        Ok(is_open)
+    }
+
+    /// The directory, or the innermost one over it, that may be renamed where it is.
+    fn movable<'p>(&mut self, dir: &'p [u8]) -> Result<Option<&'p [u8]>> {
+        let mut at = dir;
+        while !at.is_empty() {
+            let over = path::split(at).0;
+            if self.may_rename_in(over, at)? {
+                return Ok(Some(at));
+            }
+            at = over;
+        }
+        Ok(None)
+    }
+}
