@@ -4,6 +4,7 @@
 //! beneath it. Which of them are worth hiding is the redactor's to judge. Nothing here is kept or shown.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -51,6 +52,20 @@ impl<'a> Redacting<'a> {
     /// The same for a text that may be missing.
     pub fn optional(&mut self, text: Option<&str>) -> Option<String> {
         text.map(|text| self.text(text))
+    }
+
+    /// A command as records have it: the line that `line` makes of its words. They are redacted before they are quoted, for quotes
+    /// would hide which of them is a password; and the line once more, for what no word says alone.
+    pub fn command(
+        &mut self,
+        words: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        line: impl Fn(&[String]) -> String,
+    ) -> String {
+        let words = words.into_iter();
+        let words = words.map(|word| word.as_ref().to_string_lossy().into_owned());
+        let (words, counts) = self.redactor.words(words.collect());
+        self.add(counts);
+        self.text(&line(&words))
     }
 
     /// Every string of a document.

@@ -22,8 +22,10 @@ enum Takes {
 /// A program whose flag takes a password.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// What its name begins with.
+    /// What its name begins with; the name of the command itself where it is one of others.
     pub(super) word: &'static str,
+    /// The programs whose command it is: `docker login`.
+    of: &'static [&'static str],
     flags: &'static [&'static str],
     takes: Takes,
     /// What stands before the password in the value.
@@ -38,6 +40,7 @@ const fn program(
 ) -> Program {
     Program {
         word,
+        of: &[],
         flags,
         takes,
         lead,
@@ -53,11 +56,15 @@ pub(super) static PROGRAMS: &[Program] = &[
     program("mongo", &["-p"], Takes::Both, ""),
     program("cqlsh", &["-p"], Takes::Next, ""),
     program("sshpass", &["-p"], Takes::Both, ""),
-    program("docker login", &["-p"], Takes::Both, ""),
-    program("podman login", &["-p"], Takes::Both, ""),
-    program("buildah login", &["-p"], Takes::Both, ""),
-    program("registry login", &["-p"], Takes::Both, ""),
-    program("az login", &["-p"], Takes::Next, ""),
+    Program {
+        word: "login",
+        of: &[
+            "docker", "podman", "buildah", "nerdctl", "registry", "oras", "skopeo", "crane", "az",
+        ],
+        flags: &["-p"],
+        takes: Takes::Both,
+        lead: "",
+    },
     program("ldapsearch", &["-w"], Takes::Both, ""),
     program("ldapadd", &["-w"], Takes::Both, ""),
     program("ldapmodify", &["-w"], Takes::Both, ""),
@@ -86,6 +93,48 @@ pub(super) static PROGRAMS: &[Program] = &[
     program("lftp", &["-u"], Takes::Next, ","),
 ];
 
+impl Program {
+    /// Whether a word is its name.
+    fn is_called(&self, word: &str) -> bool {
+        if !self.of.is_empty() {
+            return word == self.word;
+        }
+        let name = word.rsplit('/').next().unwrap_or_default();
+        let start = name.get(..self.word.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(self.word))
+            && name.bytes().all(alphanumeric_or(b"_-."))
+    }
+
+    /// Whether one of these words makes it a command of its own program.
+    fn belongs_to<'a>(&self, mut before: impl Iterator<Item = &'a str>) -> bool {
+        self.of.is_empty() || before.any(|word| self.of.contains(&word))
+    }
+
+    /// Which of the words behind the name holds the password, and where in it.
+    fn find<'a>(&self, words: impl Iterator<Item = &'a str>) -> Option<(usize, Range<usize>)> {
+        let mut flagged = false;
+        for (number, word) in words.enumerate() {
+            let same = self.flags.iter().find_map(|flag| {
+                let rest = word.strip_prefix(flag)?;
+                (!rest.is_empty() && (flag.len() == 2 || rest.starts_with('='))).then_some(rest)
+            });
+            let start = if std::mem::take(&mut flagged) {
+                0
+            } else if self.takes != Takes::Same && self.flags.contains(&word) {
+                flagged = true;
+                continue;
+            } else if let Some(rest) = same.filter(|_| self.takes != Takes::Next) {
+                word.len() - rest.len() + usize::from(rest.starts_with('='))
+            } else {
+                continue;
+            };
+            let value = after_lead(word, bare(word, start..word.len()), self.lead)?;
+            return is_password(word, &value).then_some((number, value));
+        }
+        None
+    }
+}
+
 /// The password on a command line, given where the program's name stands.
 pub(super) fn password(text: &str, hit: &Range<usize>, program: &Program) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
@@ -94,32 +143,42 @@ pub(super) fn password(text: &str, hit: &Range<usize>, program: &Program) -> Opt
         return None;
     }
     let name = run_at_start(&bytes[hit.end..], 24, alphanumeric_or(b"_-."));
+    if !program.of.is_empty() {
+        let from = super::span::ceil(text, hit.start.saturating_sub(REACH / 4));
+        let line = text.get(from..hit.start)?;
+        let line = line.rsplit(['\n', ';', '|', '&']).next()?;
+        let words = line.split(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c)));
+        if name > 0 || !program.belongs_to(words) {
+            return None;
+        }
+    }
     // A bound, so that a text full of program names stays linear.
     let limit = super::span::floor(text, hit.end + REACH);
-    let mut at = hit.end + name;
-    let mut flagged = false;
-    while let Some(word) = next_word(bytes, at, limit) {
-        at = word.end;
-        let value = bare(text, word.clone());
-        let written = text.get(value.clone())?;
-        let same = program.flags.iter().find_map(|flag| {
-            let rest = text.get(word.clone())?.strip_prefix(flag)?;
-            (!rest.is_empty() && (flag.len() == 2 || rest.starts_with('='))).then_some(rest.len())
-        });
-        let value = if std::mem::take(&mut flagged) {
-            value
-        } else if program.takes != Takes::Same && program.flags.contains(&written) {
-            flagged = true;
-            continue;
-        } else if let Some(length) = same.filter(|_| program.takes != Takes::Next) {
-            let start = word.end - length;
-            bare(text, start + usize::from(bytes[start] == b'=')..word.end)
-        } else {
-            continue;
-        };
-        return after_lead(text, value, program.lead).filter(|found| is_password(text, found));
-    }
-    None
+    let mut words = Words::after(bytes, hit.end + name, limit);
+    let mut place = 0..0;
+    let written = std::iter::from_fn(|| {
+        let word = words.next()?;
+        place = bare(text, word.clone());
+        // In a list of a program's a word without quotes is a name of the program's.
+        let is_name = words.between == Between::Commas && !is_literal(&bytes[word]);
+        Some(text.get(place.clone()).filter(|_| !is_name).unwrap_or(""))
+    });
+    let (_, found) = program.find(written)?;
+    Some(place.start + found.start..place.start + found.end)
+}
+
+/// The password among the words of a command: which word, and where in it.
+pub(super) fn password_among(words: &[&str]) -> Option<(usize, Range<usize>)> {
+    let mut programs = PROGRAMS.iter();
+    programs.find_map(|program| {
+        let name = words.iter().position(|word| program.is_called(word))?;
+        let before = words.get(..name)?.iter();
+        if !program.belongs_to(before.map(|word| word.rsplit('/').next().unwrap_or_default())) {
+            return None;
+        }
+        let (number, found) = program.find(words.get(name + 1..)?.iter().copied())?;
+        Some((name + 1 + number, found))
+    })
 }
 
 fn after_lead(text: &str, value: Range<usize>, lead: &str) -> Option<Range<usize>> {
@@ -132,25 +191,85 @@ fn is_password(text: &str, value: &Range<usize>) -> bool {
         .is_some_and(|value| !value.starts_with('-') && is_secret(value, Trust::Password))
 }
 
-/// The next word of a command line; quotes hold blanks together.
-fn next_word(bytes: &[u8], from: usize, limit: usize) -> Option<Range<usize>> {
-    let mut start = from;
-    loop {
-        match bytes.get(start..limit)? {
-            [b' ' | b'\t', ..] => start += 1,
-            [b'\\', b'\n', ..] => start += 2,
-            []
-            | [
-                b'\n' | b'\r' | b'|' | b';' | b'&' | b')' | b'`' | b'<' | b'>',
-                ..,
-            ] => return None,
-            _ => break,
+/// What stands between the words of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Between {
+    Blanks,
+    /// `["curl", "-u", …]`, in whatever language.
+    Commas,
+}
+
+/// The words of a command behind its program's name.
+struct Words<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    limit: usize,
+    between: Between,
+}
+
+impl<'a> Words<'a> {
+    fn after(bytes: &'a [u8], from: usize, limit: usize) -> Self {
+        // Where the name itself is quoted its quote ends here.
+        let quote = bytes.get(from..limit).unwrap_or_default();
+        let slashes = run_at_start(quote, 4, |byte| byte == b'\\');
+        let is_quote = quote.get(slashes).is_some_and(|byte| b"\"'".contains(byte));
+        let at = if is_quote { from + slashes + 1 } else { from };
+        let rest = bytes.get(at..limit).unwrap_or_default();
+        let blanks = run_at_start(rest, 8, |byte| byte == b' ');
+        let is_list = is_quote && rest.get(blanks) == Some(&b',');
+        Self {
+            bytes,
+            at,
+            limit,
+            between: if is_list {
+                Between::Commas
+            } else {
+                Between::Blanks
+            },
         }
     }
-    let mut quote = None;
-    let length = bytes[start..limit]
-        .iter()
-        .position(|byte| match quote {
+
+    /// Steps over what stands between words; whether there is one more.
+    fn to_next(&mut self) -> bool {
+        loop {
+            let rest = self.bytes.get(self.at..self.limit).unwrap_or_default();
+            match (self.between, rest) {
+                (_, [b' ' | b'\t', ..]) | (Between::Commas, [b',' | b'\n' | b'\r', ..]) => {
+                    self.at += 1;
+                }
+                (Between::Blanks, [b'\\', b'\n', ..]) => self.at += 2,
+                (
+                    _,
+                    []
+                    | [
+                        b'\n' | b'\r' | b'|' | b';' | b'&' | b')' | b'`' | b'<' | b'>',
+                        ..,
+                    ],
+                )
+                | (Between::Commas, [b']' | b'}', ..]) => return false,
+                _ => return true,
+            }
+        }
+    }
+}
+
+impl Iterator for Words<'_> {
+    type Item = Range<usize>;
+
+    /// The next word; quotes hold blanks together.
+    fn next(&mut self) -> Option<Range<usize>> {
+        if !self.to_next() {
+            return None;
+        }
+        let start = self.at;
+        let rest = &self.bytes[start..self.limit];
+        let ends = |byte: &u8| {
+            b" \t\r\n|;)`<>".contains(byte)
+                || (self.between == Between::Commas && b",]}".contains(byte))
+        };
+        let opening = run_at_start(rest, 4, |byte| byte == b'\\');
+        let mut quote = None;
+        let length = rest.iter().enumerate().position(|(at, byte)| match quote {
             Some(open) => {
                 if *byte == open {
                     quote = None;
@@ -158,20 +277,40 @@ fn next_word(bytes: &[u8], from: usize, limit: usize) -> Option<Range<usize>> {
                 *byte == b'\n'
             }
             None if b"\"'".contains(byte) => {
+                // Behind a word it ends what all of the command stands in.
+                let after = rest.get(at + 1);
+                let closes =
+                    at > opening && after.is_none_or(|byte| ends(byte) || b",&\"'".contains(byte));
                 quote = Some(*byte);
-                false
+                closes
             }
-            None => b" \t\r\n|;)`<>".contains(byte),
-        })
-        .unwrap_or(limit - start);
-    Some(start..start + length)
+            None => ends(byte),
+        });
+        self.at = start + length.unwrap_or(rest.len());
+        let word = start..self.at;
+        if self
+            .bytes
+            .get(self.at)
+            .is_some_and(|byte| b"\"'".contains(byte))
+        {
+            // No word comes after that quote.
+            self.limit = self.at;
+        }
+        Some(word)
+    }
+}
+
+/// Whether a word is a literal of a program: `"x"`, `\"x\"`.
+fn is_literal(word: &[u8]) -> bool {
+    let slashes = run_at_start(word, 4, |byte| byte == b'\\');
+    word.get(slashes).is_some_and(|byte| b"\"'".contains(byte))
 }
 
 /// Narrows the range of a word to what is between its quotes.
 fn bare(text: &str, mut word: Range<usize>) -> Range<usize> {
     let bytes = text.as_bytes();
-    if word.start < word.end && b"\"'".contains(&bytes[word.start]) {
-        word.start += 1;
+    if is_literal(&bytes[word.clone()]) {
+        word.start += run_at_start(&bytes[word.clone()], 4, |byte| byte == b'\\') + 1;
     }
     while word.end > word.start && b"\"'\\".contains(&bytes[word.end - 1]) {
         word.end -= 1;
@@ -209,6 +348,16 @@ mod tests {
             "7z x -pHq7vTz2mPx9 a.7z",
             "zip -r -P Hq7vTz2mPx9 a.zip dir",
             "/usr/bin/ldapsearch -x -w Hq7vTz2mPx9",
+            "docker --context a login -u bob -p Hq7vTz2mPx9 host",
+            "bash -c \"mysql -uroot -pHq7vTz2mPx9\" && mysql x",
+            "'mysql' '-uroot' '-pHq7vTz2mPx9' 'db'",
+            "'curl' '-u' 'bob:Hq7vTz2mPx9' 'https://h'",
+            "'docker' 'login' '-u' 'bob' '-p' 'Hq7vTz2mPx9'",
+            "subprocess.run(['mysqldump', '-uroot', '-pHq7vTz2mPx9', 'db'])",
+            "[\"curl\", \"-u\", \"bob:Hq7vTz2mPx9\"]",
+            "[\\\"curl\\\", \\\"-u\\\", \\\"bob:Hq7vTz2mPx9\\\"]",
+            "exec.Command(\"sshpass\", \"-p\", \"Hq7vTz2mPx9\", \"ssh\", \"h\")",
+            "[\n  \"docker\", \"login\",\n  \"-p\", \"Hq7vTz2mPx9\",\n]",
         ] {
             assert_eq!(found(line), Some("Hq7vTz2mPx9"), "{line}");
         }
@@ -230,6 +379,12 @@ mod tests {
             "gzip -P Hq7vTz2mPx9",
             "tar xf a.zip -P Hq7vTz2mPx9",
             "mysql -pYOUR_PASSWORD",
+            "run([\"sshpass\", \"-p\", swordfish1, \"ssh\"])",
+            "run([\"sshpass\", \"-p\", config[\"Hq7vTz2mPx9\"], \"ssh\"])",
+            "run([\"mysql\", \"-uroot\"], \"x\"), f(\"-pHq7vTz2mPx9\")",
+            "login -p Hq7vTz2mPx9",
+            "docker ps; login -p Hq7vTz2mPx9",
+            "docker logins -p Hq7vTz2mPx9",
         ] {
             assert_eq!(found(line), None, "{line}");
         }

@@ -1,12 +1,17 @@
 //! JSON: every string is decoded, redacted, and encoded again; everything else stays byte for byte.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::commands::password_among;
 use super::field_names::LONGEST;
 use super::fields::{is_password_name, is_secret_under};
 use super::headers::is_secret_header;
 use super::runs::{alphanumeric_or, run_at_start};
+use super::scan::PASSWORD;
 use super::span::FoundBy;
 use super::{Redacted, Redactor, Tally};
 use crate::text::foreign_json;
@@ -14,6 +19,10 @@ use crate::text::foreign_json;
 /// The mark for a value that its name gave away.
 const MARK: &str = "***REDACTED***";
 const BY_NAME: &str = "key-value";
+
+/// How many words of a command are looked at, and how many bytes of a list in JSON for them.
+const WORDS: usize = 64;
+const WORDS_REACH: usize = 4096;
 
 /// The names that speak of a value.
 #[derive(Clone, Copy, Default)]
@@ -56,6 +65,7 @@ impl Redactor {
                 }
             }
             Value::Array(items) => {
+                hide_password(items, tally);
                 let over = names.over();
                 let mut flag: Option<String> = None;
                 for item in items {
@@ -143,6 +153,27 @@ fn rename(
         .collect();
 }
 
+/// Replaces the password in a command that is a list of its words: `["curl", "-u", "bob:…"]`.
+fn hide_password(items: &mut [Value], tally: &mut Tally) {
+    let first: Vec<&str> = items.iter().take(WORDS).map_while(Value::as_str).collect();
+    let Some((number, range)) = password_among(&first) else {
+        return;
+    };
+    if let Some(Value::String(word)) = items.get_mut(number) {
+        *word = hidden(word, range, tally);
+    }
+}
+
+/// A word with the mark in place of the password in it.
+fn hidden(word: &str, range: Range<usize>, tally: &mut Tally) -> String {
+    let password = word.get(range.clone()).unwrap_or_default();
+    tally.add(PASSWORD);
+    tally.keep_one(password, FoundBy::General(PASSWORD));
+    let mut hidden = word.to_owned();
+    hidden.replace_range(range, MARK);
+    hidden
+}
+
 /// Replaces what was found in one string in all others.
 pub(super) fn replace_known(value: &mut Value, tally: &mut Tally) {
     match value {
@@ -208,6 +239,8 @@ struct Frame {
     named: Option<String>,
     /// The flag that the item of an array is.
     flag: Option<String>,
+    /// Where the literal begins that holds the password of a command, and where in its string.
+    password: Option<(usize, Range<usize>)>,
 }
 
 impl Frame {
@@ -247,6 +280,9 @@ impl Splicer<'_> {
                         field: None,
                         named: None,
                         flag: None,
+                        password: (*byte == b'[')
+                            .then(|| password_in(self.line, at))
+                            .flatten(),
                     });
                     at += 1;
                 }
@@ -282,17 +318,20 @@ impl Splicer<'_> {
         let literal = &self.line[start..end];
         let is_name = frames.last().is_some_and(|frame| frame.object)
             && self.line[end..].trim_start().starts_with(':');
-        let decoded: std::borrow::Cow<'_, str> = if literal.contains('\\') {
-            foreign_json::from_slice::<String>(literal.as_bytes())
-                .unwrap_or_default()
-                .into()
-        } else {
-            literal.trim_matches('"').into()
-        };
+        let decoded = decoded(literal);
+        let password = frames.last().and_then(|frame| frame.password.clone());
+        let without = password
+            .filter(|(at, _)| *at == start)
+            .map(|(_, range)| hidden(&decoded, range, self.tally));
         let names = frames.last().filter(|_| !is_name).map(Frame::names);
         let redacted = self
             .redactor
-            .string(&decoded, names.unwrap_or_default(), self.tally);
+            .string(
+                without.as_deref().unwrap_or(&decoded),
+                names.unwrap_or_default(),
+                self.tally,
+            )
+            .or(without);
         if let Some(redacted) = redacted.and_then(|text| serde_json::to_string(&text).ok()) {
             self.splice(start, end, &redacted);
         }
@@ -326,6 +365,40 @@ impl Splicer<'_> {
         self.out.push_str(new);
         self.copied = end;
     }
+}
+
+/// The string that a literal stands for.
+fn decoded(literal: &str) -> Cow<'_, str> {
+    if literal.contains('\\') {
+        foreign_json::from_slice::<String>(literal.as_bytes())
+            .unwrap_or_default()
+            .into()
+    } else {
+        literal.trim_matches('"').into()
+    }
+}
+
+/// The password of the command whose words a list holds: where its literal begins, and where in its string.
+fn password_in(line: &str, list: usize) -> Option<(usize, Range<usize>)> {
+    let bytes = line.as_bytes();
+    let limit = bytes.len().min(list + WORDS_REACH);
+    let (mut starts, mut words) = (Vec::new(), Vec::new());
+    let mut at = list + 1;
+    while at < limit && words.len() < WORDS {
+        match bytes[at] {
+            b'"' => {
+                let end = literal_end(bytes, at);
+                starts.push(at);
+                words.push(decoded(line.get(at..end)?));
+                at = end;
+            }
+            b',' | b' ' | b'\t' | b'\r' | b'\n' => at += 1,
+            _ => break,
+        }
+    }
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    let (number, range) = password_among(&words)?;
+    Some((*starts.get(number)?, range))
 }
 
 /// The place after a string literal.

@@ -31,6 +31,7 @@ mod shape;
 mod span;
 mod syntax;
 mod tokens;
+mod unquoted;
 mod urls;
 mod values;
 mod vendors;
@@ -40,10 +41,12 @@ mod words;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 pub use bytes::redacted_bytes;
 use invisible::Visible;
 use span::{FoundBy, Span};
+use unquoted::Unquoted;
 use values::Values;
 
 /// What stands in the place of a secret begins so.
@@ -69,6 +72,9 @@ pub struct Redactor {
 
 /// A replacement may bring things together that were apart; this many passes settle every text seen so far.
 const PASSES: usize = 6;
+
+/// How many levels of quoting are undone: a line for a shell in a string of a record in a log.
+const LEVELS: usize = 3;
 
 /// How many bytes of a long text are read for its beginning, and how many more, again and again, until it is certain.
 const WINDOW: usize = 16 * 1024;
@@ -124,7 +130,32 @@ impl Redactor {
                 })
             }));
         }
+        self.add_quoted(text, &mut spans);
         spans
+    }
+
+    /// Adds what a name, a command or a format tells where quotes are undone. What looks random looks so within quotes, too.
+    fn add_quoted(&self, text: &str, spans: &mut Vec<Span>) {
+        let mut levels: Vec<Unquoted> = Vec::new();
+        while levels.len() < LEVELS {
+            let outer = levels.last().map_or(text, |level| &level.text);
+            let Some(level) = Unquoted::new(outer) else {
+                break;
+            };
+            let found = scan::secrets(&level.text, &self.values);
+            levels.push(level);
+            let place = |range: Range<usize>| {
+                let mut levels = levels.iter().rev();
+                levels.try_fold(range, |range, level| level.place(&range))
+            };
+            let told = found.into_iter().filter(|span| !scan::is_guess(span));
+            spans.extend(told.filter_map(|span| {
+                Some(Span {
+                    range: place(span.range)?,
+                    found_by: span.found_by,
+                })
+            }));
+        }
     }
 
     /// The first characters of a text without its secrets. However long the text is, no more is read than that needs, and
@@ -159,6 +190,15 @@ impl Redactor {
         self.value(value, &mut tally);
         json::replace_known(value, &mut tally);
         tally.counts
+    }
+
+    /// Redacts the words of a command, each by itself and as what the words before it say.
+    pub fn words(&self, words: Vec<String>) -> (Vec<String>, Counts) {
+        let mut list = serde_json::Value::from(words);
+        let counts = self.json(&mut list);
+        let items = list.as_array_mut().map(std::mem::take).unwrap_or_default();
+        let words = items.iter().filter_map(serde_json::Value::as_str);
+        (words.map(str::to_owned).collect(), counts)
     }
 
     /// Redacts JSON lines: strings are decoded, redacted and encoded again, all else stays byte for byte; lines that are

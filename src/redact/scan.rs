@@ -24,7 +24,7 @@ use super::{bare_keys, headers, tokens, urls};
 const NAMED: &str = "key-value";
 const LOOKS: &str = tokens::ENTROPY;
 const HINTED: &str = tokens::VENDOR;
-const PASSWORD: &str = "password";
+pub(super) const PASSWORD: &str = "password";
 
 /// The longest secret that a row with a prefix may have.
 const PREFIX_REACH: usize = 2048;
@@ -82,6 +82,11 @@ pub(super) fn is_distinctive(value: &str, found_by: FoundBy) -> bool {
     !matches!(found_by, FoundBy::General(LOOKS | HINTED))
         && (12..=512).contains(&value.len())
         && value.bytes().filter(u8::is_ascii_digit).count() >= 2
+}
+
+/// Whether a secret was told by its look, and by nothing beside it.
+pub(super) fn is_guess(span: &Span) -> bool {
+    matches!(span.found_by, FoundBy::General(LOOKS | HINTED))
 }
 
 /// The places of secrets that were found before.

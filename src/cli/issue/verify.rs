@@ -51,7 +51,7 @@ fn verify(args: &Args, call: &Call<'_>) -> Result<Verified> {
     let context = call.open()?;
     let mut request = Verify {
         issue: args.issue.id(&context)?,
-        command: shell_line(&args.command),
+        command: args.command.clone(),
         run: args.run,
         allow: args.allow.clone(),
     };
@@ -69,20 +69,6 @@ fn verify(args: &Args, call: &Call<'_>) -> Result<Verified> {
     call.ask.confirm(&question, Flag::Own("--allow"))?;
     request.allow = detail("verify_hash");
     issue::verify(&context, &request)
-}
-
-/// One word is a line for the shell as it is; several are the words of one command.
-fn shell_line(words: &[String]) -> Option<String> {
-    match words {
-        [] => None,
-        [line] => Some(line.clone()),
-        words => {
-            let quoted = words
-                .iter()
-                .map(|word| format!("'{}'", word.replace('\'', "'\\''")));
-            Some(quoted.collect::<Vec<_>>().join(" "))
-        }
-    }
 }
 
 impl Human for Verified {

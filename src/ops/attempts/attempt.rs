@@ -91,10 +91,8 @@ impl Subject {
         };
         // Those are as the present has them, for the check, too.
         protected.retain(|full, _| !with.contains_key(full));
-        let shown = words.iter().map(|word| word.to_string_lossy().into_owned());
-        let shown = command_line(&shown.collect::<Vec<_>>());
         Ok(Self {
-            shown: Redacting::new(ctx).text(&shown),
+            shown: Redacting::new(ctx).command(&words, command_line),
             source,
             with,
             protected,

@@ -203,8 +203,9 @@ pub struct Apply {
 pub struct Verify {
     /// The issue: its id or a part of it.
     pub issue: String,
-    /// Run this in place of the issue's own command; typed on this machine's command line.
-    pub command: Option<String>,
+    /// The words of what to run in place of the issue's own command, typed on this machine's command line; one word is a line for the
+    /// shell. None: the issue's own.
+    pub command: Vec<String>,
     /// Record it in this run, which was made here; default the one that is open in this working tree, else one of checks alone.
     pub run: Option<u64>,
     /// The first 12 hex digits of the stored command's sha256: it may run.

@@ -51,7 +51,7 @@ pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
     };
     let command = command(store, id, &loaded.issue, request)?;
     let begun = ctx.env.now().rfc3339();
-    let check = run(ctx, &command)?;
+    let check = run(ctx, &command, &request.command)?;
     let now = ctx.env.now().rfc3339();
     let (number, _) = update(ctx, store, id, "verify", |issue| {
         let number = target.run(issue, &begun);
@@ -162,9 +162,10 @@ pub(super) fn changed_by_redaction(given: Option<&str>, kept: Option<&str>) -> O
 
 /// The command to run, which may run here.
 fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Result<String> {
-    if let Some(command) = &request.command {
-        approval::check_words(command)?;
-        return Ok(command.clone());
+    if !request.command.is_empty() {
+        let command = shell_line(&request.command);
+        approval::check_words(&command)?;
+        return Ok(command);
     }
     let Some(command) = &issue.verify_command else {
         let message = format!("issue {id} has no verify command");
@@ -190,7 +191,19 @@ fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Resul
     Ok(command.clone())
 }
 
-fn run(ctx: &Context<'_>, command: &str) -> Result<issue::Verify> {
+/// One word is a line for the shell as it is; several are the words of one command.
+fn shell_line(words: &[String]) -> String {
+    if let [line] = words {
+        return line.clone();
+    }
+    let quoted = words
+        .iter()
+        .map(|word| format!("'{}'", word.replace('\'', "'\\''")));
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// Runs the check; `words` are those of a command that was typed.
+fn run(ctx: &Context<'_>, command: &str, words: &[String]) -> Result<issue::Verify> {
     let what = || "cannot run the check".to_owned();
     let (reader, writer) = std::io::pipe().context(what)?;
     let begun = Instant::now();
@@ -210,7 +223,10 @@ fn run(ctx: &Context<'_>, command: &str) -> Result<issue::Verify> {
     let mut redacting = Redacting::new(ctx);
     let output = redacting.text(&String::from_utf8_lossy(&output));
     Ok(issue::Verify {
-        command: redacting.text(command),
+        command: match words {
+            [] => redacting.text(command),
+            words => redacting.command(words, shell_line),
+        },
         exit_status: status
             .code()
             .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),

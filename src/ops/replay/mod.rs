@@ -198,22 +198,19 @@ fn count(record: &mut Replay) {
 
 /// The command as a record has it: by it replays are compared.
 fn shown(ctx: &Context<'_>, request: &Start) -> Result<String> {
-    let mut words: Vec<String> = match &request.agent {
-        Some(name) => vec!["--agent".to_owned(), name.clone()],
+    let mut words: Vec<OsString> = match &request.agent {
+        Some(name) => vec!["--agent".into(), name.into()],
         None if request.command.is_empty() => {
             return Err(Error::usage("there is no command to run")
                 .hint("tw replay -- COMMAND, or tw replay --agent NAME"));
         }
-        None => line_or_words(&request.command)
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
+        None => line_or_words(&request.command),
     };
-    words.extend(request.agent_args.iter().cloned());
+    words.extend(request.agent_args.iter().map(OsString::from));
     if let Some(name) = &request.agent {
         check_agent(name)?;
     }
-    Ok(Redacting::new(ctx).text(&command_line(&words)))
+    Ok(Redacting::new(ctx).command(&words, command_line))
 }
 
 fn subject(

@@ -98,6 +98,67 @@ fn what_stands_in_colours_or_in_other_clothes_goes_too() {
 }
 
 #[test]
+fn quotes_around_quotes_hide_no_secret() {
+    let redactor = Redactor::new();
+    for (text, redacted) in [
+        (
+            r"bash -c 'export DB_PASSWORD='\''Xk29dkfj2kd8'\'' && run'",
+            r"bash -c 'export DB_PASSWORD='\''***REDACTED***'\'' && run'",
+        ),
+        (
+            r#"bash -c 'export DB_PASSWORD='"'"'Xk29dkfj2kd8'"'"' && run'"#,
+            r#"bash -c 'export DB_PASSWORD='"'"'***REDACTED***'"'"' && run'"#,
+        ),
+        (
+            r"sh -c 'sh -c '\''P_PASSWORD='\''\'\'''\''Xk29dkfj2kd8'\''\'\'''\'' x'\'''",
+            r"sh -c 'sh -c '\''P_PASSWORD='\''\'\'''\''***REDACTED***'\''\'\'''\'' x'\'''",
+        ),
+        (
+            "INSERT INTO log VALUES ('export DB_PASSWORD=''Xk29dkfj2kd8''');",
+            "INSERT INTO log VALUES ('export DB_PASSWORD=''***REDACTED***''');",
+        ),
+        (
+            r#"1,"{""password"": ""Xk29dkfj2kd8""}",x"#,
+            r#"1,"{""password"": ""***REDACTED***""}",x"#,
+        ),
+        (
+            r#"{\\\"password\\\": \\\"Xk29dkfj2kd8\\\"}"#,
+            r#"{\\\"password\\\": \\\"***REDACTED***\\\"}"#,
+        ),
+        (
+            "Authorization%3A%20Bearer%20Xk29dkfj2kd8Lm",
+            "Authorization%3A%20Bearer%20***REDACTED***",
+        ),
+        (
+            "'curl' '-u' 'bob:Xk29dkfj2kd8' 'https://h'",
+            "'curl' '-u' 'bob:***REDACTED***' 'https://h'",
+        ),
+    ] {
+        assert_eq!(redactor.text(text).text, redacted, "{text}");
+    }
+}
+
+#[test]
+fn a_command_that_is_a_list_of_words_keeps_no_password() {
+    let redactor = Redactor::new();
+    let mut value = json!({"args": ["curl", "-u", "bob:Xk29 dkfj2kd8", "https://h"], "n": [["docker", "login", "-p", "Xk29dkfj"]]});
+    let without = json!({"args": ["curl", "-u", "bob:***REDACTED***", "https://h"], "n": [["docker", "login", "-p", "***REDACTED***"]]});
+    let lines = redactor.json_lines(&value.to_string());
+    assert_eq!(lines.text, without.to_string());
+    let counts = redactor.json(&mut value);
+    assert_eq!(value, without);
+    assert_eq!((counts["password"], &counts), (2, &lines.counts));
+    let kept = ["curl", "-u", "$USER:$PASS", "mysql", "-p", "db"].map(str::to_owned);
+    assert_eq!(
+        redactor.words(kept.to_vec()),
+        (kept.to_vec(), Counts::new())
+    );
+    let words = ["sshpass", "-p", "it's Xk29dkfj2", "ssh", "h"].map(str::to_owned);
+    let (words, _) = redactor.words(words.to_vec());
+    assert_eq!(words, ["sshpass", "-p", "***REDACTED***", "ssh", "h"]);
+}
+
+#[test]
 fn only_the_secret_goes() {
     let redactor = Redactor::new();
     for (text, redacted) in [
@@ -328,6 +389,14 @@ const PIECES: &[&str] = &[
     "\\\"",
     "${X}",
     "%3D",
+    "%20",
+    "'\\''",
+    "'\"'\"'",
+    "''",
+    "\"\"",
+    "\\\\\\\"",
+    "curl -u ",
+    "[\"sshpass\", \"-p\", \"",
     "😀",
 ];
 
@@ -464,6 +533,12 @@ const HEAVY: &[&str] = &[
     "\u{1b}[1;",
     "\\u001b[",
     "%5F",
+    "password%3D",
+    "token='\\''",
+    "''a",
+    "\\",
+    "[\"curl\", \"-u\", ",
+    "docker login -p ",
     "name=\"token\"\n",
     "é",
 ];

@@ -31,6 +31,30 @@ fn verified(sandbox: &Sandbox, words: &[&str]) -> Value {
     serde_json::from_str(&sandbox.tw(words).out()).unwrap()
 }
 
+/// The words are quoted for the shell: quotes hide neither a password in a word, nor which word is one.
+#[test]
+fn the_words_of_a_check_keep_no_password() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    for words in [
+        &["sh", "-c", "export DB_PASSWORD='Xk29dkfj2kd8'; true"][..],
+        &["echo", "curl", "-u", "bob:Xk29dkfj2kd8", "https://h"],
+        &["echo", "sshpass", "-p", "it's Xk29dkfj2kd8", "ssh", "h"],
+    ] {
+        verified(&sandbox, &[&[id.as_str(), "--"], words].concat());
+    }
+    let commands: Vec<String> = runs(&sandbox, &id)
+        .iter()
+        .flat_map(|run| run["verify"].as_array().unwrap().clone())
+        .map(|check| check["command"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(commands.len(), 3);
+    for command in &commands {
+        assert!(!command.contains("Xk29"), "{command}");
+        assert!(command.contains("***REDACTED***"), "{command}");
+    }
+}
+
 #[test]
 fn a_check_of_the_present_leaves_the_verdict_of_a_closed_run() {
     let sandbox = ready();
