@@ -5,6 +5,7 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
+use super::gutter::Gutter;
 use super::pem::is_key;
 use super::runs::{one_of, run_at_end, run_at_start};
 
@@ -60,8 +61,13 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
     length + blanks
 }
 
-/// Where base64 that begins at `start` ends, over all its lines.
+/// Where base64 that begins at `start` ends, over all its lines, also with numbers before them.
 fn end_of_lines(bytes: &[u8], start: usize) -> usize {
+    let lines = Gutter::before(bytes, start).and_then(|gutter| gutter.lines_from(bytes, start));
+    end_of_bare_lines(bytes, start).max(lines.unwrap_or(start))
+}
+
+fn end_of_bare_lines(bytes: &[u8], start: usize) -> usize {
     let mut end = start + run(bytes, start);
     while end - start < BODY_MAX {
         let gap = line_end(bytes, end);
@@ -92,7 +98,9 @@ pub(super) fn headless(text: &str, hit: &Range<usize>) -> Option<Range<usize>> {
     let start = hit.start - lead;
     // `\n` of a string that was not decoded.
     let escape = start > 0 && bytes[start - 1] == b'\\' && b"nrt".contains(&bytes[start]);
-    let start = start + usize::from(escape);
+    // The sign of a line that was added.
+    let added = bytes.get(start) == Some(&b'+') && (start == 0 || bytes[start - 1] == b'\n');
+    let start = start + usize::from(escape || added);
     // A key in DER is a sequence, whose first byte 0x30 gives 'M' in base64.
     if lead > LEAD || (start < hit.start && bytes[start] != b'M') {
         return None;
@@ -107,12 +115,19 @@ pub(super) fn headless(text: &str, hit: &Range<usize>) -> Option<Range<usize>> {
 
 /// The body before an end mark that has no beginning.
 pub(super) fn torn(text: &str, mark: usize) -> Option<Range<usize>> {
-    let bytes = text.as_bytes();
     let label = text.get(mark..super::span::floor(text, mark + 60))?;
     let label = label.strip_prefix("-----END ")?;
-    if !label.split('-').next()?.ends_with("PRIVATE KEY") {
+    if !label.split('-').next()?.contains("PRIVATE KEY") {
         return None;
     }
+    match (bare_lines_before(text, mark), lines_before(text, mark)) {
+        (Some(bare), Some(lines)) => Some(bare.start.min(lines.start)..bare.end.max(lines.end)),
+        (bare, lines) => bare.or(lines),
+    }
+}
+
+fn bare_lines_before(text: &str, mark: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
     let length = run_at_end(&bytes[..mark], BODY_MAX, |byte| {
         is_base64(byte) || b"\\\r\n".contains(&byte)
     });
@@ -125,6 +140,22 @@ pub(super) fn torn(text: &str, mark: usize) -> Option<Range<usize>> {
         start += line;
     }
     let body = super::pem::trimmed(text, start..mark);
+    is_key(text.get(body.clone())?).then_some(body)
+}
+
+/// The lines of a key before a mark, each with what a tool puts before the mark's.
+pub(super) fn lines_before(text: &str, mark: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let body = Gutter::before(bytes, mark)?.lines_before(bytes, mark)?;
+    is_key(text.get(body.clone())?).then_some(body)
+}
+
+/// The lines of a key after the line with a mark, each with what a tool puts before the mark's.
+pub(super) fn lines_after(text: &str, mark: &Range<usize>) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let end = Gutter::before(bytes, mark.start)?.lines_after(bytes, mark.end)?;
+    let line = run_at_start(&bytes[mark.end..end], usize::MAX, |byte| byte != b'\n');
+    let body = super::pem::trimmed(text, mark.end + line..end);
     is_key(text.get(body.clone())?).then_some(body)
 }
 

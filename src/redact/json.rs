@@ -10,6 +10,7 @@ use super::commands::password_among;
 use super::field_names::LONGEST;
 use super::fields::{is_password_name, is_secret_under};
 use super::headers::is_secret_header;
+use super::jwk;
 use super::runs::{alphanumeric_or, run_at_start};
 use super::scan::PASSWORD;
 use super::span::FoundBy;
@@ -23,6 +24,11 @@ const BY_NAME: &str = "key-value";
 /// How many words of a command are looked at, and how many bytes of a list in JSON for them.
 const WORDS: usize = 64;
 const WORDS_REACH: usize = 4096;
+
+/// The mark for what a rule found.
+fn mark_of(rule: &str) -> String {
+    format!("***REDACTED:{rule}***")
+}
 
 /// The names that speak of a value.
 #[derive(Clone, Copy, Default)]
@@ -81,7 +87,16 @@ impl Redactor {
             Value::Object(fields) => {
                 let over = names.over();
                 let named = name_in_object(fields);
+                let web_key = fields.contains_key(jwk::KEYWORD);
                 for (field, value) in fields.iter_mut() {
+                    if web_key
+                        && value
+                            .as_str()
+                            .is_some_and(|text| jwk::is_private_part(field, text))
+                    {
+                        *value = Value::String(mark_of(jwk::RULE));
+                        tally.add(jwk::RULE);
+                    }
                     let names = names_in_object(field, named.as_deref(), &over);
                     self.walk(value, names, tally);
                 }
@@ -127,6 +142,7 @@ impl Redactor {
         serde_json::from_str::<IgnoredAny>(line).ok()?;
         Splicer {
             redactor: self,
+            web_key_parts: jwk::all(line),
             line,
             copied: 0,
             out,
@@ -259,6 +275,8 @@ impl Frame {
 /// Copies a valid JSON document, replacing the literals of strings that change.
 struct Splicer<'a> {
     redactor: &'a Redactor,
+    /// The literals of the private parts of JSON Web Keys, without their quotes.
+    web_key_parts: Vec<std::ops::Range<usize>>,
     line: &'a str,
     copied: usize,
     out: &'a mut String,
@@ -324,14 +342,18 @@ impl Splicer<'_> {
             .filter(|(at, _)| *at == start)
             .map(|(_, range)| hidden(&decoded, range, self.tally));
         let names = frames.last().filter(|_| !is_name).map(Frame::names);
-        let redacted = self
-            .redactor
-            .string(
-                without.as_deref().unwrap_or(&decoded),
-                names.unwrap_or_default(),
-                self.tally,
-            )
-            .or(without);
+        let part = self
+            .web_key_parts
+            .binary_search_by_key(&(start + 1), |part| part.start);
+        let redacted = if part.is_ok_and(|at| self.web_key_parts[at].end + 1 == end) {
+            self.tally.add(jwk::RULE);
+            Some(mark_of(jwk::RULE))
+        } else {
+            let names = names.unwrap_or_default();
+            let text = without.as_deref().unwrap_or(&decoded);
+            let redacted = self.redactor.string(text, names, self.tally);
+            redacted.or(without)
+        };
         if let Some(redacted) = redacted.and_then(|text| serde_json::to_string(&text).ok()) {
             self.splice(start, end, &redacted);
         }

@@ -11,6 +11,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use super::bare_keys;
 use super::commands::PROGRAMS;
 use super::finder::WordFinder;
+use super::jwk;
 use super::rules::ROWS;
 use super::words::FIELD_WORDS;
 
@@ -32,13 +33,27 @@ pub(super) enum Start {
     Wrapped,
     /// The end mark of a key block.
     End,
+    /// That of a block with other marks.
+    BareEnd,
+    /// What stands in the line before the lines of a private key, which this rule finds.
+    Lines(&'static str),
+    /// The field that tells a JSON Web Key.
+    WebKey,
 }
+
+/// The marks of RFC 4716, which have four dashes.
+const SSH2_BEGIN: &str = "---- begin ssh2 encrypted private key ----";
+const SSH2_END: &str = "---- end ssh2 encrypted private key ----";
 
 /// The keywords of the general rules.
 const GENERAL: &[(&str, Start)] = &[
     ("://", Start::Url),
     ("-----begin", Start::Block),
     ("-----end", Start::End),
+    (SSH2_BEGIN, Start::Lines("private-key")),
+    (SSH2_END, Start::BareEnd),
+    ("private-lines:", Start::Lines("putty-private-key")),
+    (jwk::KEYWORD, Start::WebKey),
     ("bearer", Start::Scheme),
     ("basic", Start::Scheme),
     ("authorization", Start::Authorization),

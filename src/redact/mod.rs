@@ -15,10 +15,12 @@ mod documented;
 mod field_names;
 mod fields;
 mod finder;
+mod gutter;
 mod headers;
 mod invisible;
 mod json;
 mod judge;
+mod jwk;
 mod keywords;
 mod pem;
 mod placeholder;
@@ -41,7 +43,7 @@ mod words;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 pub use bytes::redacted_bytes;
 use invisible::Visible;
@@ -156,6 +158,27 @@ impl Redactor {
                 })
             }));
         }
+    }
+
+    /// The numbers of the lines, from 1 on, over which secrets go that are longer than a line. Who has only some of the
+    /// lines cannot tell them.
+    pub fn lines_of_long_secrets(&self, input: &str) -> Vec<RangeInclusive<usize>> {
+        let mut lines = Vec::new();
+        let (mut at, mut number) = (0, 1);
+        let mut line_of = |to: usize| {
+            number += input[at..to].matches('\n').count();
+            at = to;
+            number
+        };
+        for span in span::merged(self.secrets(input)) {
+            let start = span::floor(input, span.range.start);
+            let end = span::ceil(input, span.range.end);
+            let both = line_of(start)..=line_of(end);
+            if both.start() < both.end() {
+                lines.push(both);
+            }
+        }
+        lines
     }
 
     /// The first characters of a text without its secrets. However long the text is, no more is read than that needs, and

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::gutter::Gutter;
 use super::runs::{alphanumeric_or, run_at_start};
 use super::shape::entropy_of;
 use super::span::{ceil, floor};
@@ -44,7 +45,7 @@ impl Blocks {
         }
         let body = trimmed(
             text,
-            body_start..end.unwrap_or_else(|| torn_end(text, body_start)),
+            body_start..end.unwrap_or_else(|| torn_end(text, start, body_start)),
         );
         is_key(text.get(body.clone())?).then_some(Block::Private(body))
     }
@@ -64,8 +65,14 @@ impl Blocks {
     }
 }
 
-/// Where the base64 of a block ends that was cut off.
-fn torn_end(text: &str, from: usize) -> usize {
+/// Where the base64 of a block ends that begins with this mark and was cut off, also in lines with numbers before them.
+fn torn_end(text: &str, mark: usize, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let lines = Gutter::before(bytes, mark).and_then(|gutter| gutter.lines_after(bytes, from));
+    bare_end(text, from).max(lines.unwrap_or(from))
+}
+
+fn bare_end(text: &str, from: usize) -> usize {
     let rest = &text.as_bytes()[from..];
     let dashes = rest
         .windows(3)

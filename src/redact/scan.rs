@@ -18,7 +18,7 @@ use super::span::{FoundBy, Span, ceil, floor, merged};
 use super::syntax::name_around;
 use super::values::Values;
 use super::words::WORD_PREFIXES;
-use super::{bare_keys, headers, tokens, urls};
+use super::{bare_keys, headers, jwk, tokens, urls};
 
 /// The general rules that do not override a look-alike.
 const NAMED: &str = "key-value";
@@ -26,8 +26,8 @@ const LOOKS: &str = tokens::ENTROPY;
 const HINTED: &str = tokens::VENDOR;
 pub(super) const PASSWORD: &str = "password";
 
-/// The longest secret that a row with a prefix may have.
-const PREFIX_REACH: usize = 2048;
+/// A secret of a row with a prefix that is longer than this is read once.
+const LONG: usize = 2048;
 /// How far after its keyword a row's value may end.
 const NEAR_REACH: usize = 320;
 /// How far after its keyword a row's value may begin.
@@ -109,12 +109,14 @@ struct Scan<'a> {
     blocks: Blocks,
     /// The end of the last name that was read.
     name_end: usize,
-    /// How far each row of the third form has searched.
+    /// How far each row of the third form has searched, and each of the first has read what is long.
     searched: HashMap<usize, usize>,
     /// The end of the last header of credentials or cookies.
     header_end: usize,
     /// The end of the last private key.
     body_end: usize,
+    /// The end of the last JSON Web Key.
+    web_key_end: usize,
     runs: Runs,
 }
 
@@ -130,6 +132,7 @@ impl<'a> Scan<'a> {
             searched: HashMap::new(),
             header_end: 0,
             body_end: 0,
+            web_key_end: 0,
             runs: Runs::default(),
         }
     }
@@ -178,6 +181,24 @@ impl<'a> Scan<'a> {
             }
             Start::End => {
                 self.body("", &hit, |text, hit| bare_keys::torn(text, hit.start));
+            }
+            Start::BareEnd => {
+                self.body("", &hit, |text, hit| {
+                    bare_keys::lines_before(text, hit.start)
+                });
+            }
+            Start::Lines(rule) => {
+                if let Some(range) = bare_keys::lines_after(self.text, &hit) {
+                    self.body_end = range.end;
+                    self.push(range, FoundBy::Rule(rule));
+                }
+            }
+            Start::WebKey => {
+                let (parts, end) = jwk::private_parts(self.text, &hit, self.web_key_end);
+                self.web_key_end = end;
+                for part in parts {
+                    self.push(part, FoundBy::Rule(jwk::RULE));
+                }
             }
             Start::Authorization => self.authorization(&hit),
             Start::Cookie => self.cookies(&hit),
@@ -258,21 +279,31 @@ impl<'a> Scan<'a> {
             return;
         };
         match rule.form {
-            Form::Prefix => self.prefix(rule, word, &hit),
+            Form::Prefix => self.prefix(number, rule, word, &hit),
             Form::Near => self.near(rule, &hit),
             Form::Around => self.around(number, rule, &hit),
         }
     }
 
-    fn prefix(&mut self, rule: &'static Rule, word: &str, hit: &Range<usize>) {
+    fn prefix(&mut self, number: usize, rule: &'static Rule, word: &str, hit: &Range<usize>) {
         // Case matters here, though the keyword finder does not know.
         if word.as_bytes() != &self.bytes[hit.clone()] || !self.begins_here(hit.start, hit.len()) {
             return;
         }
-        let window = hit.start..(hit.start + PREFIX_REACH).min(self.bytes.len());
-        let secret = rule
-            .find(self.bytes, window)
-            .filter(|secret| self.ends_here(secret.end));
+        if self
+            .searched
+            .get(&number)
+            .is_some_and(|end| hit.start < *end)
+        {
+            return;
+        }
+        // Anchored at its beginning, and so read as far as it goes and not to the end of the text.
+        let secret = rule.find(self.bytes, hit.start..self.bytes.len());
+        // What is read far is read once, however many keywords stand in it: so the time stays linear.
+        if let Some(secret) = secret.as_ref().filter(|secret| secret.len() > LONG) {
+            self.searched.insert(number, secret.end);
+        }
+        let secret = secret.filter(|secret| self.ends_here(secret.end));
         let random = secret.as_ref().is_some_and(|secret| {
             self.is_random(rule, secret) && (hit.len() >= 4 || self.is_no_word(secret))
         });

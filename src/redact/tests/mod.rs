@@ -139,6 +139,43 @@ fn quotes_around_quotes_hide_no_secret() {
 }
 
 #[test]
+fn tokens_go_however_long_they_are() {
+    const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let redactor = Redactor::new();
+    let mut dice = Dice(14);
+    for length in [100, 1000, 3000, 10_000, 100_000] {
+        let mut long = |length| dice.string(BASE64, length) + "a1";
+        let plain = |text: String| text.replace(['-', '_'], "x");
+        let tokens = [
+            format!(
+                "eyJ{}.eyJ{}.{}",
+                long(length / 20 + 20),
+                long(length),
+                long(342)
+            ),
+            format!("ghs_{}", plain(long(length))),
+            format!("ghp_{}", plain(long(length))),
+            format!("ya29.{}", long(length)),
+            format!("hvb.{}", long(length)),
+            format!("pypi-AgEIcHlwaS5vcmc{}", long(length)),
+        ];
+        for token in tokens {
+            for text in [
+                token.clone(),
+                format!("the token is {token} here."),
+                format!("ID={token}"),
+                format!("id: {token}\n"),
+                format!("curl -H \"Authorization: Bearer {token}\" https://h"),
+            ] {
+                let once = redactor.text(&text).text;
+                assert!(once.len() < 200, "{length}: {once}");
+                assert_eq!(redactor.text(&once).text, once);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_command_that_is_a_list_of_words_keeps_no_password() {
     let redactor = Redactor::new();
     let mut value = json!({"args": ["curl", "-u", "bob:Xk29 dkfj2kd8", "https://h"], "n": [["docker", "login", "-p", "Xk29dkfj"]]});
@@ -516,6 +553,17 @@ const HEAVY: &[&str] = &[
     "sk-ant-",
     "sgp_",
     "eyJ",
+    "eyJhbGciOiJIUz.",
+    "ZXlKhbGciOiJIU/",
+    "-hvs.",
+    "ghp_a1",
+    "\"kty\"",
+    "{\"kty\":\"d\":\"",
+    "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n",
+    "---- END SSH2 ENCRYPTED PRIVATE KEY ----",
+    "Private-Lines: 2\n  1:",
+    "prime1:00:",
+    "  1:-----BEGIN PRIVATE KEY-----\n",
     "A",
     "a1",
     "a1::",
