@@ -230,7 +230,7 @@ impl<'a> Words<'a> {
     }
 
     /// Steps over what stands between words; whether there is one more.
-    fn to_next(&mut self) -> bool {
+    fn reach_next(&mut self) -> bool {
         loop {
             let rest = self.bytes.get(self.at..self.limit).unwrap_or_default();
             match (self.between, rest) {
@@ -258,7 +258,7 @@ impl Iterator for Words<'_> {
 
     /// The next word; quotes hold blanks together.
     fn next(&mut self) -> Option<Range<usize>> {
-        if !self.to_next() {
+        if !self.reach_next() {
             return None;
         }
         let start = self.at;

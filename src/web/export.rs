@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::io::Write as _;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -13,13 +14,14 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::Oid;
 use crate::git::fs::{self, Durable};
+use crate::git::objects::ObjectStore;
 use crate::git::threads;
 use crate::git::tree::{Change, Node};
 use crate::interrupt;
 use crate::ops::Context;
 use crate::ops::timeline::{self, Entry, EntryKind, Filter, Timeline};
 use crate::ops::web::{self, File, Line, Lines, Others, What};
-use crate::redact::{Counts, Redactor};
+use crate::redact::{Counts, MARK, Redactor};
 
 /// This many lines of a path go into the file.
 const LINES: usize = 300;
@@ -272,8 +274,9 @@ impl<'c> Gathered<'c> {
                         } else {
                             Ok(Lines::none(What::LeftOut))
                         };
-                        let lines = lines.unwrap_or_else(|_| Lines::none(What::Missing));
-                        told_file(redactor, change, lines)
+                        let mut lines = lines.unwrap_or_else(|_| Lines::none(What::Missing));
+                        let counts = take_out_keys(redactor, objects, change, &mut lines);
+                        told_file(redactor, change, lines, counts)
                     })
                     .collect::<Vec<_>>(),
             )
@@ -343,8 +346,51 @@ impl<'c> Gathered<'c> {
     }
 }
 
-fn told_file(redactor: &Redactor, change: &Change, mut lines: Lines) -> (ToldFile, Counts) {
+/// What stands in a file that may hold a private key. It is asked of every file: the rules are asked of those alone.
+const KEYS: [&str; 4] = ["PRIVATE KEY", "Private-Lines:", "privateExponent:", "priv:"];
+
+/// Takes out the lines of keys. The file tells them, and not a hunk in the middle of one.
+fn take_out_keys(
+    redactor: &Redactor,
+    objects: &ObjectStore,
+    change: &Change,
+    lines: &mut Lines,
+) -> Counts {
     let mut counts = Counts::new();
+    if lines.lines.is_empty() {
+        return counts;
+    }
+    let Ok(files) = web::files(objects, change) else {
+        // Read a moment ago; without them nobody can say what is in the lines.
+        *lines = Lines::none(What::Missing);
+        return counts;
+    };
+    let keys = files.map(|file| {
+        let text = String::from_utf8_lossy(&file);
+        if KEYS.iter().any(|key| text.contains(key)) {
+            redactor.lines_of_long_secrets(&text)
+        } else {
+            Vec::new()
+        }
+    });
+    for line in &mut lines.lines {
+        let is_in = |number: Option<usize>, keys: &[RangeInclusive<usize>]| {
+            number.is_some_and(|number| keys.iter().any(|key| key.contains(&number)))
+        };
+        if is_in(line.old, &keys[0]) || is_in(line.new, &keys[1]) {
+            line.text = format!("{MARK}***");
+            *counts.entry("private-key".to_owned()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn told_file(
+    redactor: &Redactor,
+    change: &Change,
+    mut lines: Lines,
+    mut counts: Counts,
+) -> (ToldFile, Counts) {
     let mut redacted = Vec::with_capacity(lines.lines.len());
     let mut rest = lines.lines.as_slice();
     while !rest.is_empty() {

@@ -60,6 +60,11 @@ impl Request for Rewind {
             dry_run: (self.dry_run || !self.confirm).into(),
         };
         let mut rewound = rewind::rewind(ctx, &request)?;
+        // As typed it is for the person who pastes it; this reader may not be the one it was said to.
+        let part = rewound.conversation.as_mut();
+        if let Some(asked) = part.and_then(|part| part.original_user_message.as_mut()) {
+            *asked = ctx.redactor().text(asked).text;
+        }
         if !self.confirm && !self.dry_run {
             rewound
                 .notices

@@ -135,6 +135,15 @@ pub fn between(objects: &ObjectStore, change: &Change, from: usize, count: usize
     }
 }
 
+/// The file before and after a change, empty where it has no lines.
+///
+/// # Errors
+/// A damaged object.
+pub fn files(objects: &ObjectStore, change: &Change) -> Result<[Vec<u8>; 2]> {
+    let old = text(objects, change.old)?.unwrap_or_default();
+    Ok([old, text(objects, change.new)?.unwrap_or_default()])
+}
+
 /// The lines of the file before or after a change which name what its so-manyth hunk changed.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
 
 pub use compared::{Compared, PRESENT, compare, lines_with_present};
-pub use lines::{Line, Lines, What, between};
+pub use lines::{Line, Lines, What, between, files};
 pub use mine::{Others, of_others};
 pub use shown::{ChangeKey, ShownChange};
 pub use summary::without_prompts;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::ready;
+use crate::transcripts::{Kind, Talk};
 
 #[test]
 fn a_trip_with_the_guard_token_brings_everything_back() {
@@ -263,6 +264,33 @@ fn a_rewind_is_a_dry_run_until_it_is_confirmed() {
     assert_eq!(sandbox.text("a.txt"), "two\n");
     let refused = client.refusal("timewarp_rewind", &json!({"checkpoint": 7, "code": true}));
     assert_eq!(refused["code"], "INVALID_CHECKPOINT");
+}
+
+#[test]
+fn the_prompt_that_a_rewind_goes_back_to_has_no_secret() {
+    let sandbox = ready();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    talk.hook("SessionStart", &json!({"source": "startup"}));
+    talk.turn("first", 1000);
+    talk.turn(&format!("deploy with {secret}"), 2000);
+    let typed = sandbox.json(["rewind", "1", "--conversation", "--dry-run"]);
+    let asked = &typed["conversation"]["original_user_message"];
+    assert_eq!(asked, &json!(format!("deploy with {secret}")));
+    let mut client = Client::start(&sandbox);
+    for more in [json!({"dry_run": true}), json!({"confirm": true})] {
+        let mut request = json!({"checkpoint": 1, "conversation": true});
+        let fields = request.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        let told = client.tool("timewarp_rewind", &request);
+        assert_eq!(
+            told["conversation"]["original_user_message"],
+            "deploy with ***REDACTED:github-personal-token***"
+        );
+        // The made-up ids of prompts, which are elsewhere in the answer, have the prompt in them.
+        let conversation = told["conversation"].to_string();
+        assert!(!conversation.contains(&secret), "{conversation}");
+    }
 }
 
 #[test]

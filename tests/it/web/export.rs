@@ -76,6 +76,54 @@ fn one_file_holds_the_timeline_and_its_changes_without_prompts_and_secrets() {
 }
 
 #[test]
+fn a_hunk_in_the_middle_of_a_key_shows_no_line_of_it() {
+    let sandbox = Sandbox::new();
+    let alphabet: Vec<u8> = (b'a'..=b'z')
+        .chain(b'A'..=b'Z')
+        .chain(b'0'..=b'9')
+        .collect();
+    let mut seed = 7usize;
+    let mut line = || {
+        let mut letter = || {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            char::from(alphabet[(seed >> 33) % alphabet.len()])
+        };
+        (0..64).map(|_| letter()).collect::<String>()
+    };
+    let mut body: Vec<String> = (0..30).map(|_| line()).collect();
+    let file = |body: &[String]| {
+        let (begin, end) = ("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----");
+        format!("before\n{begin}\n{}\n{end}\nafter\n", body.join("\n"))
+    };
+    sandbox.write("key.pem", file(&body));
+    sandbox.ok(["snapshot"]);
+    let old = std::mem::replace(&mut body[15], line());
+    sandbox.write("key.pem", file(&body));
+    sandbox.ok(["snapshot"]);
+    body.push(old);
+    let out = sandbox.root().join("page.html");
+    sandbox.ok(["web", "--export", out.to_str().unwrap()]);
+    let page = std::fs::read_to_string(&out).unwrap();
+    for line in &body {
+        assert!(!page.contains(line), "{line}");
+    }
+    let data = data(&page);
+    let lines = &data["entries"][0]["paths"][0]["lines"]["lines"];
+    assert_eq!(
+        lines[4],
+        json!(["-", 18, null, "***REDACTED***"]),
+        "{lines}"
+    );
+    assert_eq!(
+        lines[5],
+        json!(["+", null, 18, "***REDACTED***"]),
+        "{lines}"
+    );
+}
+
+#[test]
 fn prompts_go_in_when_they_are_asked_for() {
     let sandbox = eventful();
     let out = sandbox.root().join("page.html");
