@@ -290,7 +290,7 @@ pub struct Returned {
     /// What was made in the past; null for a dry run, or when nothing differed.
     pub experiment_id: Option<String>,
     /// The proof held. False where a large file that a filter converts changed in the past: its bytes were never saved, and git's text is
-    /// in its place.
+    /// in its place, or nothing proves that what is there has its bytes.
     pub verified: bool,
     /// Nothing was written.
     pub dry_run: bool,

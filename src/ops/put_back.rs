@@ -12,6 +12,7 @@ use super::pathspec::{self, Pathspec};
 use super::record::Made;
 use super::request::{DryRun, Restore};
 use super::snapshots;
+use super::swap::filtered;
 use super::swap::goal::{Aim, Goal, SnapshotAim};
 use super::swap::notices::swap_notices;
 use super::swap::{Prepared, changes, prepare, swap_unless};
@@ -69,7 +70,10 @@ pub fn put_back(
         declined: false,
     };
     if restored.dry_run {
-        restored.changes = changes(&prepare(ctx, store, &goal, &Storing::No)?.plan);
+        let plan = prepare(ctx, store, &goal, &Storing::No)?.plan;
+        restored.changes = changes(&plan);
+        let text = filtered::put_text_notice(store, stored, &plan)?;
+        restored.notices.extend(text);
         let stays = what_stays(ctx, store, stored, meant.as_ref(), &restored.changes)?;
         restored.notices.extend(stays);
         return Ok(restored);
@@ -83,6 +87,8 @@ pub fn put_back(
     if let ControlFlow::Continue(swapped) = swap_unless(ctx, store, &goal, &state_after, &nothing)?
     {
         restored.notices.extend(swap_notices(&swapped.applied));
+        let text = filtered::put_text_notice(store, stored, &swapped.plan)?;
+        restored.notices.extend(text);
         restored.changes = swapped.changes();
         restored.backup_id = Some(swapped.saved.id.to_string());
     }

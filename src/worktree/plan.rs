@@ -81,6 +81,8 @@ pub struct Plan {
     pub lost: Vec<Vec<u8>>,
     /// Large files that a filter converts, of which nothing proves that they come out with the bytes that they had.
     pub unproven: Vec<Vec<u8>>,
+    /// Files over the size limit that the capture does not have, and that have the bytes of such a file: it has to have them first.
+    pub uncaptured: Vec<Vec<u8>>,
 }
 
 impl Plan {

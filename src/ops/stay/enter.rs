@@ -9,6 +9,7 @@ use crate::ops::issues::run::{Closing, close_run};
 use crate::ops::outcome::{Changes, MemberSwap, Travelled};
 use crate::ops::record::Made;
 use crate::ops::request::{DryRun, Travel};
+use crate::ops::swap::filtered;
 use crate::ops::swap::goal::{Aim, GitGoal, GitSide, Goal, OperationShare, SnapshotAim};
 use crate::ops::swap::head::{past_head, past_operation};
 use crate::ops::swap::notices::swap_notices;
@@ -22,8 +23,6 @@ use crate::store::snapshot::Lists;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 use crate::store::trigger::SwapKind;
-use crate::text::count;
-use crate::worktree::manifest::Kind;
 use crate::worktree::plan::EmptyDirs;
 
 /// Goes there.
@@ -152,7 +151,7 @@ fn travel_to(
     let goal = Goal::new(SwapKind::Travel, title, Aim::Snapshot(aim))
         .git(git)
         .hints(&["move these paths away, or take the snapshot elsewhere with 'tw open'"]);
-    notices.extend(lfs_notice(&lists));
+    notices.extend(filtered::text_notice(&lists));
     notices.extend(seeds::warning(store, stored, None)?);
     let travelled = Travelled {
         mode: Mode::Past,
@@ -268,17 +267,4 @@ fn git_of<'a>(
         operation,
         takes: OperationShare::Revivable,
     }))
-}
-
-/// Of large files that a filter converts (git LFS) a snapshot has what git's index says, not the bytes on disk.
-fn lfs_notice(lists: &Lists) -> Option<String> {
-    let clean = lists.uncaptured.iter();
-    let clean = clean.filter(|(_, entry)| Kind::FilteredClean.is_reason(&entry.reason));
-    let clean = clean.count();
-    (clean > 0).then(|| {
-        format!(
-            "for {} over the size limit the snapshot has what git's index says",
-            count(clean, "filtered file")
-        )
-    })
 }

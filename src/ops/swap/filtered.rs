@@ -6,11 +6,12 @@
 //! return says so. It also says where nothing proves that they are the present's: a file of which the time of the last change moved may
 //! have been written to. The text of git LFS proves it, since it names the bytes by their hash; that of any other filter does not.
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::cell::{LazyCell, OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::os::fd::AsFd;
 
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::plan::{Others, side_on_disk};
@@ -21,9 +22,14 @@ use crate::git::fs::{Root, stamp_of};
 use crate::git::hex::hex;
 use crate::git::lfs::{self, Pointer};
 use crate::git::path;
+use crate::git::tree;
 use crate::ops::Context;
 use crate::ops::unsaved::{Certainty, Filtered};
 use crate::store::Store;
+use crate::store::snapshot::Lists;
+use crate::store::state::Journal;
+use crate::store::stored::Stored;
+use crate::text::count;
 use crate::worktree::manifest::{FileRec, Kind, Manifest};
 use crate::worktree::plan::{Plan, PlanEntry, Side};
 
@@ -33,8 +39,13 @@ pub(super) type OfPath<'a> = &'a dyn Fn(&[u8]) -> bool;
 /// Files that earlier looks of a preparation took for clean, and that are captured since, because they are in the plan.
 pub(super) type Clean = BTreeMap<Vec<u8>, Filtered>;
 
-/// The hashes of files that were read, by inode number and status change time; None for what could not be read.
-pub(super) type Hashes = RefCell<HashMap<(u64, i64), Option<String>>>;
+/// The hashes of what was read; None for what could not be.
+#[derive(Debug, Default)]
+pub(super) struct Hashes {
+    /// Of files, by inode number and status change time.
+    files: RefCell<HashMap<(u64, i64), Option<String>>>,
+    blobs: RefCell<HashMap<Oid, Option<String>>>,
+}
 
 /// The bytes of a file that git held for clean, which are in the way of nothing, in the place of git's text of it.
 pub(super) fn leave_clean(
@@ -68,17 +79,25 @@ struct PresentFiles<'a> {
     manifest: &'a Manifest,
     /// As the present had them.
     noted: &'a BTreeMap<Vec<u8>, Filtered>,
+    /// What the capture has whatever the rules say.
+    forced: &'a BTreeSet<Vec<u8>>,
     clean: &'a Clean,
     hashes: &'a Hashes,
+    /// Whether a path is to have another owner, group or attributes.
+    has_other_access: OfPath<'a>,
     /// Files of the manifest that may be one of them, by inode number and size, once they are asked for.
     elsewhere: OnceCell<ByNumbers>,
 }
 
 /// What becomes of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Bytes {
     /// What is there, which git holds for clean, stays.
     InPlace(Certainty),
+    /// What is there is the file as it was, bits and all, and too large for the capture: it stays.
+    Untouched,
+    /// The file at this path has them, and is too large for a capture that is not told to have it.
+    Uncaptured(Vec<u8>),
     /// It gets these.
     Are(Oid, Certainty),
     /// They are nowhere: it gets git's text.
@@ -88,7 +107,7 @@ enum Bytes {
 impl PresentFiles<'_> {
     /// Puts the present's bytes into a plan in the place of git's text, as far as they are there.
     fn keep_bytes(&self, plan: &mut Plan) {
-        let (mut lost, mut unproven) = (Vec::new(), Vec::new());
+        let (mut lost, mut unproven, mut untouched) = (Vec::new(), Vec::new(), BTreeSet::new());
         for entry in &mut plan.entries {
             let Some(after) = &mut entry.after else {
                 continue;
@@ -100,6 +119,11 @@ impl PresentFiles<'_> {
             match self.bytes_of(&entry.path, file) {
                 Bytes::InPlace(Certainty::Certain) => {}
                 Bytes::InPlace(Certainty::Likely) => unproven.push(entry.path.clone()),
+                Bytes::Untouched if self.has_other_bits(&entry.path, after) => {
+                    plan.uncaptured.push(entry.path.clone());
+                }
+                Bytes::Untouched => _ = untouched.insert(entry.path.clone()),
+                Bytes::Uncaptured(at) => plan.uncaptured.push(at),
                 Bytes::Are(oid, certainty) => {
                     after.node.oid = oid;
                     if certainty == Certainty::Likely {
@@ -109,6 +133,8 @@ impl PresentFiles<'_> {
                 Bytes::Lost => lost.push(entry.path.clone()),
             }
         }
+        plan.entries
+            .retain(|entry| !untouched.contains(&entry.path));
         plan.lost.extend(lost);
         plan.unproven.extend(unproven);
     }
@@ -124,7 +150,8 @@ impl PresentFiles<'_> {
                 continue;
             }
             match self.bytes_of(path, file) {
-                Bytes::InPlace(Certainty::Certain) => {}
+                Bytes::InPlace(Certainty::Certain) | Bytes::Untouched => {}
+                Bytes::Uncaptured(at) => plan.uncaptured.push(at),
                 Bytes::InPlace(Certainty::Likely) => plan.unproven.push(path.clone()),
                 Bytes::Are(oid, certainty) => {
                     let Some(before) = side_on_disk(self.manifest, path) else {
@@ -152,37 +179,68 @@ impl PresentFiles<'_> {
     fn bytes_of(&self, path: &[u8], file: &Filtered) -> Bytes {
         use Certainty::{Certain, Likely};
         let here = self.manifest.file(path);
-        let here = here.filter(|here| matches!(here.kind, Kind::File | Kind::FilteredClean));
+        let has_bytes = [Kind::File, Kind::FilteredClean, Kind::TooLarge];
+        let here = here.filter(|here| has_bytes.contains(&here.kind));
         let is_here = here.and_then(|here| file.is(&here.stamp));
-        let saved = file.saved();
-        let saved = saved.filter(|(oid, _)| self.store.objects.contains(*oid));
-        let certain = saved.filter(|(_, certainty)| *certainty == Certain);
-        let certain = certain.map(|(oid, _)| oid);
+        let text = LazyCell::new(|| self.text_of(file));
+        if let Some(bytes) = here.and_then(|here| self.uncaptured(path, here, file)) {
+            return bytes;
+        }
         let held_clean = here.filter(|here| self.is_held_clean(path, here, file));
         let in_place = here.filter(|here| here.kind == Kind::File);
         if let Some(here) = held_clean.or(in_place).filter(|_| is_here == Some(Certain)) {
             return as_it_is(here, Certain);
         }
-        let text = self.text_of(file);
         if let Some(here) = held_clean.filter(|_| text.is_some()) {
             return as_it_is(here, Certain);
         }
-        if let Some(here) = in_place.filter(|here| certain == Some(here.oid)) {
+        let is_saved = |here: &FileRec| file.saved() == Some((here.oid, Certain));
+        if let Some(here) = in_place.filter(is_saved) {
             return as_it_is(here, Certain);
         }
-        let elsewhere = |wanted| Some(self.elsewhere(file, wanted).next()?.1.oid);
-        if let Some(oid) = elsewhere(Certain).or(certain) {
-            return Bytes::Are(oid, Certain);
+        // One that is damaged is as good as none.
+        let saved = LazyCell::new(|| {
+            let saved = file.saved();
+            saved.filter(|(oid, _)| self.hash_of_blob(*oid).is_some())
+        });
+        let saved_as =
+            |wanted| saved.filter(|(_, certainty)| wanted == Likely || *certainty == Certain);
+        let surest = |wanted| {
+            let elsewhere = self.elsewhere(file, wanted).next();
+            let elsewhere = elsewhere.map(|(path, found)| bytes_at(path, found, wanted));
+            elsewhere.or_else(|| Some(Bytes::Are(saved_as(wanted)?.0, wanted)))
+        };
+        if let Some(bytes) = surest(Certain) {
+            return bytes;
         }
-        if let Some(text) = text {
-            let proven = self.proven(&text, (path, in_place), file, saved);
-            return proven.map_or(Bytes::Lost, |oid| Bytes::Are(oid, Certain));
+        if let Some(text) = &*text {
+            let proven = self.proven(text, (path, in_place), file, *saved);
+            return proven.unwrap_or(Bytes::Lost);
         }
         if let Some(here) = held_clean.or(in_place.filter(|_| is_here.is_some())) {
             return as_it_is(here, Likely);
         }
-        let likely = elsewhere(Likely).or(saved.map(|(oid, _)| oid));
-        likely.map_or(Bytes::Lost, |oid| Bytes::Are(oid, Likely))
+        surest(Likely).unwrap_or(Bytes::Lost)
+    }
+
+    /// Where a file of the present, or its bytes, are in its place and too large for the capture.
+    fn uncaptured(&self, path: &[u8], here: FileRec, file: &Filtered) -> Option<Bytes> {
+        if here.kind != Kind::TooLarge || self.forced.contains(path) {
+            return None;
+        }
+        let is_named = || Some(self.is_named(&self.text_of(file)?, path, &here));
+        match file.is(&here.stamp) {
+            Some(Certainty::Certain) => Some(Bytes::Untouched),
+            Some(Certainty::Likely) => Some(Bytes::Uncaptured(path.to_vec())),
+            None => (is_named() == Some(true)).then(|| Bytes::Uncaptured(path.to_vec())),
+        }
+    }
+
+    /// Whether a file has other bits, owner, group or attributes than it is to have.
+    fn has_other_bits(&self, path: &[u8], after: &Side) -> bool {
+        let here = self.manifest.file(path);
+        let bits = here.map(|here| here.stamp.permissions());
+        bits != Some(after.perm) || (self.has_other_access)(path)
     }
 
     /// Whether git holds what is at a path for the file that the present had, or did so until it was captured.
@@ -199,20 +257,25 @@ impl PresentFiles<'_> {
         (path, in_place): (&[u8], Option<FileRec>),
         file: &Filtered,
         saved: Option<(Oid, Certainty)>,
-    ) -> Option<Oid> {
-        let is_named = |path: &[u8], found: &FileRec| {
-            found.stamp.size == text.size
-                && self.hash(path, found).as_deref() == Some(&*text.sha256)
-        };
-        let in_place = in_place.filter(|found| is_named(path, found));
-        let found = in_place.or_else(|| {
-            let mut elsewhere = self.elsewhere(file, Certainty::Likely);
-            let found = elsewhere.find(|(path, found)| is_named(path, found));
-            found.map(|(_, found)| *found)
-        });
+    ) -> Option<Bytes> {
+        use Certainty::{Certain, Likely};
+        if let Some(here) = in_place.filter(|here| self.is_named(text, path, here)) {
+            return Some(bytes_at(path, &here, Certain));
+        }
+        let mut elsewhere = self.elsewhere(file, Likely);
+        if let Some((path, found)) =
+            elsewhere.find(|(path, found)| self.is_named(text, path, found))
+        {
+            return Some(bytes_at(path, found, Certain));
+        }
         let saved = saved.map(|(oid, _)| oid);
-        let saved = || saved.filter(|oid| self.hash_of_blob(*oid).as_ref() == Some(&text.sha256));
-        found.map(|found| found.oid).or_else(saved)
+        let saved = saved.filter(|oid| self.hash_of_blob(*oid).as_ref() == Some(&text.sha256));
+        saved.map(|oid| Bytes::Are(oid, Certain))
+    }
+
+    /// Whether a file has the bytes that this text of git LFS names.
+    fn is_named(&self, text: &Pointer, path: &[u8], found: &FileRec) -> bool {
+        found.stamp.size == text.size && self.hash(path, found).as_ref() == Some(&text.sha256)
     }
 
     /// The text of git LFS that the backup has of a file, where it has one.
@@ -240,10 +303,15 @@ impl PresentFiles<'_> {
         let keys = self.noted.values().map(|file| (file.key(), Vec::new()));
         let mut found: ByNumbers = keys.collect();
         for (dir, file) in self.manifest.entries() {
-            if file.kind == Kind::File
-                && let Some(found) = found.get_mut(&(file.stamp.ino, file.stamp.size))
-            {
-                found.push((self.manifest.path_of(dir, &file), file));
+            if !matches!(file.kind, Kind::File | Kind::TooLarge) {
+                continue;
+            }
+            if let Some(found) = found.get_mut(&(file.stamp.ino, file.stamp.size)) {
+                let path = self.manifest.path_of(dir, &file);
+                // One that the capture could not have though it was told to is none.
+                if file.kind == Kind::File || !self.forced.contains(&path) {
+                    found.push((path, file));
+                }
             }
         }
         found
@@ -252,7 +320,7 @@ impl PresentFiles<'_> {
     /// The hash by which git LFS would name the bytes of a file, unless it changes meanwhile.
     fn hash(&self, path: &[u8], found: &FileRec) -> Option<String> {
         let key = (found.stamp.ino, found.stamp.ctime);
-        if let Some(known) = self.hashes.borrow().get(&key) {
+        if let Some(known) = self.hashes.files.borrow().get(&key) {
             return known.clone();
         }
         let read = || {
@@ -262,14 +330,28 @@ impl PresentFiles<'_> {
             is_it(&file).then_some(hash)
         };
         let hash = read();
-        self.hashes.borrow_mut().insert(key, hash.clone());
+        self.hashes.files.borrow_mut().insert(key, hash.clone());
         hash
     }
 
+    /// The same of a blob; None for one that is missing or damaged.
     fn hash_of_blob(&self, oid: Oid) -> Option<String> {
+        if let Some(known) = self.hashes.blobs.borrow().get(&oid) {
+            return known.clone();
+        }
         let mut hash = Sha256::new();
-        self.store.objects.copy_blob(oid, &mut hash).ok()?;
-        Some(hex(&hash.finalize()))
+        let read = self.store.objects.copy_blob(oid, &mut hash).ok();
+        let hash = read.map(|_| hex(&hash.finalize()));
+        self.hashes.blobs.borrow_mut().insert(oid, hash.clone());
+        hash
+    }
+}
+
+/// The bytes of a file that is there.
+fn bytes_at(path: &[u8], found: &FileRec, certainty: Certainty) -> Bytes {
+    match found.kind {
+        Kind::TooLarge => Bytes::Uncaptured(path.to_vec()),
+        _ => Bytes::Are(found.oid, certainty),
     }
 }
 
@@ -294,7 +376,12 @@ pub(super) fn keep(
     has_other_access: OfPath<'_>,
     plan: &mut Plan,
 ) -> Result<()> {
-    let Others { clean, hashes, .. } = *others;
+    let Others {
+        forced,
+        clean,
+        hashes,
+        ..
+    } = *others;
     let noted = others.own.map(PresentOwn::filtered);
     if let Some(noted) = noted.filter(|noted| !noted.is_empty()) {
         let files = PresentFiles {
@@ -302,8 +389,10 @@ pub(super) fn keep(
             root: &Root::open(ctx.repo.worktree_root())?,
             manifest,
             noted,
+            forced,
             clean,
             hashes,
+            has_other_access,
             elsewhere: OnceCell::new(),
         };
         files.keep_bytes(plan);
@@ -321,6 +410,64 @@ pub(super) fn keep(
         entry.before != entry.after || !is_one || has_other_access(path)
     });
     Ok(())
+}
+
+/// What is said of the files of a snapshot of which it has git's text.
+pub fn text_notice(lists: &Lists) -> Option<String> {
+    told_of_text(clean_in(lists).count())
+}
+
+/// The same of those that a plan puts in place so.
+///
+/// # Errors
+/// The snapshot cannot be read.
+pub fn put_text_notice(store: &Store, stored: &Stored, plan: &Plan) -> Result<Option<String>> {
+    let mut count = 0;
+    let lists = store.lists(stored)?;
+    for path in clean_in(&lists) {
+        if let Some(entry) = plan.entry(path) {
+            let text = tree::find(&store.objects, stored.tree, path)?;
+            let [before, after] =
+                [entry.before, entry.after].map(|side| side.map(|side| side.node));
+            count += usize::from(text.is_some() && after == text && before != text);
+        }
+    }
+    Ok(told_of_text(count))
+}
+
+fn clean_in(lists: &Lists) -> impl Iterator<Item = &Vec<u8>> {
+    let clean = lists.uncaptured.iter();
+    let clean = clean.filter(|(_, entry)| Kind::FilteredClean.is_reason(&entry.reason));
+    clean.map(|(path, _)| path)
+}
+
+fn told_of_text(files: usize) -> Option<String> {
+    (files > 0).then(|| {
+        format!(
+            "for {} over the size limit the snapshot has what git's index says",
+            count(files, "filtered file")
+        )
+    })
+}
+
+/// Among the journal's other fields: what [`notices`] says of the plan.
+const NOT_VERIFIED: &str = "not_verified";
+
+/// Puts among a journal's other fields what is said of a plan, for whoever ends a swap that dies.
+pub(super) fn note(plan: &Plan, extra: &mut Map<String, Value>) {
+    let notices = notices(plan);
+    if !notices.is_empty() {
+        extra.insert(NOT_VERIFIED.into(), notices.into());
+    }
+}
+
+/// What a journal has of it.
+pub(super) fn noted(journal: &Journal) -> Vec<String> {
+    let notices = journal.extra.get(NOT_VERIFIED).and_then(Value::as_array);
+    let notices = notices.into_iter().flatten();
+    notices
+        .filter_map(|notice| notice.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// What is said of files that do not come out with the present's bytes, or of which nobody knows.

@@ -152,14 +152,13 @@ impl<'s> Preparation<'_, '_, 's> {
             return Ok(None);
         }
         let (ctx, store, goal) = (self.ctx, self.store, self.goal);
-        let others = Others {
-            forced: &self.forced,
-            hiding: &self.others.hiding,
-            own: self.present.as_ref(),
-            clean: &self.clean,
-            hashes: &self.hashes,
-        };
-        let mut plan = make_plan(ctx, store, goal, &capture, &others)?;
+        let mut plan = self.plan(&capture)?;
+        if !plan.uncaptured.is_empty() {
+            for path in plan.uncaptured {
+                self.force(path);
+            }
+            return Ok(None);
+        }
         if let (GitGoal::Entries(entries), Some(index)) = (&goal.git, &capture.parsed_index) {
             pathindex::make_room(&mut entries.borrow_mut(), index);
         }
@@ -184,6 +183,18 @@ impl<'s> Preparation<'_, '_, 's> {
             blobs,
             raw_head,
         }))
+    }
+
+    /// The plan that follows from a scan.
+    fn plan(&self, capture: &Capture<'_>) -> Result<Plan> {
+        let others = Others {
+            forced: &self.forced,
+            hiding: &self.others.hiding,
+            own: self.present.as_ref(),
+            clean: &self.clean,
+            hashes: &self.hashes,
+        };
+        make_plan(self.ctx, self.store, self.goal, capture, &others)
     }
 
     /// Whether nothing uncaptured is in the way. What can be captured the next scan captures; what

@@ -16,7 +16,7 @@ use super::prove::prove;
 use super::secure::LateChanges;
 use super::unchanged::drop_needless;
 use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last, wait_for_all};
-use super::{flagged, index_file, journal, pathindex, taken_back, undo_log};
+use super::{filtered, flagged, index_file, journal, pathindex, taken_back, undo_log};
 use crate::env::{clock_nanos, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
@@ -343,13 +343,16 @@ impl<'s> SwapRun<'_, '_, 's> {
             state_before: before,
             state_after: after,
             head_left: String::new(),
-            extra: self.other_fields(saved),
+            extra: self.other_fields(saved, plan),
         })
     }
 
     /// The journal's fields that not every swap has.
-    fn other_fields(&self, saved: &Made<'_>) -> Map<String, Value> {
+    fn other_fields(&self, saved: &Made<'_>, plan: &Plan) -> Map<String, Value> {
         let mut extra = Map::new();
+        if self.goal.ends_stay() {
+            filtered::note(plan, &mut extra);
+        }
         if let GitGoal::Entries(entries) = &self.goal.git
             && let Some(index) = &saved.capture.parsed_index
             && !entries.borrow().is_empty()

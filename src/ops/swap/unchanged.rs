@@ -18,7 +18,7 @@ use crate::git::tree::{self, Node};
 use crate::git::{Oid, path};
 use crate::ops::Context;
 use crate::ops::record::Made;
-use crate::ops::unsaved::Unsaved;
+use crate::ops::unsaved::{Certainty, Unsaved};
 use crate::store::snapshot::{Lists, Uncaptured};
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
@@ -312,7 +312,14 @@ fn is_left_alone(
         };
         let is_left = || left.is_none() || is_same_repository();
         let is_own = || own.has(path) && (then.is_none() && is_left() || is_unnamed());
-        now == then || now == left || is_emptied() == Some(true) || is_own()
+        // A large file that a filter converts, which the rules of the past ignore, is there as the present had it.
+        let is_filtered = || {
+            let file = own.filtered.get(path).filter(|_| then.is_none());
+            let stamp = root.stamp(path).ok().flatten();
+            let is_same = file.zip(stamp).and_then(|(file, stamp)| file.is(&stamp));
+            is_same == Some(Certainty::Certain)
+        };
+        now == then || now == left || is_emptied() == Some(true) || is_own() || is_filtered()
     })
 }
 

@@ -32,12 +32,16 @@ fn away_with(filter: Filter) -> (Sandbox, String) {
 }
 
 /// A present in which `x.big` stands for its blob in git's index.
-fn with_big(sandbox: &Sandbox, (clean, smudge): Filter) {
+fn with_big(sandbox: &Sandbox, filter: Filter) {
+    with_big_at(sandbox, filter, "x.big");
+}
+
+fn with_big_at(sandbox: &Sandbox, (clean, smudge): Filter, path: &str) {
     sandbox.git(["config", "filter.up.clean", clean]);
     sandbox.git(["config", "filter.up.smudge", smudge]);
     sandbox.git(["config", "timewarp.maxFileSize", "1k"]);
     sandbox.write(".gitattributes", "*.big filter=up\n");
-    sandbox.write("x.big", "x".repeat(BYTES));
+    sandbox.write(path, "x".repeat(BYTES));
     sandbox.git(["add", "."]);
     sandbox.git(["commit", "-q", "-m", "big"]);
     have_git_look(sandbox);
@@ -327,4 +331,99 @@ fn what_is_clean_for_git_alone_is_not_verified() {
         assert_not_verified(&sandbox, "git's text");
         assert_eq!(sandbox.text("x.big"), text);
     }
+}
+
+/// Under its new name it is a file that git does not track, and too large to save.
+#[test]
+fn what_was_moved_without_git_comes_back() {
+    for hops in [false, true] {
+        let (sandbox, id) = away_with(LFS);
+        std::fs::rename(sandbox.path("x.big"), sandbox.path("y.big")).unwrap();
+        if hops {
+            sandbox.json(["travel", "--hop", &id]);
+            assert_eq!(sandbox.text("x.big"), "x".repeat(BYTES));
+        }
+        let would = sandbox.json(["return", "--dry-run"]);
+        assert_eq!(would["notices"], json!([]), "{would}");
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["stayed"], json!([]), "{returned}");
+        assert_back(&sandbox, &returned);
+    }
+}
+
+#[test]
+fn one_that_the_past_ignores_is_in_nobody_s_way() {
+    for has_other_bits in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.write(".gitignore", "/data\n");
+        let id = snapshot(&sandbox);
+        sandbox.write(".gitignore", "");
+        with_big_at(&sandbox, LFS, "data/x.big");
+        sandbox.json(["travel", &id]);
+        if has_other_bits {
+            sandbox.json(["travel", "--hop", &id]);
+            sandbox.chmod("data/x.big", 0o600);
+        }
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        assert_eq!(returned["stayed"], json!([]), "{returned}");
+        assert_eq!(returned["notices"], json!([]), "{returned}");
+        assert!(has_other_bits || returned["experiment_id"].is_null());
+        assert_eq!(sandbox.text("data/x.big"), "x".repeat(BYTES));
+        assert_eq!(mode(&sandbox, "data/x.big"), 0o644);
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    }
+}
+
+#[test]
+fn a_killed_return_that_is_not_verified_is_none_when_it_is_finished_either() {
+    for point in ["swap-applied", "swap-state"] {
+        let (sandbox, _) = away();
+        sandbox.write("x.big", "y".repeat(BYTES));
+        let mut command = sandbox.tw_command();
+        let killed = command.env("TW_FAIL_POINT", point).arg("return").output();
+        assert!(!killed.unwrap().status.success());
+        let recovered = sandbox.json(["recover", "--forward"]);
+        let said = recovered["notices"].to_string();
+        assert!(
+            said.contains("not verified") && said.contains("'x.big'"),
+            "{point}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_restore_that_puts_git_s_text_there_says_so() {
+    let sandbox = Sandbox::new();
+    with_big(&sandbox, UPPER);
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "other\n");
+    let restored = sandbox.json(["restore", &id]);
+    assert_eq!(restored["notices"], json!([]), "{restored}");
+    sandbox.remove("x.big");
+    for words in [["restore", "--dry-run", &*id].as_slice(), &["restore", &id]] {
+        let restored = sandbox.json(words.iter().copied());
+        let said = restored["notices"].to_string();
+        assert!(said.contains("for 1 filtered file over the size"), "{said}");
+    }
+    assert_eq!(sandbox.text("x.big"), "X".repeat(BYTES));
+}
+
+#[test]
+fn saved_bytes_that_are_damaged_are_as_good_as_none() {
+    let sandbox = Sandbox::new();
+    let without = snapshot(&sandbox);
+    let (sandbox, _) = away_in(sandbox, UPPER);
+    let hopped = sandbox.json(["travel", "--hop", &without]);
+    let experiment = hopped["experiment_id"].as_str().unwrap();
+    let name = format!("refs/timewarp/experiments/{experiment}:x.big");
+    let blob = sandbox.git(["rev-parse", &name]).trim().to_owned();
+    let unpack = "alias.loosen=!mkdir .git/packs && mv .git/objects/pack/* .git/packs && \
+                  for pack in .git/packs/*.pack; do git unpack-objects -q < $pack; done";
+    sandbox.git(["-c", unpack, "loosen"]);
+    let file = format!(".git/objects/{}/{}", &blob[..2], &blob[2..]);
+    sandbox.remove(&file);
+    sandbox.write(&file, "damaged");
+    assert_not_verified(&sandbox, "damaged");
+    assert_eq!(sandbox.text("x.big"), "X".repeat(BYTES));
 }

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
+use super::super::filtered;
 use super::super::goal::{Aim, Goal, PathChanges, PathsAim};
 use super::super::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::super::notices::lost_notices;
@@ -129,13 +130,14 @@ impl<'a> Unfinished<'a> {
         self.store.dir.remove_journal()
     }
 
-    /// Puts a swap into the log whose process could not, and says what it would have said of its renames. HEAD is as the swap left it:
-    /// the locks of the dead kept git out.
+    /// Puts a swap into the log whose process could not, and says what it would have said of its renames, and of files that it does not
+    /// vouch for. HEAD is as the swap left it: the locks of the dead kept git out.
     ///
     /// # Errors
     /// The log cannot be written.
     pub(super) fn finish(&self) -> Result<Vec<String>> {
-        let notices = self.renamed()?;
+        let mut notices = self.renamed()?;
+        notices.extend(filtered::noted(self.journal));
         let mut journal = self.journal.clone();
         // It died before it wrote down where it left HEAD.
         if journal.head_left.is_empty() {
