@@ -45,6 +45,12 @@ impl DirId {
     }
 }
 
+/// Whether two paths lead to the same directory, symlinks followed.
+pub fn is_same_dir(one: &Path, other: &Path) -> bool {
+    let numbers = |path: &Path| path.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+    numbers(one).is_some_and(|one| Some(one) == numbers(other))
+}
+
 /// What is at the path of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathOccupant {

@@ -4,7 +4,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::git::fs;
-use crate::git::pinned::DirId;
+use crate::git::pinned::{DirId, is_same_dir};
 use crate::git::repo::{Repo, gitfile_of, gitfile_target};
 use crate::store::state::{StateDir, path_from_stored, read_json};
 
@@ -149,17 +148,8 @@ pub fn linked_git_dir(repo: &Repo, dir: &Path) -> Option<PathBuf> {
     let git_dir = git_dir.canonicalize().ok()?;
     let worktrees = repo.common_dir().join("worktrees");
     // The link is in a directory that others write: one that leads elsewhere would have us remove what is not ours.
-    if !is_one_dir(git_dir.parent()?, &worktrees) {
+    if !is_same_dir(git_dir.parent()?, &worktrees) {
         return None;
     }
     Some(worktrees.join(git_dir.file_name()?))
-}
-
-/// Whether two paths lead to the same directory.
-fn is_one_dir(one: &Path, other: &Path) -> bool {
-    let number = |path: &Path| {
-        let meta = path.metadata().ok()?;
-        Some((meta.dev(), meta.ino()))
-    };
-    number(one).is_some_and(|one| Some(one) == number(other))
 }

@@ -25,11 +25,6 @@ const BY_NAME: &str = "key-value";
 const WORDS: usize = 64;
 const WORDS_REACH: usize = 4096;
 
-/// The mark for what a rule found.
-fn mark_of(rule: &str) -> String {
-    format!("***REDACTED:{rule}***")
-}
-
 /// The names that speak of a value.
 #[derive(Clone, Copy, Default)]
 struct Names<'a> {
@@ -94,7 +89,7 @@ impl Redactor {
                             .as_str()
                             .is_some_and(|text| jwk::is_private_part(field, text))
                     {
-                        *value = Value::String(mark_of(jwk::RULE));
+                        *value = Value::String(FoundBy::Rule(jwk::RULE).mark());
                         tally.add(jwk::RULE);
                     }
                     let names = names_in_object(field, named.as_deref(), &over);
@@ -347,7 +342,7 @@ impl Splicer<'_> {
             .binary_search_by_key(&(start + 1), |part| part.start);
         let redacted = if part.is_ok_and(|at| self.web_key_parts[at].end + 1 == end) {
             self.tally.add(jwk::RULE);
-            Some(mark_of(jwk::RULE))
+            Some(FoundBy::Rule(jwk::RULE).mark())
         } else {
             let names = names.unwrap_or_default();
             let text = without.as_deref().unwrap_or(&decoded);

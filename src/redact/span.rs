@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::MARK;
+
 /// What found a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FoundBy {
@@ -10,6 +12,16 @@ pub(super) enum FoundBy {
     General(&'static str),
     /// A row of the table, by its id.
     Rule(&'static str),
+}
+
+impl FoundBy {
+    /// What stands in the place of the secret.
+    pub(super) fn mark(self) -> String {
+        match self {
+            Self::General(_) => format!("{MARK}***"),
+            Self::Rule(id) => format!("{MARK}:{id}***"),
+        }
+    }
 }
 
 /// One secret in a text.
@@ -58,14 +70,7 @@ pub(super) fn replaced(text: &str, spans: &[Span], counts: &mut BTreeMap<String,
         let start = floor(text, span.range.start).max(at);
         let end = ceil(text, span.range.end).max(start);
         out.push_str(&text[at..start]);
-        match span.found_by {
-            FoundBy::General(_) => out.push_str("***REDACTED***"),
-            FoundBy::Rule(id) => {
-                out.push_str("***REDACTED:");
-                out.push_str(id);
-                out.push_str("***");
-            }
-        }
+        out.push_str(&span.found_by.mark());
         let (FoundBy::General(name) | FoundBy::Rule(name)) = span.found_by;
         if let Some(count) = counts.get_mut(name) {
             *count += 1;

@@ -83,6 +83,26 @@ pub struct State {
     pub extra: Map<String, Value>,
 }
 
+impl State {
+    /// The state once the stay in the past is over.
+    #[must_use]
+    pub fn after_stay(self) -> Self {
+        Self {
+            mode: Mode::Present,
+            current_snapshot_id: None,
+            backup_id: None,
+            backup_path: None,
+            backup_commit: None,
+            backup_rewritten: false,
+            entered_at: None,
+            guard_token: None,
+            issue_id: None,
+            files_only: false,
+            ..self
+        }
+    }
+}
+
 /// What is told of a swap that had ended when the power went.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PowerLost {

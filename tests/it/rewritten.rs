@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::faults::killed_at;
+use crate::issue::report;
 use crate::sandbox::Sandbox;
 use crate::trip::{commit, commit_of, list, snapshot, state_json};
 
@@ -327,17 +328,8 @@ fn an_interrupted_swap_goes_by_what_became_of_its_commits() {
 #[test]
 fn notes_move_along_with_rewritten_snapshots() {
     let sandbox = Sandbox::new();
-    let report = [
-        "issue",
-        "report",
-        "--task-context",
-        "t",
-        "--symptom",
-        "s",
-        "--success-criteria",
-        "c",
-    ];
-    let reported = sandbox.json(report);
+    snapshot(&sandbox);
+    let reported = report(&sandbox, &[]);
     let id = reported["issue_id"].as_str().unwrap();
     let at = reported["issue"]["snapshot_id"].as_str().unwrap();
     rewrite(&sandbox);

@@ -3,10 +3,10 @@
 //! `cp -a` takes the `.git` file along, and with it the way to another directory's HEAD, index and state. git goes on in either of
 //! them as if the other were not there.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{Repo, discover};
+use crate::git::pinned::is_same_dir;
 
 impl Repo {
     /// The directory that this linked worktree's git directory belongs to, when that is another one and still stands. One that
@@ -19,8 +19,7 @@ impl Repo {
 
     /// Whether another directory than this worktree has this git directory, too.
     pub fn shares_git_dir_with(&self, dir: &Path) -> bool {
-        let identity = |dir: &Path| dir.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
-        let is_other = identity(dir).is_some_and(|found| Some(found) != identity(&self.root));
+        let is_other = dir.metadata().is_ok() && !is_same_dir(dir, &self.root);
         is_other && discover::git_dirs_of(dir).is_some_and(|(found, _)| found == self.git_dir)
     }
 }

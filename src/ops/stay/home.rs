@@ -328,19 +328,7 @@ fn in_order(mut paths: Vec<RepoPath>) -> Vec<RepoPath> {
 
 /// The present is back.
 fn present_after(before: &State, _: &Made<'_>) -> State {
-    State {
-        mode: Mode::Present,
-        current_snapshot_id: None,
-        backup_id: None,
-        backup_path: None,
-        backup_commit: None,
-        backup_rewritten: false,
-        entered_at: None,
-        guard_token: None,
-        issue_id: None,
-        files_only: false,
-        ..before.clone()
-    }
+    before.clone().after_stay()
 }
 
 impl From<(Vec<u8>, Vec<u8>)> for MovedAside {

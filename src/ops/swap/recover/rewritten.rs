@@ -320,19 +320,7 @@ pub(super) fn end_stay(store: &Store, agreed: bool) -> Result<Vec<String>> {
     for (_, to) in set_aside(vec![store.dir.file("state.json")])? {
         told.push(format!("what it said is now in '{}'", to.display()));
     }
-    store.dir.write_state(&State {
-        mode: Mode::Present,
-        current_snapshot_id: None,
-        backup_id: None,
-        backup_path: None,
-        backup_commit: None,
-        backup_rewritten: false,
-        entered_at: None,
-        guard_token: None,
-        issue_id: None,
-        files_only: false,
-        ..state
-    })?;
+    store.dir.write_state(&state.after_stay())?;
     made::forget_stay(store)?;
     unsaved::forget(&store.dir)?;
     store.dir.settled()?;
