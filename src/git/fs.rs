@@ -21,8 +21,8 @@ pub use self::rename::{
     ASIDE, Exchanged, exchange, place_to_free, rename_to_free, rename_to_free_in, replace_known,
 };
 pub use self::times::{set_times_at, touch_at};
-use self::writers::{OVERLAY, file_system};
-pub use self::writers::{has_writer, may_change_unseen, young_since};
+use self::writers::OVERLAY;
+pub use self::writers::{file_system, has_writer, may_change_unseen, young_since};
 pub use super::regular::read_optional;
 use crate::env::fail_point;
 use crate::env::{clock_nanos, has_coarse_times};
@@ -272,7 +272,7 @@ impl Root {
     pub fn dir_birth(&self, path: &[u8]) -> Option<i64> {
         let dir = self.open_dir(path).ok()?;
         // An overlay tells when it copied the directory up, which anything that was put into it makes it do.
-        if file_system(&dir) == OVERLAY {
+        if file_system(&dir) == Some(OVERLAY) {
             return None;
         }
         let stat = statx(dir, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;

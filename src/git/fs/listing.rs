@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::Root;
+use super::{Root, file_system};
 use crate::env::has_untold_names;
 use crate::error::{Result, ResultExt};
 use crate::git::regular::is_absent;
@@ -87,7 +87,7 @@ pub fn try_entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// The file systems on which a name may come into a directory without its time moving, by the number that `statfs` gives: FUSE, on which
 /// a union shows the time of one branch alone; NFS, SMB, 9p and `VirtualBox`'s, whose server may be such a union; FAT, of which others than
 /// Linux write no times of directories.
-const UNTOLD: [u64; 9] = [
+const UNTOLD: [i64; 9] = [
     0x6573_5546,
     0x6969,
     0x517b,
@@ -101,11 +101,7 @@ const UNTOLD: [u64; 9] = [
 
 /// Whether the stamp of a directory on the same file system as this one tells that the names in it are those that were read before.
 pub fn tells_of_names(dir: impl AsFd) -> bool {
-    if has_untold_names() {
-        return false;
-    }
-    let kind = rustix::fs::fstatfs(dir).map(|stat| u64::try_from(stat.f_type).unwrap_or(0));
-    kind.is_ok_and(|kind| !UNTOLD.contains(&kind))
+    !has_untold_names() && file_system(dir).is_some_and(|kind| !UNTOLD.contains(&kind))
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 /// `OVERLAYFS_SUPER_MAGIC`: a map there holds the file beneath, of which the one above does not tell.
 pub(super) const OVERLAY: i64 = 0x794c_7630;
 
-/// The number that `statfs` gives for a file system; 0 where it does not say.
-pub(super) fn file_system(file: impl AsFd) -> i64 {
-    rustix::fs::fstatfs(file).map_or(0, |found| found.f_type)
+/// The number that `statfs` gives for the file system that something is on; `None` where it does not say.
+pub fn file_system(file: impl AsFd) -> Option<i64> {
+    rustix::fs::fstatfs(file).ok().map(|found| found.f_type)
 }
 
 /// Whether somebody may change an open file, whose stamp moved at `time` (nanoseconds since the epoch), without moving it again. To be
@@ -31,9 +31,9 @@ pub(super) fn file_system(file: impl AsFd) -> i64 {
 pub fn may_change_unseen(file: &File, time: i64) -> bool {
     let kind = file_system(file);
     let is_young = time >= young_since();
-    let is_in_memory = IN_MEMORY.contains(&kind);
+    let is_in_memory = kind.is_some_and(|kind| IN_MEMORY.contains(&kind));
     // A lease, be it held for a moment, lets others' `open` with `O_NONBLOCK` fail: it is asked for only where its answer decides.
-    if kind == OVERLAY || !(is_young || is_in_memory) {
+    if kind == Some(OVERLAY) || !(is_young || is_in_memory) {
         return is_young;
     }
     is_open_for_writing(file).unwrap_or(is_young)

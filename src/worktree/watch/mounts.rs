@@ -3,11 +3,11 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::git::fs::Root;
+use crate::git::fs::{Root, file_system};
 
 /// The file systems whose changes all come through this machine's kernel, by the number that `statfs` gives: ext, xfs, btrfs,
 /// tmpfs, f2fs, zfs, bcachefs, overlay, reiserfs, jfs.
-const LOCAL: [u64; 10] = [
+const LOCAL: [i64; 10] = [
     0xef53,
     0x5846_5342,
     0x9123_683e,
@@ -22,9 +22,8 @@ const LOCAL: [u64; 10] = [
 
 /// Why a directory cannot be watched; `None` when it can.
 pub fn refusal(root: &Root) -> Option<String> {
-    let kind = match rustix::fs::fstatfs(root.fd()) {
-        Ok(stat) => u64::try_from(stat.f_type).unwrap_or(0),
-        Err(errno) => return Some(format!("the file system does not say what it is: {errno}")),
+    let Some(kind) = file_system(root.fd()) else {
+        return Some("the file system does not say what it is".into());
     };
     (!LOCAL.contains(&kind)).then(|| {
         format!(
