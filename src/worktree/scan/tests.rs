@@ -90,6 +90,23 @@ fn wait_a_tick(dir: &Path) {
     }
 }
 
+/// Waits until nobody has a file in it open for writing: a process that another test has just begun still has what this one wrote, and
+/// such a file may change without a sign.
+fn wait_for_writers(dir: &Path) {
+    for entry in std::fs::read_dir(dir).expect("listed") {
+        let path = entry.expect("there").path();
+        let meta = path.symlink_metadata().expect("there");
+        if meta.is_dir() {
+            wait_for_writers(&path);
+        } else if meta.is_file() {
+            let file = std::fs::File::open(&path).expect("opened");
+            while crate::git::fs::has_writer(&file) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}
+
 /// Looks, hashes and makes trees; the way that it went in the end.
 fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
     let seen = match old.map(|old| {
@@ -238,6 +255,7 @@ fn the_fast_way_finds_what_a_look_at_everything_finds() {
             for _ in 0..=random.below(6) {
                 disturb(&mut random, dir.path(), round);
             }
+            wait_for_writers(dir.path());
             let (manifest, way) = look(&root, known.as_ref());
             fast += usize::from(way == Way::Fast);
             let (afresh, _) = look(&root, None);
@@ -259,13 +277,8 @@ fn a_time_of_the_future_makes_no_file_racy() {
     let later = Duration::from_nanos(LATER.unsigned_abs()) * 3 / 2;
     file.set_modified(std::time::SystemTime::UNIX_EPOCH + later)
         .expect("set");
-    // What is open for writing may change without a sign, also in a process that another test has just begun.
     drop(file);
-    let file = std::fs::File::open(dir.path().join("file")).expect("opened");
-    while crate::git::fs::has_writer(&file) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    drop(file);
+    wait_for_writers(dir.path());
     let (manifest, _) = look(&root, None);
     let file = manifest.entries().map(|(_, file)| file).next();
     let file = file.expect("the file");
