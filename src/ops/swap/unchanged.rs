@@ -129,6 +129,7 @@ fn has_same_lists(
         let then = tree::find(&store.objects, start.backup.tree, dir)?;
         dirs &= backup.empty_dirs.contains(dir)
             || own.beneath(dir).next().is_some()
+            || own.filtered.keys().any(|file| path::is_within(file, dir))
             || then.is_some_and(Node::is_gitlink);
     }
     Ok(uncaptured

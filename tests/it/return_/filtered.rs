@@ -368,6 +368,12 @@ fn one_that_the_past_ignores_is_in_nobody_s_way() {
         assert_eq!(returned["verified"], true, "{returned}");
         assert_eq!(returned["stayed"], json!([]), "{returned}");
         assert_eq!(returned["notices"], json!([]), "{returned}");
+        // Of a past that nobody changed nothing is kept.
+        assert_eq!(
+            returned["experiment_id"].is_null(),
+            !has_other_bits,
+            "{returned}"
+        );
         assert_eq!(sandbox.text("data/x.big"), "x".repeat(BYTES));
         assert_eq!(mode(&sandbox, "data/x.big"), 0o644);
         assert_eq!(sandbox.git(["status", "--porcelain"]), "");
