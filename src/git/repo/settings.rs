@@ -1,6 +1,7 @@
 //! The settings of git that change what `tw` does, each with git's default; and a setting changed.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::Repo;
 use super::config::{ConfigEntry, user_config, user_file};
@@ -181,8 +182,15 @@ impl Repo {
             return None;
         }
         let configured = self.config.path(key, &self.root);
-        configured.or_else(|| user_file(&self.env, name))
+        configured.or_else(|| user_file(&self.env, name).filter(|file| !is_out_of_reach(file)))
     }
+}
+
+/// Whether a directory on the way to a file may not be entered, as where HOME is another user's (a container that runs as somebody else
+/// than its image was made for). git takes no rules from there and goes on.
+fn is_out_of_reach(file: &Path) -> bool {
+    let looked = file.symlink_metadata();
+    looked.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 fn names_nothing(entry: &ConfigEntry) -> bool {

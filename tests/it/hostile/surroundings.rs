@@ -1,6 +1,7 @@
 //! Hostile configuration, environments, users and disks.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -318,6 +319,12 @@ fn an_ordinary_user_in_a_hostile_environment() {
     ] {
         trip(&sandbox, &id, setting, as_user, true);
     }
+    // HOME as a container has it that runs as somebody else than its image was made for.
+    let closed = sandbox.home().join("closed");
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0)).unwrap();
+    let setting = format!("unset XDG_CONFIG_HOME; export HOME='{}'", closed.display());
+    trip(&sandbox, &id, &setting, as_user, true);
     for setting in ["ulimit -f 0", "ulimit -f 1"] {
         trip(&sandbox, &id, setting, as_user, false);
     }
