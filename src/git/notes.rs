@@ -5,6 +5,8 @@
 //! keeps them. Leaves the refs alone: a caller reads the tip, builds on it, and moves the ref by compare and swap
 //! against that same tip, so that what it read and what it replaces are one state.
 
+use std::collections::BTreeMap;
+
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 
@@ -106,6 +108,9 @@ pub fn prepare_merge(
     new.put(ObjectKind::Commit, commit.as_bytes())
 }
 
+/// The note that two become which come to one object: the one that moves, and the one there. None: the first stays where it is.
+pub type JoinNotes = fn(&[u8], &[u8]) -> Option<Vec<u8>>;
+
 /// Makes the notes commit that follows `tip` with each note moved to what `moved` answers for the object it annotates.
 /// None when none moves. What is made goes to `made`; no ref is moved.
 ///
@@ -114,21 +119,41 @@ pub fn prepare_merge(
 pub fn prepare_moved_notes(
     (objects, made): (&ObjectStore, &mut NewObjects),
     tip: Oid,
-    moved: &dyn Fn(Oid) -> Option<Oid>,
+    (moved, join): (&dyn Fn(Oid) -> Option<Oid>, JoinNotes),
     message: &str,
     at: Moment,
 ) -> Result<Option<Oid>> {
-    let mut texts = Vec::new();
-    for (annotated, blob) in notes_at(objects, tip)? {
-        if let Some(new) = moved(annotated) {
-            texts.push((annotated, new, blob_bytes(objects, blob)?));
+    let notes = notes_at(objects, tip)?;
+    let mut gone = Vec::new();
+    let mut put: BTreeMap<Oid, Vec<u8>> = BTreeMap::new();
+    for (annotated, blob) in &notes {
+        let Some(new) = moved(*annotated) else {
+            continue;
+        };
+        let text = blob_bytes(objects, *blob)?;
+        let there = match put.remove(&new) {
+            Some(text) => Some(text),
+            None => match notes.iter().find(|(annotated, _)| *annotated == new) {
+                Some((_, blob)) => Some(blob_bytes(objects, *blob)?),
+                None => None,
+            },
+        };
+        let joined = match &there {
+            Some(there) => join(&text, there),
+            None => Some(text),
+        };
+        if joined.is_some() {
+            gone.push(*annotated);
+        }
+        if let Some(text) = joined.or(there) {
+            put.insert(new, text);
         }
     }
-    if texts.is_empty() {
+    if gone.is_empty() {
         return Ok(None);
     }
-    let gone = texts.iter().map(|(old, _, _)| (*old, None));
-    let put = texts.iter().map(|(_, new, text)| (*new, Some(&text[..])));
+    let gone = gone.into_iter().map(|old| (old, None));
+    let put = put.iter().map(|(new, text)| (*new, Some(&text[..])));
     let changes: Vec<_> = gone.chain(put).collect();
     prepare_notes(objects, made, Some(tip), &changes, message, at).map(Some)
 }

@@ -33,6 +33,7 @@ use crate::git::objects::{NewObjects, ObjectWriter, Reclaimed, Thoroughness, Wri
 use crate::git::path::RepoPath;
 use crate::git::refs::Transaction;
 use crate::store::Store;
+use crate::store::checkpoint::joined;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{Hold, Owner, WorktreeLock};
 use crate::store::names;
@@ -307,7 +308,7 @@ impl Purging<'_> {
                 };
                 let to = |oid: Oid| moved.get(&oid).copied();
                 let into = (&self.store.objects, &mut *notes);
-                let next = prepare_moved_notes(into, tip, &to, "purge", now)?;
+                let next = prepare_moved_notes(into, tip, (&to, joined), "purge", now)?;
                 if let Some(next) = next {
                     edit.update(&name, next, tip);
                 }

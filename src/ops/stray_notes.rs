@@ -15,6 +15,7 @@ use crate::git::Oid;
 use crate::git::notes::{blob_bytes, notes_at, prepare_moved_notes};
 use crate::git::objects::NewObjects;
 use crate::store::Store;
+use crate::store::checkpoint::joined;
 use crate::store::id::SnapshotId;
 use crate::store::names::Record;
 
@@ -94,7 +95,8 @@ pub fn follow(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
         let to = |oid: Oid| moved.get(&oid).copied();
         let into = (&store.objects, &mut made);
         let message = "follow rewritten snapshots";
-        let Some(next) = prepare_moved_notes(into, tip, &to, message, ctx.env.now())? else {
+        let now = ctx.env.now();
+        let Some(next) = prepare_moved_notes(into, tip, (&to, joined), message, now)? else {
             continue;
         };
         let mut edit = store.refs.transaction();

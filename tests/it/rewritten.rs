@@ -349,3 +349,27 @@ fn notes_move_along_with_rewritten_snapshots() {
     sandbox.json(["issue", "start", id]);
     sandbox.json(["return"]);
 }
+
+#[test]
+fn a_note_that_moves_along_is_joined_with_the_one_that_is_there() {
+    let sandbox = Sandbox::new();
+    let mark = |text: &str| {
+        let made = sandbox.json(["checkpoint", "--session", "abcd", "-m", text]);
+        made["checkpoint"]["checkpoint_id"].as_u64().unwrap()
+    };
+    mark("first");
+    mark("second");
+    rewrite(&sandbox);
+    gc(&sandbox);
+    // Of an unchanged tree: on the commit that the snapshot has now.
+    mark("third");
+    let all = || sandbox.json(["checkpoint", "list", "--session", "abcd"])["checkpoints"].clone();
+    let before = all();
+    assert_eq!(before.as_array().unwrap().len(), 3, "{before}");
+    sandbox.json(["recover"]);
+    assert_eq!(all(), before);
+    assert_eq!(check(&doctor(&sandbox), "records")["status"], "ok");
+    let listed = sandbox.git(["notes", "--ref=timewarp/sessions/abcd", "list"]);
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+    assert_eq!(mark("fourth"), 3);
+}
