@@ -1,8 +1,8 @@
 //! Our entries in TOML settings: in a block between marks, so that what was there before comes back byte for byte.
 //!
 //! Marks are comments, and agents that write their settings anew drop those, or put other tools' entries between them. So our
-//! entries are also known by what they are: an MCP server `tw` that runs `tw mcp`, hooks that run `tw hook`. Between the marks that
-//! is enough; elsewhere one that says more is somebody's own.
+//! entries are known by what they are, between the marks, too: an MCP server `tw` that runs `tw mcp`, hooks that run `tw hook`. One that
+//! says more is somebody's own.
 //!
 //! To `hooks = []`, as an agent writes it that has none, TOML lets nobody add any: it stands aside as a comment while ours are there.
 
@@ -21,15 +21,6 @@ const NAME: &str = "tw";
 /// What a line begins with that stands aside for ours.
 const ASIDE: &str = "# timewarp put aside: ";
 
-/// By what entries are known for ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ours {
-    /// They call `tw`: between our marks.
-    Called,
-    /// They are as some `tw` wrote them.
-    Written,
-}
-
 fn is_text(item: Option<&Item>, fits: impl Fn(&str) -> bool) -> bool {
     item.and_then(Item::as_str).is_some_and(fits)
 }
@@ -40,35 +31,29 @@ fn is_server(table: &dyn TableLike) -> bool {
     is_text(table.get("command"), |command| command == "tw") && args.is_some_and(serves)
 }
 
-fn is_hook(table: &dyn TableLike) -> bool {
-    is_text(table.get("command"), is_our_hook)
+/// 'command' and 'args', and nothing in them but 'tw mcp'.
+fn is_our_server(table: &dyn TableLike) -> bool {
+    let args = table.get("args").and_then(Item::as_array);
+    is_server(table) && table.iter().count() == 2 && args.is_some_and(|args| args.len() == 1)
 }
 
-impl Ours {
-    fn has_server(self, table: &dyn TableLike) -> bool {
-        let args = table.get("args").and_then(Item::as_array);
-        // 'command' and 'args', and nothing in them but 'tw mcp'.
-        let is_bare = || table.iter().count() == 2 && args.is_some_and(|args| args.len() == 1);
-        is_server(table) && (self == Self::Called || is_bare())
-    }
+/// As some `tw` wrote it.
+fn is_our_hook_table(table: &dyn TableLike) -> bool {
+    let is_written = |(key, item): (&str, &Item)| match key {
+        "event" | "command" => true,
+        "timeout" => item
+            .as_integer()
+            .and_then(|time| u64::try_from(time).ok())
+            .is_some_and(is_our_time),
+        _ => false,
+    };
+    is_text(table.get("command"), is_our_hook) && table.iter().all(is_written)
+}
 
-    fn has_hook(self, table: &dyn TableLike) -> bool {
-        let is_written = |(key, item): (&str, &Item)| match key {
-            "event" | "command" => true,
-            "timeout" => item
-                .as_integer()
-                .and_then(|time| u64::try_from(time).ok())
-                .is_some_and(is_our_time),
-            _ => false,
-        };
-        is_hook(table) && (self == Self::Called || table.iter().all(is_written))
-    }
-
-    fn has_inline_hook(self, value: &Value) -> bool {
-        value
-            .as_inline_table()
-            .is_some_and(|table| self.has_hook(table))
-    }
+fn is_our_inline_hook(value: &Value) -> bool {
+    value
+        .as_inline_table()
+        .is_some_and(|table| is_our_hook_table(table))
 }
 
 /// Whether another program's server has our name, or one of ours with surroundings that may make another program of it.
@@ -86,7 +71,7 @@ pub fn has_other_server(text: &str) -> bool {
 /// The text with the entries of `body` in it, once; None when it is not valid TOML.
 pub fn put_toml(text: &str, body: &str) -> Option<String> {
     let bare = without_block(text)?;
-    let stray = without_ours(&bare, Ours::Written)?;
+    let stray = without_ours(&bare)?;
     if entries(body)?.0.is_some() && entries(&stray)?.0.is_some() {
         // Somebody has it in a form of their own.
         return Some(text.to_owned());
@@ -105,7 +90,7 @@ pub fn put_toml(text: &str, body: &str) -> Option<String> {
 
 /// The text without our entries; None when it is not valid TOML.
 pub fn take_toml(text: &str) -> Option<String> {
-    let left = without_ours(&without_block(text)?, Ours::Written)?;
+    let left = without_ours(&without_block(text)?)?;
     let lines = left.split_inclusive('\n');
     let back: String = lines
         .map(|line| line.strip_prefix(ASIDE).unwrap_or(line))
@@ -166,7 +151,7 @@ fn without_block(text: &str) -> Option<String> {
     let Some(inside) = inside_block(text) else {
         return Some(text.to_owned());
     };
-    let foreign = without_ours(inside, Ours::Called)?;
+    let foreign = without_ours(inside)?;
     if foreign.trim().is_empty() {
         return Some(take_block(text));
     }
@@ -176,7 +161,7 @@ fn without_block(text: &str) -> Option<String> {
 /// Our entries by what they say: the server, and the hooks.
 fn entries(text: &str) -> Option<(Option<::toml::Value>, Vec<::toml::Value>)> {
     let table: ::toml::Table = text.parse().ok()?;
-    let ours: ::toml::Table = without_ours(text, Ours::Written)?.parse().ok()?;
+    let ours: ::toml::Table = without_ours(text)?.parse().ok()?;
     let server = |table: &::toml::Table| table.get(SERVERS)?.get(NAME).cloned();
     let hooks = |table: &::toml::Table| {
         let list = table.get(HOOKS).and_then(::toml::Value::as_array);
@@ -190,10 +175,10 @@ fn entries(text: &str) -> Option<(Option<::toml::Value>, Vec<::toml::Value>)> {
 }
 
 /// The text without our entries, marked or not; None when it is not valid TOML. Marks stay.
-fn without_ours(text: &str, ours: Ours) -> Option<String> {
+fn without_ours(text: &str) -> Option<String> {
     let document = Document::parse(text).ok()?;
-    let Some(mut ranges) = ranges(&document, text, ours) else {
-        return without_inline(text, ours);
+    let Some(mut ranges) = ranges(&document, text) else {
+        return without_inline(text);
     };
     let mut left = text.to_owned();
     ranges.sort_by_key(|range| std::cmp::Reverse(range.start));
@@ -204,24 +189,24 @@ fn without_ours(text: &str, ours: Ours) -> Option<String> {
 }
 
 /// Where our entries stand, each with the line feed of its last line; None when one is written in another way than with a header.
-fn ranges(document: &Document<&str>, text: &str, ours: Ours) -> Option<Vec<Range<usize>>> {
+fn ranges(document: &Document<&str>, text: &str) -> Option<Vec<Range<usize>>> {
     let mut found = Vec::new();
     let servers = document.get(SERVERS);
     if let Some(server) = servers.and_then(|servers| servers.get(NAME)) {
         match server {
-            Item::Table(table) if ours.has_server(table) => add_range(table, text, &mut found)?,
-            other if other.as_table_like().is_some_and(|it| ours.has_server(it)) => return None,
+            Item::Table(table) if is_our_server(table) => add_range(table, text, &mut found)?,
+            other if other.as_table_like().is_some_and(|it| is_our_server(it)) => return None,
             _ => {}
         }
     }
     match document.get(HOOKS) {
         Some(Item::ArrayOfTables(hooks)) => {
-            for hook in hooks.iter().filter(|hook| ours.has_hook(*hook)) {
+            for hook in hooks.iter().filter(|hook| is_our_hook_table(*hook)) {
                 add_range(hook, text, &mut found)?;
             }
         }
         Some(Item::Value(Value::Array(hooks)))
-            if hooks.iter().any(|hook| ours.has_inline_hook(hook)) =>
+            if hooks.iter().any(|hook| is_our_inline_hook(hook)) =>
         {
             return None;
         }
@@ -252,16 +237,16 @@ fn add_range(table: &Table, text: &str, found: &mut Vec<Range<usize>>) -> Option
 }
 
 /// For entries that were written inline: the document is written anew without them. Comments before them stay.
-fn without_inline(text: &str, ours: Ours) -> Option<String> {
+fn without_inline(text: &str) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
-    take_server(&mut document, ours);
+    take_server(&mut document);
     let emptied = match document.get_mut(HOOKS) {
         Some(Item::ArrayOfTables(hooks)) => {
-            hooks.retain(|hook| !ours.has_hook(hook));
+            hooks.retain(|hook| !is_our_hook_table(hook));
             ArrayOfTables::is_empty(hooks)
         }
         Some(Item::Value(Value::Array(hooks))) => {
-            take_inline_hooks(hooks, ours);
+            take_inline_hooks(hooks);
             hooks.is_empty() && !has_comment(Some(hooks.trailing()))
         }
         _ => false,
@@ -292,13 +277,13 @@ fn is_commented(document: &DocumentMut, key: &str) -> bool {
 }
 
 /// Takes our server out, and the table of servers when nothing is left in it.
-fn take_server(document: &mut DocumentMut, ours: Ours) {
+fn take_server(document: &mut DocumentMut) {
     let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
     let Some(servers) = servers else {
         return;
     };
     let server = servers.get(NAME).and_then(Item::as_table_like);
-    if !server.is_some_and(|server| ours.has_server(server)) {
+    if !server.is_some_and(|server| is_our_server(server)) {
         return;
     }
     let before = servers.key(NAME).and_then(|key| key.leaf_decor().prefix());
@@ -316,7 +301,7 @@ fn take_server(document: &mut DocumentMut, ours: Ours) {
 }
 
 /// Takes our hooks out of a list. A comment before one of them goes before what follows.
-fn take_inline_hooks(hooks: &mut Array, ours: Ours) {
+fn take_inline_hooks(hooks: &mut Array) {
     let mut comments = String::new();
     let mut left = Array::new();
     let trailing = hooks.trailing().as_str().unwrap_or_default().to_owned();
@@ -334,7 +319,7 @@ fn take_inline_hooks(hooks: &mut Array, ours: Ours) {
             .suffix()
             .and_then(RawString::as_str)
             .unwrap_or_default();
-        if ours.has_inline_hook(&hook) {
+        if is_our_inline_hook(&hook) {
             let gap = format!("{before}{behind}");
             comments = if gap.contains('#') {
                 gap
@@ -377,7 +362,7 @@ mod tests {
                 "# mine\r\n\r\n# next\r\n[b]\r\nc=1\r\n",
             ),
             (
-                "[mcp_servers.tw]\nargs = [\n  \"mcp\",\n]\ncommand = \"tw\"\n[mcp_servers.tw.env]\nX = \"1\"\n[mcp_servers.o]\ncommand = \"o\"",
+                "[mcp_servers.tw]\nargs = [\n  \"mcp\",\n]\ncommand = \"tw\"\n[mcp_servers.o]\ncommand = \"o\"",
                 "[mcp_servers.o]\ncommand = \"o\"",
             ),
             (
@@ -397,7 +382,7 @@ mod tests {
                 "[mcp_servers.tw]\ncommand = \"twitter\"\n",
             ),
         ] {
-            let found = without_ours(text, Ours::Called);
+            let found = without_ours(text);
             let tables = |text: &str| text.parse::<::toml::Table>().ok();
             assert_eq!(
                 tables(found.as_deref().unwrap_or("broken =")),
@@ -405,10 +390,10 @@ mod tests {
                 "{text:?}"
             );
             assert_eq!(found.as_deref(), Some(left), "{text:?}");
-            let again = without_ours(left, Ours::Called);
+            let again = without_ours(left);
             assert_eq!(again.as_deref(), Some(left), "{text:?}");
         }
-        assert_eq!(without_ours("a =", Ours::Called), None);
+        assert_eq!(without_ours("a ="), None);
     }
 
     #[test]
@@ -507,6 +492,26 @@ mod tests {
             assert!(made.parse::<::toml::Table>().is_ok(), "{made}");
             assert_eq!(body == BODY, made == text, "{made}");
             assert_eq!(take_toml(&made).as_deref(), Some(text.as_str()), "{made}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_changed_between_our_marks_stays() {
+        let hook = "[[hooks]]\nevent = \"x\"\ncommand = \"tw hook kimi x\"\n";
+        for (body, more) in [
+            (BODY, "enabled = false\n"),
+            (BODY, "startup_timeout_sec = 20\n"),
+            (BODY, "[mcp_servers.tw.env]\nA = \"1\"\n"),
+            (hook, "timeout = 99\n"),
+        ] {
+            let made = put_toml("a = 1\n", body).expect("valid");
+            let changed = made.replace(body, &format!("{body}{more}"));
+            assert!(changed.contains(more), "{changed}");
+            let again = put_toml(&changed, body).expect("valid");
+            assert!(again.contains(&format!("{body}{more}")), "{again}");
+            assert_eq!(again == changed, body == BODY, "{again}");
+            let left = take_toml(&changed).expect("valid");
+            assert_eq!(left, format!("a = 1\n{body}{more}"));
         }
     }
 
