@@ -57,10 +57,11 @@ pub(super) fn private_parts(
         return (Vec::new(), from);
     }
     let back = &bytes[hit.start.saturating_sub(REACH).max(from)..hit.start];
-    let start = back.iter().rposition(|byte| *byte == b'{');
+    let start = back.iter().rposition(unmatched(b'{', b'}'));
     let start = hit.start - back.len() + start.unwrap_or(0);
     let ahead = &bytes[hit.end..bytes.len().min(hit.end + REACH)];
-    let length = ahead.iter().position(|byte| *byte == b'}');
+    let mut is_end = unmatched(b'}', b'{');
+    let length = ahead.iter().position(|byte| is_end(byte));
     let end = hit.end + length.unwrap_or(ahead.len());
     let parts = PART.captures_iter(&bytes[start..end]).filter_map(|found| {
         let part = found.get(1)?;
@@ -68,6 +69,20 @@ pub(super) fn private_parts(
         is_part(text.get(part.clone())?).then_some(part)
     });
     (parts.collect(), floor(text, end))
+}
+
+/// Whether a brace has no partner among those before it, asked of all bytes in order: an object within the object is no end of it.
+fn unmatched(end: u8, partner: u8) -> impl FnMut(&u8) -> bool {
+    let mut depth = 0_usize;
+    move |byte| {
+        let is_end = *byte == end && depth == 0;
+        if *byte == end {
+            depth = depth.saturating_sub(1);
+        } else if *byte == partner {
+            depth += 1;
+        }
+        is_end
+    }
 }
 
 /// The private parts of every key in a text, in order of place.
@@ -95,11 +110,14 @@ mod tests {
         let [n, d, q] = [683, 683, 342].map(|length| dice.string(BASE64, length));
         let rsa = format!(r#"{{"kty":"RSA","n":"{n}","e":"AQAB","d":"{d}","q":"{q}","kid":"a"}}"#);
         let late = format!(r#"{{"n":"{n}","d":"{d}","q":"{q}","kty":"RSA"}}"#);
+        let nested = rsa.replace("\"kid\":\"a\"", "\"kid\":\"{a}\"");
+        let nested = nested.replace("\"d\":", "\"meta\":{\"use\":\"sig\"},\"d\":");
+        let nested_late = late.replace("\"kty\"", "\"meta\":{\"use\":\"sig\"},\"kty\"");
         let spaced = rsa
             .replace("\":\"", "\" : \"")
             .replace("\",\"", "\",\n  \"");
         let redactor = Redactor::new();
-        for key in [&rsa, &late, &spaced] {
+        for key in [&rsa, &late, &spaced, &nested, &nested_late] {
             for text in [
                 format!("the key is {key} here"),
                 format!("let key = \"{}\";", key.replace('"', "\\\"")),
