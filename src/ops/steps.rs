@@ -25,6 +25,7 @@ use super::swap::extras::stored_extras;
 use super::swap::goal::{Aim, GitGoal, Goal, PathChanges, PathsAim, Reversal};
 use super::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::swap::notices::{renamed_notice, swap_notices};
+use super::swap::pathindex::PathEntries;
 use super::swap::taken_back;
 use super::swap::undo_log::{self, Log, head_mark};
 use super::swap::{Swapped, changes, is_hop, pathindex, prepare, recover, swap};
@@ -340,7 +341,13 @@ impl<'a> Step<'a> {
         }
         let state_after = |before: &State, _: &Made<'_>| before.clone();
         let swapped = swap(self.ctx, self.store, &goal, &state_after)?;
-        let Since { changed, beyond } = self.since(&swapped)?;
+        let Since {
+            mut changed,
+            beyond,
+        } = self.since(&swapped)?;
+        changed.extend(self.staged_since(&swapped, &entries.borrow())?);
+        changed.sort();
+        changed.dedup();
         let stays = stays.then_some("the index stayed as it is");
         let mut answer = self.answer(&swapped, changed, stays);
         answer.notices.extend((!beyond.is_empty()).then(|| {
@@ -417,8 +424,21 @@ impl<'a> Step<'a> {
                 changed.push(RepoPath::new(path));
             }
         }
-        changed.sort();
         Ok(Since { changed, beyond })
+    }
+
+    /// What was staged since at the paths whose index entries were put back, or where those could not stand beside it.
+    fn staged_since(&self, swapped: &Swapped<'_>, put: &PathEntries) -> Result<Vec<RepoPath>> {
+        let left = pathindex::read(&self.level, SwapSide::After)?.unwrap_or_default();
+        let Some(index) = &swapped.saved.capture.parsed_index else {
+            return Ok(Vec::new());
+        };
+        let is_other = |path: &&Vec<u8>| {
+            let left = left.get(*path).map(Vec::as_slice).unwrap_or_default();
+            !pathindex::are_alike(index.stages(path), left)
+        };
+        let paths = put.keys().filter(is_other);
+        Ok(paths.map(|path| RepoPath::new(path.clone())).collect())
     }
 }
 

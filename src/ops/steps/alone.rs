@@ -255,7 +255,7 @@ impl TakingBack<'_> {
         .collect()
     }
 
-    /// Index entries as they were, where the index is as the swap left it.
+    /// Index entries as they were, where the index is as the swap left it and nothing was staged since that could not stand beside them.
     fn index_entries(&self, capture: &Capture<'_>) -> Result<PathEntries> {
         let level = &self.step.level;
         let sides = (
@@ -269,9 +269,11 @@ impl TakingBack<'_> {
         if self.step.head_moved()? {
             return Ok(PathEntries::new());
         }
-        before.retain(|path, _| {
+        before.retain(|path, coming| {
             let left = after.get(path).map(Vec::as_slice).unwrap_or_default();
+            let mut others = pathindex::in_its_place(index, path, coming).into_iter();
             pathindex::are_alike(index.stages(path), left)
+                && others.all(|(other, _)| after.contains_key(&other))
         });
         Ok(before)
     }

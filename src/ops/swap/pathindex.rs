@@ -2,7 +2,7 @@
 //!
 //! The journal has both sides, so that an undo needs no other record of the index than its own level.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -83,25 +83,36 @@ pub fn are_alike(one: &[Entry], other: &[Entry]) -> bool {
     all(one) == all(other)
 }
 
-/// Takes out what an index cannot have beside the entries that come: of a file where they need a directory, and the other way round. git
-/// writes no tree of such an index.
+/// Takes out what an index cannot have beside the entries that come.
 pub(super) fn make_room(entries: &mut PathEntries, now: &Index) {
-    let coming = entries.iter().filter(|(_, entries)| !entries.is_empty());
-    let in_the_way = coming.flat_map(|(path, _)| in_its_place(now, path));
-    let in_the_way: Vec<Vec<u8>> = in_the_way.collect();
-    for path in in_the_way {
-        entries.entry(path).or_default();
+    let mut in_the_way: BTreeMap<Vec<u8>, BTreeSet<u8>> = BTreeMap::new();
+    for (path, coming) in entries.iter() {
+        for (other, stages) in in_its_place(now, path, coming) {
+            in_the_way.entry(other).or_default().extend(stages);
+        }
+    }
+    for (path, stages) in in_the_way {
+        let stays = |entry: &&Entry| !stages.contains(&entry.stage);
+        let left = now.stages(&path).iter().filter(stays).cloned().collect();
+        entries.entry(path).or_insert(left);
     }
 }
 
-fn in_its_place(now: &Index, path: &[u8]) -> Vec<Vec<u8>> {
-    let over = path::with_parents(path::split(path).0);
-    let over = over.filter(|dir| now.has_path(dir)).map(<[u8]>::to_vec);
+/// What an index cannot have beside entries that come, with its stages: a file where they need a directory, and the other way round. git
+/// writes no tree of such an index. The stages of a conflict may stand beside what was merged, as git has it.
+pub fn in_its_place(now: &Index, path: &[u8], coming: &[Entry]) -> Vec<(Vec<u8>, BTreeSet<u8>)> {
+    let over = path::with_parents(path::split(path).0).filter(|dir| now.has_path(dir));
     let beneath = path::join(path, b"");
     let (Ok(from) | Err(from)) = now.position(&beneath, 0);
     let within = now.entries().iter().skip(from).map(|entry| now.path(entry));
     let within = within.take_while(|other| other.starts_with(&beneath));
-    over.chain(within.map(<[u8]>::to_vec)).collect()
+    let others: BTreeSet<&[u8]> = over.chain(within).collect();
+    let clashing = others.into_iter().map(|other| {
+        let stages = now.stages(other).iter().map(|entry| entry.stage);
+        let clash = stages.filter(|stage| coming.iter().any(|entry| entry.stage == *stage));
+        (other.to_vec(), clash.collect::<BTreeSet<u8>>())
+    });
+    clashing.filter(|(_, clash)| !clash.is_empty()).collect()
 }
 
 fn entry(value: &Value) -> Option<Entry> {

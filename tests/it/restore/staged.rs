@@ -186,6 +186,49 @@ fn stages_of_a_conflict_come_back() {
 }
 
 #[test]
+fn stages_of_a_file_come_back_beside_a_directory_of_its_name() {
+    let sandbox = Sandbox::new();
+    sandbox.write("x/in", "in\n");
+    sandbox.git(["add", "x"]);
+    let id = snapshot(&sandbox);
+    let oid = sandbox.git(["rev-parse", ":x/in"]);
+    let stages: String = (1..=2)
+        .map(|stage| format!("100644 {} {stage}\tx\n", oid.trim()))
+        .collect();
+    let mut command = sandbox.command("git");
+    command.args(["update-index", "--index-info"]);
+    assert!(
+        command
+            .write_stdin(stages)
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    let before = index(&sandbox);
+    assert_eq!(before.len(), 3, "{before:?}");
+    sandbox.json(["restore", "--staged", &id, "x"]);
+    assert_ne!(index(&sandbox), before);
+    sandbox.json(["undo"]);
+    assert_eq!(index(&sandbox), before);
+}
+
+#[test]
+fn what_was_staged_since_and_gives_way_to_an_undo_is_named() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("x", "x\n");
+    sandbox.git(["add", "x"]);
+    sandbox.json(["restore", "--staged", &id, "x"]);
+    sandbox.remove("x");
+    sandbox.write("x/later", "later\n");
+    sandbox.git(["add", "x"]);
+    let undone = sandbox.json(["undo"]);
+    assert_eq!(list(&undone["changed_since"]), ["x/later"], "{undone}");
+    assert_eq!(sandbox.git(["ls-files"]), "a.txt\nx\n");
+}
+
+#[test]
 fn it_waits_for_nobody_s_lock_and_changes_nothing_under_it() {
     let (sandbox, id, _) = restaged();
     let now = index(&sandbox);
