@@ -224,7 +224,13 @@ impl Unsaved {
         Some(dirs)
     }
 
-    /// Whether a path is, or lies in, what was renamed to be out of the way of the return, by its new name.
+    /// Whether a path is, or lies in, what was renamed to be out of the way of the return, by its old name.
+    pub fn is_moved_from(&self, path: &[u8]) -> bool {
+        let mut moved = self.moved_aside.iter();
+        moved.any(|(from, _)| path::is_within(path, from))
+    }
+
+    /// As [`Self::is_moved_from`], by its new name.
     pub fn is_moved_to(&self, path: &[u8]) -> bool {
         let mut moved = self.moved_aside.iter();
         moved.any(|(_, to)| path::is_within(path, to))

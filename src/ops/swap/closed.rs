@@ -30,14 +30,19 @@ pub(super) fn closed_to_us(
         known: BTreeMap::new(),
     };
     let entries = plan.entries.iter().filter(|entry| !entry.is_chmod());
-    let made = plan.dirs.iter();
-    // One that cannot be removed stays, and is told of.
-    let made = made.filter(|dir| dir.before.is_none() && dir.after.is_some());
+    let put = plan.entries.iter().filter(|entry| entry.after.is_some());
+    let put: BTreeSet<&[u8]> = put.map(|entry| entry.path.as_slice()).collect();
+    let gives_way = |dir: &[u8]| path::with_parents(dir).any(|at| put.contains(at));
+    // One that cannot be removed stays, and is told of, unless a file comes in its place.
+    let dirs = plan.dirs.iter().filter(|dir| match dir.after {
+        Some(_) => dir.before.is_none(),
+        None => gives_way(&dir.path),
+    });
     let paths = entries.map(|entry| &entry.path);
     let mut found = BTreeSet::new();
     // Paths of one directory stand together.
     let mut ours: Option<&[u8]> = None;
-    for full in paths.chain(made.map(|dir| &dir.path)) {
+    for full in paths.chain(dirs.map(|dir| &dir.path)) {
         let over = path::split(full).0;
         if ours == Some(over) {
             continue;

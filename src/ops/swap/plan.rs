@@ -369,6 +369,8 @@ impl PathPlanner<'_> {
         if !giving_way.is_empty() {
             self.add_what_gives_way(&giving_way);
         }
+        self.plan
+            .leave_bits_of_others((self.now, &self.saved.access), may_change);
         self.plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
         self.add_named_dirs();
         self.keep_parents_of_removed(&giving_way);

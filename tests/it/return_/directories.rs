@@ -469,6 +469,65 @@ fn what_another_user_made_in_the_past_is_moved_aside() {
     home.assert_same(&sandbox.state());
 }
 
+/// As a container does it that is told to mount something there.
+#[test]
+fn empty_directories_of_another_user_where_the_present_has_a_file_are_moved_aside() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let taken = json_as(&sandbox, USER, &["snapshot"]);
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    sandbox.write("place", "now\n");
+    give_all(&sandbox.path("place"), USER, USER);
+    let home = sandbox.state();
+    json_as(&sandbox, USER, &["travel", id]);
+    std::fs::create_dir_all(sandbox.path("place/within")).unwrap();
+    sandbox.write("theirs", "root's, where the user may remove it\n");
+    let error = refused(&sandbox, &["return"], "place");
+    assert_eq!(error["hint"], "tw return --move-aside");
+    let returned = json_as(&sandbox, USER, &["return", "--move-aside"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    let moved = &returned["moved_aside"][0];
+    assert_eq!(moved["from"], "place", "{returned}");
+    sandbox.remove(moved["to"].as_str().unwrap());
+    home.assert_same(&sandbox.state());
+}
+
+#[test]
+fn the_bits_of_another_user_s_file_stay_and_are_told() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    sandbox.write("theirs", "root's\n");
+    let taken = json_as(&sandbox, USER, &["snapshot"]);
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    let back_from = |travel: &[&str]| {
+        sandbox.write("a.txt", "now\n");
+        json_as(&sandbox, USER, travel);
+        sandbox.chmod("theirs", 0o664);
+        let returned = json_as(&sandbox, USER, &["return"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        let told = returned["notices"].to_string();
+        assert!(
+            told.contains("'theirs' could not keep: permission bits"),
+            "{told}"
+        );
+        assert_eq!(sandbox.text("a.txt"), "now\n");
+        assert_eq!(crate::trip::mode(&sandbox, "theirs"), 0o664);
+        sandbox.chmod("theirs", 0o644);
+    };
+    back_from(&["travel", id]);
+    // The undo of what was done to single paths alone.
+    sandbox.write("a.txt", "then\n");
+    json_as(&sandbox, USER, &["restore", id, "a.txt", "theirs"]);
+    sandbox.chmod("theirs", 0o664);
+    let undone = json_as(&sandbox, USER, &["undo"]);
+    assert_eq!(list(&undone["changes"]["written"]), ["a.txt"], "{undone}");
+    assert_eq!(sandbox.text("a.txt"), "then\n");
+}
+
 #[test]
 fn a_directory_that_was_given_away_in_the_past_is_moved_aside_and_comes_back() {
     if !may_act_for_others() {
