@@ -1,6 +1,7 @@
 //! Many processes at once: no snapshot lost, no torn tree, no wedge, no lock stolen from a live process.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -234,6 +235,72 @@ fn a_second_travel_is_told_who_holds_the_lock() {
     assert!(first.0.wait().unwrap().success());
     sandbox.json(["return"]);
     before.assert_same(&sandbox.state());
+}
+
+#[track_caller]
+fn assert_is_not_found(mut command: Held) {
+    let mut said = String::new();
+    let mut stdout = command.0.stdout.take().unwrap();
+    stdout.read_to_string(&mut said).unwrap();
+    let answer: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(answer["error"]["code"], "SNAPSHOT_NOT_FOUND", "{said}");
+    assert_eq!(command.0.wait().unwrap().code(), Some(3));
+}
+
+/// The worktree holds where it goes only from its journal on.
+#[test]
+fn a_snapshot_that_is_dropped_before_a_travel_holds_it_is_not_travelled_to() {
+    let (sandbox, snapshot) = eventful();
+    sandbox.git(["worktree", "add", "-q", "../linked"]);
+    let linked = sandbox.root().join("linked");
+    let there = linked.to_str().unwrap();
+    let before = sandbox.state();
+    let root = sandbox.root();
+    let travel = raw_command(&root, env!("CARGO_BIN_EXE_tw"))
+        .current_dir(sandbox.repo())
+        .env("TW_STOP_POINT", "swap-backup")
+        .args(["--json", "travel", &snapshot])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let travel = Held(travel.unwrap());
+    wait_until_stopped(travel.0.id());
+    sandbox.ok(["-C", there, "drop", "-y", "--force", &snapshot]);
+    go_on(travel.0.id());
+    assert_is_not_found(travel);
+    assert_eq!(sandbox.json(["status"])["mode"], "present");
+    before.assert_same(&sandbox.state());
+    assert_eq!(litter(&sandbox), [""; 0]);
+}
+
+#[test]
+fn an_issue_of_a_snapshot_that_is_dropped_meanwhile_is_none() {
+    let (sandbox, snapshot) = eventful();
+    let root = sandbox.root();
+    let report = raw_command(&root, env!("CARGO_BIN_EXE_tw"))
+        .current_dir(sandbox.repo())
+        .env("TW_STOP_POINT", "issue-written")
+        .args(["--json", "issue", "report", "--snapshot", &snapshot])
+        .args([
+            "--task-context",
+            "t",
+            "--symptom",
+            "s",
+            "--success-criteria",
+            "c",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let report = Held(report.unwrap());
+    wait_until_stopped(report.0.id());
+    sandbox.ok(["drop", "-y", "--force", &snapshot]);
+    go_on(report.0.id());
+    assert_is_not_found(report);
+    assert_eq!(
+        sandbox.json(["issue", "list"])["issues"],
+        serde_json::json!([])
+    );
 }
 
 /// It has looked for an interrupted swap before it waits for the lock.

@@ -9,6 +9,7 @@ use super::{Captured, Report, ReportFields, Reported, document, get};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::objects::NewObjects;
+use crate::git::refs::Reason;
 use crate::ops::approval;
 use crate::ops::checkpoints;
 use crate::ops::issues::desk;
@@ -25,7 +26,7 @@ use crate::store::names::{self, Record};
 use crate::store::records::{Json, Note};
 use crate::store::session::SessionRecord;
 use crate::store::state::Mode;
-use crate::store::stored::Stored;
+use crate::store::stored::{Stored, not_found};
 use crate::store::trigger::Trigger;
 
 /// What a report cannot be without: the field and its flag.
@@ -280,7 +281,8 @@ fn write(
 ) -> Result<()> {
     let mut transaction = store.refs.transaction();
     transaction.durable();
-    transaction.verify(&names::snapshot_ref(&snapshot.id), snapshot.commit);
+    let at = names::snapshot_ref(&snapshot.id);
+    transaction.verify(&at, snapshot.commit);
     let mut new = NewObjects::new(store.objects.format());
     let mut stage = |name: &Record, json: Json| {
         let note = Note {
@@ -303,10 +305,20 @@ fn write(
     env::fail_point("issue-written");
     // The snapshot, too: nobody waited for it when it was taken.
     store.wait_for_objects()?;
-    store.refs.sync(&names::snapshot_ref(&snapshot.id))?;
-    transaction
-        .commit_with(&store.objects, &new)
-        .context(|| format!("cannot record issue {}", issue.id))?;
+    let forgotten = || not_found(&snapshot.id.to_string());
+    store
+        .refs
+        .sync(&at)
+        .map_err(|error| match store.refs.read(&at) {
+            Ok(None) => forgotten(),
+            _ => error,
+        })?;
+    match transaction.commit_with(&store.objects, &new) {
+        Err(error) if error.name == at && matches!(error.reason, Reason::Changed { .. }) => {
+            return Err(forgotten());
+        }
+        done => done.context(|| format!("cannot record issue {}", issue.id))?,
+    }
     env::fail_point("issue-recorded");
     Ok(())
 }

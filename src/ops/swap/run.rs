@@ -22,6 +22,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::index::Entry;
 use crate::git::objects::KeptPack;
+use crate::git::refs::Reason;
 use crate::git::{operation, path};
 use crate::ops::capture::Capture;
 use crate::ops::outcome::Recovered;
@@ -30,7 +31,9 @@ use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::lock::Owner;
+use crate::store::names;
 use crate::store::state::{Journal, Mode, State, stored_path};
+use crate::store::stored::not_found;
 use crate::store::workspace::Covered;
 use crate::worktree::apply::Applied;
 use crate::worktree::manifest::Manifest;
@@ -145,7 +148,9 @@ impl<'s> SwapRun<'_, '_, 's> {
             return Err(error);
         }
         fail_point("swap-journal");
-        let result = wait_for_all(self.ctx, Stage::Secured)
+        let result = self
+            .hold_target(&journal)
+            .and_then(|()| wait_for_all(self.ctx, Stage::Secured))
             .and_then(|()| self.apply(&mut journal, &mut saved, &mut kept, (&plan, blobs)))
             .and_then(|done| wait_for_all(self.ctx, Stage::Applied).map(|()| done));
         let (applied, changed_since) = match result {
@@ -167,6 +172,24 @@ impl<'s> SwapRun<'_, '_, 's> {
             changed_since,
             state: journal.state_after,
         }))
+    }
+
+    /// Makes sure that the snapshot which is travelled to is there. From the journal on it is held by this worktree; somebody may have
+    /// forgotten it before, or be about to, who holds its ref's lock then and is waited for.
+    fn hold_target(&self, journal: &Journal) -> Result<()> {
+        let target = self.goal.aim.target().filter(|target| {
+            let id = target.id.to_string();
+            journal.state_after.current_snapshot_id.as_ref() == Some(&id)
+        });
+        let Some(target) = target else {
+            return Ok(());
+        };
+        let mut there = self.store.refs.transaction();
+        there.verify(&names::snapshot_ref(&target.id), target.commit);
+        there.commit().map_err(|error| match error.reason {
+            Reason::Changed { .. } => not_found(&target.id.to_string()),
+            _ => error.into(),
+        })
     }
 
     /// Takes away an experiment in which nothing was made; says whether it did.
