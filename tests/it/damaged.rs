@@ -498,3 +498,41 @@ fn the_way_out_is_named_where_the_directory_is_given_as_well() {
         );
     }
 }
+
+#[test]
+fn doctor_names_the_way_home_from_a_past_whose_snapshot_is_gone() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "gc.auto", "0"]);
+    sandbox.git(["worktree", "add", "-q", "../linked"]);
+    let linked = sandbox.root().join("linked");
+    let there = linked.to_str().unwrap();
+    std::fs::write(linked.join("made"), "made\n").unwrap();
+    let in_linked = |args: &[&str]| -> Value {
+        let ran = sandbox.tw([&["-C", there, "--json"], args].concat());
+        serde_json::from_slice(&ran.stdout).unwrap()
+    };
+    let taken = in_linked(&["snapshot"]);
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    std::fs::remove_file(linked.join("made")).unwrap();
+    in_linked(&["travel", id]);
+    let commit = crate::trip::commit_of(&sandbox, id);
+    let (dir, name) = commit.split_at(2);
+    sandbox.remove(format!(".git/objects/{dir}/{name}"));
+    let fix = |found: &Value| {
+        let checks = found["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"] == "snapshots");
+        check.unwrap()["fix"].as_str().unwrap().to_owned()
+    };
+    let here = || {
+        doctor(&sandbox, "snapshots")["fix"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(fix(&in_linked(&["doctor"])), "tw return");
+    assert_eq!(here(), format!("tw -C {there} return"));
+    let back = in_linked(&["return"]);
+    assert_eq!(back["verified"], true, "{back}");
+    assert!(!linked.join("made").exists());
+    assert_eq!(here(), format!("tw drop {id}"));
+}

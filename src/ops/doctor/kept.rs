@@ -11,6 +11,7 @@ use crate::ops::outcome::Check;
 use crate::ops::stray_notes;
 use crate::ops::whole::Whole;
 use crate::ops::workspaces::{head_of_member, membership};
+use crate::ops::worktrees;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{self, RecordKind};
@@ -48,7 +49,7 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
     let readable = if !broken_refs.is_empty() {
         remove_broken(store, &broken_refs, "")
     } else if !damaged.is_empty() {
-        let fix = format!("tw drop {}", damaged[0]);
+        let fix = without(ctx, &damaged);
         broken(format!("not readable: {}", listed(&damaged)), Some(fix))
     } else if !newer.is_empty() {
         warning(format!("of a newer tw: {}", listed(&newer)), "upgrade tw")
@@ -64,8 +65,8 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
             format!("objects are not here (partial clone): {}", listed(&torn)),
             mend::REFETCH,
         )),
-        (None, Some(first)) => {
-            let (why, fix) = why_torn(store, &torn, first);
+        (None, Some(_)) => {
+            let (why, fix) = why_torn(ctx, store, &torn);
             let message = format!(
                 "objects are missing: {}; git gc may fail{why}",
                 listed(&torn)
@@ -77,7 +78,7 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
 }
 
 /// What is said more of snapshots of which objects are missing, and what mends it.
-fn why_torn(store: &Store, torn: &[String], first: &str) -> (&'static str, String) {
+fn why_torn(ctx: &Context<'_>, store: &Store, torn: &[String]) -> (&'static str, String) {
     let alternates = store.repo.common_dir().join("objects/info/alternates");
     if !store.objects.has_all_alternates() {
         let fix = format!("put back what {} names", typed_path(&alternates));
@@ -88,13 +89,24 @@ fn why_torn(store: &Store, torn: &[String], first: &str) -> (&'static str, Strin
     } else {
         ""
     };
-    // Nobody may drop what the past began with, and the way home does without.
-    let state = store.dir.state().ok();
-    let start = state.and_then(|state| state.current_snapshot_id);
-    match start.filter(|start| torn.contains(start)) {
-        Some(_) => (why, "tw return".to_owned()),
-        None => (why, format!("tw drop {first}")),
+    (why, without(ctx, torn))
+}
+
+/// What goes on without snapshots that are damaged. Nobody may drop what a past began with, and the way home does without.
+fn without(ctx: &Context<'_>, damaged: &[String]) -> String {
+    for worktree in worktrees::all(&ctx.repo).unwrap_or_default() {
+        let state = worktree.dir.state().ok();
+        let start = state.and_then(|state| state.current_snapshot_id);
+        if start.is_some_and(|start| damaged.contains(&start)) {
+            let elsewhere =
+                (worktree.git_dir != ctx.repo.git_dir()).then(|| worktrees::root(&worktree));
+            return match elsewhere.flatten() {
+                Some(root) => format!("tw -C {} return", typed_path(&root)),
+                None => "tw return".to_owned(),
+            };
+        }
     }
+    format!("tw drop {}", damaged.first().map_or("", String::as_str))
 }
 
 /// The refs that are there and name nothing, as a power cut leaves them.
