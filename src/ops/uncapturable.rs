@@ -1,8 +1,10 @@
 //! What no snapshot captures and what therefore must not be replaced or removed: where it is, and why it is refused.
 
 use std::fmt;
+use std::path::Path;
 
 use crate::git::path;
+use crate::text::typed_path;
 use crate::worktree::manifest::Kind;
 
 /// Something that no snapshot captures, which keeps a command from what it would do to it.
@@ -87,4 +89,8 @@ impl fmt::Display for Why {
             Self::CannotBeCaptured => "cannot be captured",
         })
     }
+}
+/// The command that makes the user the owner of all that is in a directory.
+pub fn make_own(dir: &Path) -> String {
+    format!("sudo chown -R \"$(id -u):$(id -g)\" {}", typed_path(dir))
 }

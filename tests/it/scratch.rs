@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use serde_json::Value;
+
 use crate::provided::{root_or, skipped};
 use crate::sandbox::Sandbox;
 use crate::trip::snapshot;
@@ -299,6 +301,45 @@ fn nothing_is_laid_out_in_a_directory_of_somebody_else() {
     let (error, _) = sandbox.json_error(["open", &id]);
     assert_eq!(error["code"], "UNSAFE_WORKSPACE", "{error}");
     sandbox.json(["open", &id, "../elsewhere"]);
+}
+
+/// As a container makes it that has the directory mounted.
+#[test]
+fn a_directory_with_one_of_another_user_in_it_is_refused_whole() {
+    use crate::access::{USER, give_all, json_as, may_act_for_others, somebodys, tw_as};
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let taken = json_as(&sandbox, USER, &["snapshot"]);
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    let dir = json_as(&sandbox, USER, &["open", id])["dir"].clone();
+    let dir = Path::new(dir.as_str().unwrap());
+    let theirs = dir.join("out");
+    std::fs::create_dir(&theirs).unwrap();
+    // What is empty goes.
+    let args = ["--json", "close", dir.to_str().unwrap()];
+    std::fs::write(theirs.join("made"), "made by root\n").unwrap();
+    let ran = tw_as(&sandbox, USER, &args);
+    let error = serde_json::from_slice::<Value>(&ran.stdout).unwrap()["error"].clone();
+    assert_eq!(
+        (error["code"].as_str(), ran.code),
+        (Some("WOULD_OVERWRITE"), 5),
+        "{error}"
+    );
+    assert_eq!(error["paths"], serde_json::json!(["out"]), "{error}");
+    assert!(
+        error["hints"].to_string().contains("sudo chown -R"),
+        "{error}"
+    );
+    assert!(dir.join("a.txt").exists());
+    assert_eq!(
+        sandbox.git(["for-each-ref", "refs/timewarp/experiments"]),
+        ""
+    );
+    give_all(&theirs, USER, USER);
+    json_as(&sandbox, USER, &args[1..]);
+    assert!(!dir.exists());
 }
 
 /// Other tools put a symlink to the git directory in the place of the file.

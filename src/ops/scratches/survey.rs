@@ -1,17 +1,21 @@
 //! Everything in an open directory, and what becomes of it when the directory is closed.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result};
+use crate::git::access::{lets_us_write, may_change};
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
-use crate::ops::uncapturable::{Uncapturable, Why};
+use crate::ops::uncapturable::{Uncapturable, Why, make_own};
 use crate::store::Store;
 use crate::text::listed;
 use crate::worktree::globs::{GlobSettings, GlobVerdict, Globs, Source};
@@ -115,8 +119,14 @@ impl Walk<'_> {
                 continue;
             }
             let fd = self.root.open_dir(&dir)?;
-            if self.own.contains(fd.as_fd(), &stamp_of(fd.as_fd())?) {
+            let stamp = stamp_of(fd.as_fd())?;
+            if self.own.contains(fd.as_fd(), &stamp) {
                 self.refuse(&dir, Why::Kind(Kind::GitDirectory));
+                continue;
+            }
+            // Half of it would be gone when that is found out by removing it.
+            if !names.is_empty() && !may_change(stamp.uid) && !lets_us_write(fd.as_fd()) {
+                self.refuse(&dir, Why::OfAnotherUser);
                 continue;
             }
             for name in names {
@@ -211,17 +221,27 @@ impl Walk<'_> {
 }
 
 /// The refusal, with the paths.
-pub fn refusal(dir: &std::path::Path, refused: &[Uncapturable]) -> Error {
+pub fn refusal(dir: &Path, refused: &[Uncapturable]) -> Error {
     let shown = refused.iter().map(Uncapturable::to_string);
     let paths: Vec<&[u8]> = refused.iter().map(|at| at.path.as_slice()).collect();
-    Error::new(
+    let theirs = refused.iter().find(|at| at.why == Why::OfAnotherUser);
+    let what = match theirs {
+        Some(_) => "captured or removed",
+        None => "captured",
+    };
+    let mut error = Error::new(
         Code::WouldOverwrite,
         format!(
-            "'{}' holds what cannot be captured: {}",
+            "'{}' holds what cannot be {what}: {}",
             dir.display(),
             listed(shown, 5)
         ),
     )
     .hint("move these elsewhere and close it again; nothing was removed")
-    .paths("paths", &paths)
+    .paths("paths", &paths);
+    if let Some(theirs) = theirs {
+        let command = make_own(&dir.join(OsStr::from_bytes(&theirs.path)));
+        error = error.hint(format!("or make it your own: {command}"));
+    }
+    error
 }

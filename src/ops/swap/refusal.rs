@@ -10,15 +10,12 @@ use crate::git::access::may_change;
 use crate::git::path;
 use crate::git::tree::DIR_MODE;
 use crate::ops::Context;
-use crate::ops::uncapturable::{Uncapturable, Why};
+use crate::ops::uncapturable::{Uncapturable, Why, make_own};
 use crate::store::state::stored_path;
 use crate::store::trigger::SwapKind;
 use crate::text::{listed, typed_path};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Plan;
-
-/// What makes the user the owner of all that is in a directory.
-const MAKE_OWN: &str = "sudo chown -R \"$(id -u):$(id -g)\"";
 
 /// The error of what is in the way and cannot be captured.
 pub(super) fn would_overwrite(
@@ -63,15 +60,15 @@ pub(super) fn would_overwrite(
     }
     let there = |at: &Uncapturable| {
         let root = ctx.repo.worktree_root();
-        typed_path(&root.join(OsStr::from_bytes(&at.path)))
+        root.join(OsStr::from_bytes(&at.path))
     };
     if let Some(closed) = first(Why::Kind(Kind::Unreadable)) {
-        let there = there(closed);
+        let there = typed_path(&there(closed));
         error = error.hint(format!("or let tw look into it: chmod u+rwX {there}"));
     }
     if let Some(closed) = first(theirs) {
-        let there = there(closed);
-        error = error.hint(format!("or make it your own: {MAKE_OWN} {there}"));
+        let command = make_own(&there(closed));
+        error = error.hint(format!("or make it your own: {command}"));
     }
     error
 }
@@ -120,8 +117,8 @@ pub(super) fn refuse_to_lay_open(
         path::display(&dir)
     );
     Err(Error::new(Code::Io, message).hint(format!(
-        "move it away, or make it your own: {MAKE_OWN} {}",
-        typed_path(&there)
+        "move it away, or make it your own: {}",
+        make_own(&there)
     )))
 }
 
