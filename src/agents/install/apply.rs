@@ -216,8 +216,12 @@ fn put_member_or_entry(text: &str, piece: &Piece) -> Result<String, Refusal> {
 pub fn take(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
     if let Some(text) = text.strip_prefix(MARK) {
         let left = take(text, pieces)?;
-        let left = if left == NO_FILE { "" } else { &left };
-        return Ok(format!("{MARK}{left}"));
+        // A mark alone is no settings file of any agent.
+        return Ok(if left == NO_FILE {
+            left
+        } else {
+            format!("{MARK}{left}")
+        });
     }
     let without = take_pieces(text, pieces)?;
     let versioned = pieces

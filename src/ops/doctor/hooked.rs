@@ -61,14 +61,16 @@ pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
         found.extend(against(ctx, one));
     }
     found.extend(unheard(ctx, &installed)?);
+    let limits = installed.iter().filter_map(|one| {
+        let limit = one.agent.limit_of_project_settings();
+        limit.filter(|_| one.is_of_project_alone())
+    });
     if found.is_empty() {
         let mut message = format!("set up: {}", listed(&names));
+        for limit in limits {
+            let _ = write!(message, "; {limit}");
+        }
         for one in &installed {
-            if let Some(limit) = one.agent.limit_of_project_settings()
-                && one.is_of_project_alone()
-            {
-                let _ = write!(message, "; {limit}");
-            }
             let other = one.agent.runs_hooks_of().and_then(by_name);
             if let Some(other) = other.filter(|other| names.iter().any(|name| name == other.name()))
             {
@@ -82,7 +84,9 @@ pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
         }
         return Ok(ok(message));
     }
-    let (messages, fixes): (Vec<String>, Vec<String>) = found.into_iter().unzip();
+    let limits: Vec<String> = limits.map(str::to_owned).collect();
+    let (mut messages, fixes): (Vec<String>, Vec<String>) = found.into_iter().unzip();
+    messages.extend(limits);
     Ok(warning(messages.join("; "), fixes.join("; ")))
 }
 

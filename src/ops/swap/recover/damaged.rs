@@ -6,6 +6,7 @@
 //! command, or made again here (`remade`). A file of a later version is not damaged. Left out on purpose: what the list of a
 //! workspace's members says (`tw workspace off`), and files that others read as absent when they make no sense.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
@@ -199,9 +200,12 @@ fn is_damaged_journal(path: &Path) -> bool {
     !path.is_file() || is_corrupt(&read_json::<Journal>(path))
 }
 
-/// An id is written whole, or not at all.
+/// An id is written whole, or not at all. What may not be read is somebody else's, and not damaged.
 fn has_id(path: &Path) -> bool {
-    let bytes = regular::read(path).unwrap_or_default();
+    let bytes = match regular::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => return error.kind() == io::ErrorKind::PermissionDenied,
+    };
     let id = bytes.trim_ascii();
     !id.is_empty() && id.iter().all(u8::is_ascii_hexdigit)
 }
