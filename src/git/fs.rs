@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, statx};
@@ -20,6 +20,8 @@ pub use self::listing::{entries, is_dir, is_there, tells_of_names, try_entries};
 pub use self::rename::{
     ASIDE, Exchanged, exchange, place_to_free, rename_to_free, rename_to_free_in, replace_known,
 };
+use self::temps::clear_dead_temps_of;
+pub use self::temps::{Below, clear_dead_temps, temp_of};
 pub use self::times::{set_times_at, touch_at};
 use self::writers::OVERLAY;
 pub use self::writers::{file_system, has_writer, may_change_unseen, young_since};
@@ -28,11 +30,11 @@ use crate::env::fail_point;
 use crate::env::{clock_nanos, has_coarse_times};
 use crate::error::{Result, ResultExt};
 use crate::git::lease::open_leased;
-use crate::git::process::Maker;
 use crate::work::{Work, count};
 
 mod listing;
 mod rename;
+mod temps;
 mod times;
 mod writers;
 
@@ -431,7 +433,8 @@ pub fn write_atomic_by(
 }
 
 /// Changes a file that others write as well, whole or not at all, and durably: the one that had the bytes `old`, or none, when it was
-/// read. None for the new bytes: it goes. False: it has others by now, and is left as it is.
+/// read. None for the new bytes: it goes. False: it has others by now, and is left as it is. What an earlier change left beside it whose
+/// process died goes as well.
 ///
 /// # Errors
 /// As [`replace_known`].
@@ -439,8 +442,10 @@ pub fn change_known(path: &Path, old: Option<&[u8]>, new: Option<(&[u8], u32)>) 
     let what = || format!("cannot change '{}'", path.display());
     let temp = temp_of(path);
     let name = |path: &Path| path.file_name().unwrap_or_default().as_bytes().to_vec();
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let dir = open_dir(dir.unwrap_or(Path::new("."))).context(what)?;
+    let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let dir = open_dir(parent).context(what)?;
+    clear_dead_temps_of(parent, &name(path))?;
     let may_go = |found: &[u8]| old == Some(found);
     let (temp_name, place) = (name(&temp), name(path));
     let changed = match new {
@@ -457,15 +462,6 @@ pub fn change_known(path: &Path, old: Option<&[u8]>, new: Option<(&[u8], u32)>) 
     let changed = changed.context(what)?;
     dir.sync_all().context(what)?;
     Ok(changed)
-}
-
-/// A name beside a file that is to be written.
-fn temp_of(path: &Path) -> PathBuf {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let mut temp = path.as_os_str().to_owned();
-    let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
-    temp.push(format!("{TEMP}{}-{unique}", Maker::this()));
-    PathBuf::from(temp)
 }
 
 fn write_temp(
@@ -495,44 +491,6 @@ fn write_temp(
         file.sync_all()?;
     }
     Ok(())
-}
-
-/// What the name of a temporary file has after that of the file that it becomes; then its maker, and a number.
-const TEMP: &str = ".tmp-";
-
-/// Removes the temporary files of atomic writes that died, in a directory and, if asked, in all below it. What disappears
-/// meanwhile, or cannot be read, is no error.
-///
-/// # Errors
-/// One cannot be removed.
-pub fn clear_dead_temps(dir: &Path, below: Below) -> Result<()> {
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        if below == Below::Too && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            clear_dead_temps(&entry.path(), below)?;
-        }
-        let name = entry.file_name();
-        let maker = name.to_str().and_then(temp_maker);
-        if maker.is_some_and(|maker| !maker.is_alive()) {
-            remove_optional(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether directories below are meant as well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Below {
-    /// All of them.
-    Too,
-    /// None.
-    Not,
-}
-
-/// Who made a temporary file.
-fn temp_maker(name: &str) -> Option<Maker> {
-    let (maker, number) = Maker::parse(name.rsplit_once(TEMP)?.1)?;
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some(maker)
 }
 
 /// Syncs the directory that holds `path`, so that its name survives a power cut.
@@ -606,27 +564,6 @@ mod tests {
             }
             assert!(is_racy(time, time - 5), "not there yet");
         }
-    }
-
-    #[test]
-    fn temporary_files_of_the_dead_go_and_nothing_else() {
-        let dir = tempfile::tempdir().expect("tempdir");
-        let at = |name: &str| dir.path().join(name);
-        std::fs::create_dir(at("below")).expect("mkdir");
-        let live = format!("a.tmp-{}-0", Maker::this());
-        let stay = ["a", &live, "b.tmp-x-1-0", "b.tmp-1-1", ".tmp-1-1-1-1"];
-        for name in stay
-            .iter()
-            .chain(&["a.tmp-1-1-0", "below/x.json.tmp-1-1-7"])
-        {
-            std::fs::write(at(name), "").expect("write");
-        }
-        clear_dead_temps(dir.path(), Below::Too).expect("cleared");
-        for name in stay {
-            assert!(at(name).exists(), "{name}");
-        }
-        assert!(!at("a.tmp-1-1-0").exists());
-        assert!(!at("below/x.json.tmp-1-1-7").exists());
     }
 
     #[test]

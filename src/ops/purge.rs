@@ -21,6 +21,7 @@ use super::holders::record_tips;
 use super::outcome::{Purged, Rewritten};
 use super::request::DryRun;
 use super::sharing::{forget_sent_snapshots, sent_snapshots};
+use super::stray_notes::joined;
 use super::swap::renamed::Moved;
 use super::worktrees::{self, Worktree, unreadable};
 use crate::env::fail_point;
@@ -33,7 +34,6 @@ use crate::git::objects::{NewObjects, ObjectWriter, Reclaimed, Thoroughness, Wri
 use crate::git::path::RepoPath;
 use crate::git::refs::Transaction;
 use crate::store::Store;
-use crate::store::checkpoint::joined;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{Hold, Owner, WorktreeLock};
 use crate::store::names;

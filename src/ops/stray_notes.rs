@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use serde_json::map::Entry;
 
 use super::Context;
 use super::holders::record_tips;
@@ -14,10 +15,11 @@ use crate::error::{Code, Result};
 use crate::git::Oid;
 use crate::git::notes::{blob_bytes, notes_at, prepare_moved_notes};
 use crate::git::objects::NewObjects;
+use crate::json;
 use crate::store::Store;
-use crate::store::checkpoint::joined;
 use crate::store::id::SnapshotId;
 use crate::store::names::Record;
+use crate::store::records::Json;
 
 /// A record with notes on commits that are gone, its tip, and by commit what its snapshot is now.
 pub type Stray = (Record, Oid, BTreeMap<Oid, Oid>);
@@ -117,4 +119,26 @@ pub fn follow(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
         format!("the notes of {records} are on the commits that snapshots have now")
     });
     Ok(told.into_iter().collect())
+}
+
+/// The one note that two become which come to one commit: the newer, which is `there`, with the entries that only the other has before its
+/// own. None: one of them cannot be read. The notes of issues and conversations are the only ones of their refs.
+pub fn joined(other: &[u8], there: &[u8]) -> Option<Vec<u8>> {
+    let other: Json = serde_json::from_slice(other).ok()?;
+    let mut json: Json = serde_json::from_slice(there).ok()?;
+    for (name, value) in other {
+        match (json.entry(name), value) {
+            (Entry::Vacant(place), value) => {
+                place.insert(value);
+            }
+            (Entry::Occupied(mut place), Value::Array(mut all)) => {
+                if let Some(newer) = place.get_mut().as_array_mut() {
+                    all.retain(|entry| !newer.contains(entry));
+                    newer.splice(..0, all);
+                }
+            }
+            (Entry::Occupied(_), _) => {}
+        }
+    }
+    Some(json::pretty(&json))
 }

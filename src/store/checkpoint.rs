@@ -10,7 +10,6 @@
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::map::Entry;
 use serde_json::{Value, json};
 
 use super::Store;
@@ -558,28 +557,6 @@ pub fn mark_undone(store: &Store, rewind: &Rewind, at: Moment) -> Result<bool> {
         Ok(false)
     })?;
     Ok(marked.is_some_and(|(found, _)| found))
-}
-
-/// The one note that two become which come to one commit: the newer, which is `there`, with the entries that only the other has before its
-/// own. None: one of them cannot be read. The notes of issues and conversations are the only ones of their refs.
-pub fn joined(other: &[u8], there: &[u8]) -> Option<Vec<u8>> {
-    let other: Json = serde_json::from_slice(other).ok()?;
-    let mut json: Json = serde_json::from_slice(there).ok()?;
-    for (name, value) in other {
-        match (json.entry(name), value) {
-            (Entry::Vacant(place), value) => {
-                place.insert(value);
-            }
-            (Entry::Occupied(mut place), Value::Array(mut all)) => {
-                if let Some(newer) = place.get_mut().as_array_mut() {
-                    all.retain(|entry| !newer.contains(entry));
-                    newer.splice(..0, all);
-                }
-            }
-            (Entry::Occupied(_), _) => {}
-        }
-    }
-    Some(json::pretty(&json))
 }
 
 fn of_draft(draft: &Draft) -> SessionNotes {

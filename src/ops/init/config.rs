@@ -2,14 +2,17 @@
 //!
 //! Nothing is written through a symlink, and what is there already stays as it is.
 
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::{Root, place_to_free};
+use crate::git::fs::{Below, Root, clear_dead_temps, place_to_free, temp_of};
 use crate::git::repo::SharedRepository;
 use crate::ops::Context;
 use crate::ops::fingerprint;
@@ -72,6 +75,8 @@ fn write_config(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
     }
     if dry_run == DryRun::No {
         place_config(&root).context(|| format!("cannot write '{CONFIG}'"))?;
+        // Of an earlier 'init' that died.
+        clear_dead_temps(&root.path().join(OsStr::from_bytes(DESK)), Below::Not)?;
     }
     Ok(true)
 }
@@ -79,7 +84,8 @@ fn write_config(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
 fn place_config(root: &Root) -> rustix::io::Result<()> {
     create::dir_in(root.fd(), ".timewarp", 0o777)?;
     let dir = root.open_dir(DESK)?;
-    let temp = format!("config.toml.tmp-{}", std::process::id());
+    let temp = temp_of(Path::new("config.toml"));
+    let temp_name = temp.as_os_str().as_bytes();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&dir, &temp, flags, Mode::from_raw_mode(0o666))?;
     create::settle_in(&file, &dir, SharedRepository::Umask)?;
@@ -88,7 +94,7 @@ fn place_config(root: &Root) -> rustix::io::Result<()> {
         let count = rustix::io::write(&file, rest)?;
         rest = rest.get(count..).unwrap_or_default();
     }
-    let placed = place_to_free(dir.as_fd(), temp.as_bytes(), b"config.toml");
+    let placed = place_to_free(dir.as_fd(), temp_name, b"config.toml");
     if placed.is_err() {
         // Somebody else was first: theirs stays.
         rustix::fs::unlinkat(&dir, &temp, rustix::fs::AtFlags::empty())?;
