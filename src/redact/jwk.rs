@@ -60,8 +60,7 @@ pub(super) fn private_parts(
     let start = back.iter().rposition(unmatched(b'{', b'}'));
     let start = hit.start - back.len() + start.unwrap_or(0);
     let ahead = &bytes[hit.end..bytes.len().min(hit.end + REACH)];
-    let mut is_end = unmatched(b'}', b'{');
-    let length = ahead.iter().position(|byte| is_end(byte));
+    let length = ahead.iter().position(unmatched(b'}', b'{'));
     let end = hit.end + length.unwrap_or(ahead.len());
     let parts = PART.captures_iter(&bytes[start..end]).filter_map(|found| {
         let part = found.get(1)?;

@@ -195,7 +195,7 @@ fn ranges(document: &Document<&str>, text: &str) -> Option<Vec<Range<usize>>> {
     if let Some(server) = servers.and_then(|servers| servers.get(NAME)) {
         match server {
             Item::Table(table) if is_our_server(table) => add_range(table, text, &mut found)?,
-            other if other.as_table_like().is_some_and(|it| is_our_server(it)) => return None,
+            other if other.as_table_like().is_some_and(is_our_server) => return None,
             _ => {}
         }
     }
@@ -205,9 +205,7 @@ fn ranges(document: &Document<&str>, text: &str) -> Option<Vec<Range<usize>>> {
                 add_range(hook, text, &mut found)?;
             }
         }
-        Some(Item::Value(Value::Array(hooks)))
-            if hooks.iter().any(|hook| is_our_inline_hook(hook)) =>
-        {
+        Some(Item::Value(Value::Array(hooks))) if hooks.iter().any(is_our_inline_hook) => {
             return None;
         }
         _ => {}
@@ -283,7 +281,7 @@ fn take_server(document: &mut DocumentMut) {
         return;
     };
     let server = servers.get(NAME).and_then(Item::as_table_like);
-    if !server.is_some_and(|server| is_our_server(server)) {
+    if !server.is_some_and(is_our_server) {
         return;
     }
     let before = servers.key(NAME).and_then(|key| key.leaf_decor().prefix());

@@ -322,7 +322,7 @@ fn an_ordinary_user_in_a_hostile_environment() {
     // HOME as a container has it that runs as somebody else than its image was made for.
     let closed = sandbox.home().join("closed");
     std::fs::create_dir(&closed).unwrap();
-    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o000)).unwrap();
     let setting = format!("unset XDG_CONFIG_HOME; export HOME='{}'", closed.display());
     trip(&sandbox, &id, &setting, as_user, true);
     for setting in ["ulimit -f 0", "ulimit -f 1"] {
