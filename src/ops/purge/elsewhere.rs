@@ -59,6 +59,7 @@ pub fn search(
     };
     search.working_trees(worktrees)?;
     search.refs()?;
+    search.heads(worktrees)?;
     search.stash()?;
     search.records()?;
     search.output();
@@ -162,6 +163,28 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// What a detached HEAD names is on no branch.
+    fn heads(&mut self, worktrees: &[Worktree]) -> Result<()> {
+        for worktree in worktrees {
+            let is_own = worktree.git_dir == self.ctx.repo.git_dir();
+            let (oid, whose) = if is_own {
+                let head = self.ctx.repo.head(&self.store.objects)?;
+                (head.oid.filter(|_| head.detached), String::new())
+            } else {
+                // Where refs are tables it says nothing of theirs.
+                let raw = fs::read_optional(&worktree.git_dir.join("HEAD"))?.unwrap_or_default();
+                let raw = String::from_utf8_lossy(&raw).into_owned();
+                let whose = format!(" of worktree '{}'", worktree.name);
+                (Oid::from_hex(raw.trim()).ok(), whose)
+            };
+            let found = oid.and_then(|oid| self.peeled(oid));
+            for gone in found.map_or(Vec::new(), |tree| self.has(tree)) {
+                self.said.push(format!("HEAD{whose} has {gone}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Where a worktree's working tree is, as far as it is known here.
     fn root_of(&self, worktree: &Worktree) -> Option<PathBuf> {
         if worktree.git_dir == self.ctx.repo.git_dir() {
@@ -179,13 +202,6 @@ impl Search<'_> {
             let found = self.peeled(oid).map_or(Vec::new(), |tree| self.has(tree));
             for gone in found {
                 self.said.push(format!("{} has {gone}", called(&name)));
-            }
-        }
-        let head = self.ctx.repo.head(&self.store.objects)?;
-        if let (true, Some(oid)) = (head.detached, head.oid) {
-            let found = self.peeled(oid).map_or(Vec::new(), |tree| self.has(tree));
-            for gone in found {
-                self.said.push(format!("HEAD has {gone}"));
             }
         }
         Ok(())

@@ -257,6 +257,10 @@ fn it_says_where_it_cannot_reach() {
     lab.write("secret", "x\n");
     lab.commit("oops");
     lab.git(&["tag", "-a", "-m", "t", "v1"]);
+    let room = tempfile::tempdir().expect("a directory");
+    let linked = room.path().join("linked");
+    let there = linked.to_str().expect("UTF-8");
+    lab.git(&["worktree", "add", "-q", "--detach", there]);
     lab.git(&["checkout", "-q", "main"]);
     let head = lab.rev("HEAD").to_string();
     let chat = "refs/notes/timewarp/chats/i_20260101_000000_aaaaaa";
@@ -276,6 +280,7 @@ fn it_says_where_it_cannot_reach() {
         "printed in searches by bisect was not searched",
         "branch 'other' has 'secret'",
         "tag 'v1' has 'secret'",
+        "HEAD of worktree 'linked' has 'secret'",
         "stash@{0} has 'secret'",
         "chat of issue i_20260101_000000_aaaaaa mentions 'secret'",
         "clones of this repository",
