@@ -85,6 +85,23 @@ fn what_a_person_edits_between_two_turns_is_not_the_agent_s() {
     assert_eq!(ids, [0, 1, 2]);
 }
 
+/// Two hooks that run at once may each take one.
+#[test]
+fn an_end_that_is_told_again_on_another_snapshot_of_the_same_files_is_one() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("one");
+    sandbox.write("agent.txt", "by the agent\n");
+    talk.hook("Stop", &json!({}));
+    sandbox.ok(["snapshot"]);
+    talk.hook("Stop", &json!({}));
+    assert_eq!(ends(&sandbox, &talk.id).len(), 1);
+    sandbox.git(["add", "agent.txt"]);
+    talk.hook("Stop", &json!({}));
+    assert_eq!(ends(&sandbox, &talk.id).len(), 2);
+}
+
 #[test]
 fn the_files_of_a_session_are_those_of_its_last_turn_too() {
     let sandbox = Sandbox::new();

@@ -13,7 +13,9 @@ use crate::error::Result;
 use crate::ops::outcome::Taken;
 use crate::ops::sessions::touch;
 use crate::ops::{Context, request, snapshots};
+use crate::store::Store;
 use crate::store::checkpoint::{self, EndKind, FIELDS_VERSION, SessionNotes, TurnEnd};
+use crate::store::id::SnapshotId;
 use crate::store::trigger::Trigger;
 
 /// Takes the snapshot that the end of a turn calls for, and notes the end, waiting for a lock no longer than `wait`. None when
@@ -60,22 +62,33 @@ pub fn on_turn_end(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Resu
     };
     let commit = taken.snapshot.commit;
     checkpoint::add_turn_end(store, session_id, commit, now, |notes| {
-        of_last_prompt(&end, notes)
+        of_last_prompt(store, &end, notes)
     })?;
     keep_snapshot(store, &taken.snapshot)?;
     drop(lock);
     Ok(Some(taken))
 }
 
-/// The end of the turn of the session's last prompt; None when it was told before, and nothing has changed since.
-fn of_last_prompt(end: &TurnEnd, notes: &SessionNotes) -> Option<TurnEnd> {
+/// The end of the turn of the session's last prompt; None when it was told before, and nothing has changed since. It may be told twice at
+/// the same time, by hooks in the project's settings and in the user's: both take a snapshot then.
+fn of_last_prompt(store: &Store, end: &TurnEnd, notes: &SessionNotes) -> Option<TurnEnd> {
     let end = TurnEnd {
         checkpoint_id: notes.turn_of(u64::MAX),
         ..end.clone()
     };
     let is_told = notes.turn_ends.last().is_some_and(|last| {
         let what = |end: &TurnEnd| (end.checkpoint_id, end.goes_on);
-        what(last) == what(&end) && last.snapshot_id == end.snapshot_id
+        what(last) == what(&end) && is_same_state(store, [&last.snapshot_id, &end.snapshot_id])
     });
     (!is_told).then_some(end)
+}
+
+/// Whether two snapshots have the same files, index and HEAD, as far as they can be read.
+fn is_same_state(store: &Store, [one, other]: [&str; 2]) -> bool {
+    let state = |id: &str| -> Option<_> {
+        let stored = store.read_id(&SnapshotId::parse(id)?).ok()?;
+        let index = store.index_side(&stored).ok()?;
+        Some((stored.tree, stored.head, index.tree, index.state))
+    };
+    one == other || state(one).is_some_and(|one| state(other) == Some(one))
 }
