@@ -224,7 +224,7 @@ pub fn parse(agent: &str, event: Option<&str>, payload: &[u8]) -> Result<HookEve
         Value::Object(serde_json::Map::new())
     } else {
         super::lines::parse_object(payload)
-            .ok_or_else(|| Error::new(Code::Usage, "the hook's payload must be a JSON object"))?
+            .ok_or_else(|| Error::new(Code::Usage, "the hook's payload must be a JSON object of at most 16 MiB"))?
     };
     let own = first(
         &payload,
