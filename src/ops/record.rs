@@ -5,7 +5,7 @@
 //! is taken back and the whole is tried again.
 
 mod commits;
-mod lent;
+mod copies;
 
 use self::commits::Commits;
 use super::Context;
@@ -220,6 +220,7 @@ pub fn record<'s>(
     let now = ctx.env.now();
     let mut draft = Draft::new(ctx, store, &capture, about, (durable, now))?;
     let held = held(ctx, store, &capture);
+    copies::of_operation(store, &mut capture, &writer, &held)?;
     let commits = Commits {
         objects: &store.objects,
         repository_id: &draft.record.repository_id,
@@ -227,7 +228,7 @@ pub fn record<'s>(
     };
     let state_commit = commits.state(&capture, &draft.long, &held)?;
     let index_commit = commits.index(&capture, state_commit)?;
-    if !lent::copy(store, &capture, &writer, &held)? {
+    if !copies::lent(store, &capture, &writer, &held)? {
         return Ok(None);
     }
     let id = draft.name(store, kind, now)?;

@@ -341,3 +341,41 @@ fn a_cherry_pick_and_a_revert_can_be_aborted_after_gc_in_the_past() {
         abort_after_a_trip(&sandbox, &[command, "--abort"]);
     }
 }
+
+/// git keeps nothing of what `AUTO_MERGE` names: the tree of a conflict that is being resolved.
+#[test]
+fn gc_takes_no_tree_that_an_operation_names_from_a_snapshot() {
+    let sandbox = Sandbox::new();
+    let before = taken(&sandbox);
+    sandbox.git(["config", "gc.auto", "0"]);
+    sandbox.git(["checkout", "-q", "-b", "theirs"]);
+    sandbox.write("a.txt", "theirs\n");
+    sandbox.git(["commit", "-qam", "theirs"]);
+    sandbox.git(["checkout", "-q", "-"]);
+    sandbox.write("a.txt", "ours\n");
+    sandbox.git(["commit", "-qam", "ours"]);
+    let merge = || {
+        sandbox.git(["reset", "-q", "--hard"]);
+        assert_ne!(sandbox.try_git(["merge", "-q", "theirs"]).code, 0);
+        sandbox.write("a.txt", "resolved\n");
+        sandbox.read(".git/AUTO_MERGE")
+    };
+    for args in [&["snapshot"][..], &["travel", &before]] {
+        for point in ["record-objects", "record-written", "record-ref"] {
+            let named = merge();
+            with_pause(&sandbox, args, point, &sweep);
+            if args.len() > 1 {
+                sandbox.json(["return"]);
+            }
+            assert_eq!(sandbox.read(".git/AUTO_MERGE"), named);
+            assert_fsck_clean(&sandbox, point);
+            gc(&sandbox);
+        }
+    }
+    // Where git has taken it before, the snapshot goes without.
+    merge();
+    gc(&sandbox);
+    taken(&sandbox);
+    assert_fsck_clean(&sandbox, "without the tree");
+    gc(&sandbox);
+}

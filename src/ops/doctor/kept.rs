@@ -106,7 +106,14 @@ fn without(ctx: &Context<'_>, damaged: &[String]) -> String {
             };
         }
     }
-    format!("tw drop {}", damaged.first().map_or("", String::as_str))
+    let first = damaged.first().map_or("", String::as_str);
+    // A backup is held by the undo log.
+    let force = if first.starts_with(IdKind::Backup.letter()) {
+        "--force "
+    } else {
+        ""
+    };
+    format!("tw drop {force}{first}")
 }
 
 /// The refs that are there and name nothing, as a power cut leaves them.
