@@ -144,6 +144,16 @@ pub fn listed(items: impl ExactSizeIterator<Item = String>, most: usize) -> Stri
     }
 }
 
+/// `a travel`, `an undo`.
+pub fn with_article(word: &str) -> String {
+    let article = if word.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    };
+    format!("{article} {word}")
+}
+
 /// `1 file`, `2 files`.
 pub fn count(number: usize, one: &str) -> String {
     let shown = self::number(u64::try_from(number).unwrap_or(u64::MAX));

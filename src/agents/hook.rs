@@ -223,8 +223,12 @@ pub fn parse(agent: &str, event: Option<&str>, payload: &[u8]) -> Result<HookEve
     let payload = if without_mark(payload).trim_ascii().is_empty() {
         Value::Object(serde_json::Map::new())
     } else {
-        super::lines::parse_object(payload)
-            .ok_or_else(|| Error::new(Code::Usage, "the hook's payload must be a JSON object of at most 16 MiB"))?
+        super::lines::parse_object(payload).ok_or_else(|| {
+            Error::new(
+                Code::Usage,
+                "the hook's payload must be a JSON object of at most 16 MiB",
+            )
+        })?
     };
     let own = first(
         &payload,

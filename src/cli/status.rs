@@ -8,6 +8,7 @@ use crate::cli::human::time;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{Status, Work};
 use crate::store::state::Mode;
+use crate::text::with_article;
 
 /// Show where the working tree stands
 ///
@@ -41,8 +42,8 @@ impl Human for Status {
         // First: whatever follows may be half of one state and half of the other.
         if let Some(interrupted) = &self.interrupted {
             page.line(page.options.style.red(&format!(
-                "interrupted: a {} that began {} did not end",
-                clean(interrupted.operation.as_str()),
+                "interrupted: {} that began {} did not end",
+                with_article(&clean(interrupted.operation.as_str())),
                 page.options.ago(&interrupted.since)
             )));
             page.hint("'tw recover' finishes or undoes it");

@@ -24,6 +24,7 @@ use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::is_swapping;
 use crate::store::state::{Mode, State, StateDir};
 use crate::store::stored::Stored;
+use crate::text::with_article;
 
 /// The swap whose process died. One that is under way is a notice.
 fn swap_under_way(store: &Store, notices: &mut Vec<String>) -> Result<Option<Interrupted>> {
@@ -58,8 +59,8 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
         && let Some(lost) = store.dir.lost_power()?
     {
         notices.push(format!(
-            "power was lost before a {} was on disk: 'tw recover', or the next command that changes something, compares its paths",
-            lost.operation
+            "power was lost before {} was on disk: 'tw recover', or the next command that changes something, compares its paths",
+            with_article(lost.operation.as_str())
         ));
     }
     for title in taken_by_power(ctx, store)? {

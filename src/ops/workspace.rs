@@ -17,7 +17,7 @@ use crate::git::path::display;
 use crate::store::Store;
 use crate::store::state::Mode;
 use crate::store::workspace::{Member, Pointer, TogetherJournal, Workspace, way};
-use crate::text::typed_path;
+use crate::text::{typed_path, with_article};
 
 /// Answer of `workspace add`, `remove` and `off`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -390,9 +390,9 @@ fn end_without(
     if store.dir.has_together() {
         return Err(recover::unfinished_in_all());
     }
-    let operation = all.operation;
+    let operation = with_article(all.operation.as_str());
     notices.extend(lost.iter().map(|path| {
-        format!("'{path}' is taken out in the middle of a {operation}: should it come back, 'tw recover' there undoes it")
+        format!("'{path}' is taken out in the middle of {operation}: should it come back, 'tw recover' there undoes it")
     }));
     Ok(notices)
 }

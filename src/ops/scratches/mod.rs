@@ -47,6 +47,7 @@ use crate::store::lock::{HeldFile, hold_file_within};
 use crate::store::names;
 use crate::store::state::stored_path;
 use crate::store::stored::{Stored, not_found};
+use crate::text::with_article;
 
 use self::layout::LaidOut;
 use self::opening::{LOCKED, Opening, clear_dead};
@@ -134,7 +135,8 @@ pub fn make<'a>(
     notices.extend(super::capture::seeds::warning(store, stored, None)?);
     if let Some(operation) = &stored.record.in_progress {
         notices.push(format!(
-            "the snapshot was taken during a {operation}, which is not under way in the new directory"
+            "the snapshot was taken during {}, which is not under way in the new directory",
+            with_article(operation)
         ));
     }
     Ok(Made {

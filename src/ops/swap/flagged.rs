@@ -1,11 +1,13 @@
 //! What the file system lets nobody change, not even root: bits and owners do not explain why it refuses.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use crate::error::Error;
 use crate::git::fs::Root;
 use crate::git::path;
-use crate::text::typed_bytes;
+use crate::text::typed_path;
 
 /// Adds to the error of a swap that was refused something the command that lets these paths be changed: of those that are immutable or
 /// append-only (`chattr(1)`), or in a directory that is.
@@ -18,7 +20,7 @@ pub(super) fn name_the_way(error: Error, root: &Root, paths: &[Vec<u8>]) -> Erro
     let words: Vec<String> = all
         .into_iter()
         .filter(|full| is_flagged(root, full))
-        .map(|full| typed_bytes(if full.is_empty() { b"." } else { full }))
+        .map(|full| typed_path(&root.path().join(OsStr::from_bytes(full))))
         .collect();
     if words.is_empty() {
         return error;

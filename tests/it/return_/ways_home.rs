@@ -694,9 +694,13 @@ fn what_the_file_system_lets_nobody_change_is_named_with_the_command() {
         flags(path, rustix::fs::IFlags::empty()).unwrap();
         assert_eq!((error["code"].as_str(), code), (Some("IO"), 1), "{path}");
         let hints = list(&error["hints"]);
+        let there = sandbox.path(path);
         assert_eq!(
             hints[0],
-            format!("the file system lets nobody change them; as root: chattr -i -a -- {path}")
+            format!(
+                "the file system lets nobody change them; as root: chattr -i -a -- {}",
+                there.display()
+            )
         );
         assert_eq!(hints[1], "everything is as it was");
     }

@@ -38,6 +38,7 @@ use crate::ops::request::{Direction, Recover};
 use crate::store::Store;
 use crate::store::lock::{Hold, WorktreeLock, is_swapping};
 use crate::store::state::{Journal, StateDir};
+use crate::text::with_article;
 
 /// Refuses to look at a working tree that a dead swap left half-way.
 ///
@@ -46,8 +47,9 @@ use crate::store::state::{Journal, StateDir};
 pub fn refuse_interrupted(store: &Store) -> Result<()> {
     if let Some(lost) = store.dir.lost_power()? {
         let message = format!(
-            "power was lost before a {} was on disk ({})",
-            lost.operation, lost.started_at
+            "power was lost before {} was on disk ({})",
+            with_article(lost.operation.as_str()),
+            lost.started_at
         );
         return Err(Error::new(Code::Interrupted, message)
             .hint("run 'tw recover'")
@@ -76,7 +78,10 @@ fn interrupted(journal: &Journal, differing: &[Vec<u8>]) -> Error {
             path::display(path)
         ),
     };
-    let message = format!("a {operation} was interrupted ({began}){changed}");
+    let message = format!(
+        "{} was interrupted ({began}){changed}",
+        with_article(operation.as_str())
+    );
     let mut error = Error::new(Code::Interrupted, message)
         .detail("operation", operation.as_str())
         .detail("swap_id", journal.swap_id.clone());

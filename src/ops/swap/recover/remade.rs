@@ -20,6 +20,7 @@ use crate::store::names;
 use crate::store::state::{Journal, Mode, State, StateDir, UNSETTLED, read_json};
 use crate::store::stored::Stored;
 use crate::store::trigger::{SwapKind, Trigger};
+use crate::text::with_article;
 
 /// Sets every damaged file of ours aside, makes again what can be told, and finds what took the place of commits that are gone; says
 /// what was done. A stay that nothing leads home from ends when that is agreed to. The caller holds the lock alone.
@@ -111,7 +112,8 @@ fn leads_home(store: &Store, state: &State) -> bool {
 fn state_of_others(ctx: &Context<'_>, store: &Store) -> Result<(State, String)> {
     match known_state(store)? {
         Some((state, operation)) => {
-            let told = format!("'state.json' is made again, from the journal of a {operation}");
+            let operation = with_article(operation.as_str());
+            let told = format!("'state.json' is made again, from the journal of {operation}");
             Ok((state, told))
         }
         None => guessed_state(ctx, store),

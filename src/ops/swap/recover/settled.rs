@@ -17,6 +17,7 @@ use crate::ops::outcome::{Recovered, RecoveryAction};
 use crate::store::Store;
 use crate::store::state::{Journal, JournalEntry};
 use crate::store::trigger::SwapKind;
+use crate::text::with_article;
 use crate::worktree::cache;
 use crate::worktree::plan::Side;
 
@@ -27,8 +28,8 @@ fn sentence(repaired: &Recovered) -> String {
     let first = changes.written.iter().chain(&changes.removed).next();
     let first = first.map(|path| format!(" (for example '{}')", display(path.as_bytes())));
     format!(
-        "power was lost before a {} was on disk: {count} {} restored{}; what was there is saved as {}",
-        repaired.operation.as_ref().map_or("", SwapKind::as_str),
+        "power was lost before {} was on disk: {count} {} restored{}; what was there is saved as {}",
+        with_article(repaired.operation.as_ref().map_or("swap", SwapKind::as_str)),
         if count == 1 { "path was" } else { "paths were" },
         first.unwrap_or_default(),
         repaired.rescue_id.as_deref().unwrap_or_default()
