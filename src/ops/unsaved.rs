@@ -17,13 +17,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Durable, Root};
 use crate::git::path;
 use crate::store::id::SnapshotId;
-use crate::store::state::{Mode, StateDir, path_from_stored, read_json, stored_path};
+use crate::store::state::{Journal, Mode, StateDir, path_from_stored, read_json, stored_path};
 use crate::worktree::ignore::LeftAlone;
 use crate::worktree::manifest::{DirFlags, FileRec, Kind, Manifest};
 use crate::worktree::plan::{DirChange, Plan};
@@ -313,6 +314,16 @@ impl Unsaved {
         is_new
     }
 
+    /// Forgets what lies at a path that it has no more, since it was renamed.
+    pub fn forget_beneath(&mut self, path: &[u8]) {
+        let stays = |at: &Vec<u8>| !path::is_within(at, path);
+        self.left_alone.roots.retain(stays);
+        self.left_alone.written.retain(stays);
+        self.dirs.retain(stays);
+        self.bits.retain(|at, _| stays(at));
+        self.filtered.retain(|at, _| stays(at));
+    }
+
     /// Notes it for the stay that has this backup; before the stay begins, or a swap of it.
     ///
     /// # Errors
@@ -335,12 +346,7 @@ impl Unsaved {
                 bits.map(|(path, bits)| (stored_path(path), *bits))
                     .collect()
             },
-            moved_aside: {
-                let pairs = self.moved_aside.iter();
-                pairs
-                    .map(|(from, to)| (stored_path(from), stored_path(to)))
-                    .collect()
-            },
+            moved_aside: stored_pairs(&self.moved_aside),
             filtered: {
                 let filtered = self.filtered.iter();
                 filtered
@@ -429,6 +435,32 @@ pub fn saved_in(dir: &StateDir, backup_id: &str) -> Result<BTreeSet<String>> {
 pub fn backup_noted(dir: &StateDir) -> Option<SnapshotId> {
     let noted = read_json::<Noted>(&file(dir)).ok()??;
     SnapshotId::parse(&noted.backup_id)
+}
+
+fn stored_pairs(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<(String, String)> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(from, to)| (stored_path(from), stored_path(to)))
+        .collect()
+}
+
+/// The field of a return's journal with what it renamed: its undo gives it its name again.
+const MOVED_ASIDE: &str = "moved_aside";
+
+impl Unsaved {
+    /// Puts what was renamed into the journal of the return.
+    pub fn note_moved_aside(&self, extra: &mut Map<String, Value>) {
+        if !self.moved_aside.is_empty() {
+            extra.insert(MOVED_ASIDE.into(), json!(stored_pairs(&self.moved_aside)));
+        }
+    }
+}
+
+/// What a return renamed, by its journal: old and new names.
+pub fn moved_aside(journal: &Journal) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let noted = journal.extra.get(MOVED_ASIDE).cloned();
+    let noted = noted.and_then(|noted| serde_json::from_value::<Vec<(String, String)>>(noted).ok());
+    pairs(&noted.unwrap_or_default())
 }
 
 fn pairs(stored: &[(String, String)]) -> Vec<(Vec<u8>, Vec<u8>)> {

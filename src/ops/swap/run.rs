@@ -366,15 +366,16 @@ impl<'s> SwapRun<'_, '_, 's> {
             state_before: before,
             state_after: after,
             head_left: String::new(),
-            extra: self.other_fields(saved, plan),
+            extra: self.other_fields(saved, plan)?,
         })
     }
 
     /// The journal's fields that not every swap has.
-    fn other_fields(&self, saved: &Made<'_>, plan: &Plan) -> Map<String, Value> {
+    fn other_fields(&self, saved: &Made<'_>, plan: &Plan) -> Result<Map<String, Value>> {
         let mut extra = Map::new();
         if self.goal.ends_stay() {
             filtered::note(plan, &mut extra);
+            Unsaved::of_stay(&self.store.dir)?.note_moved_aside(&mut extra);
         }
         if let GitGoal::Entries(entries) = &self.goal.git
             && let Some(index) = &saved.capture.parsed_index
@@ -401,7 +402,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         if let Some(all) = self.ctx.together() {
             all.tie().put(&mut extra);
         }
-        extra
+        Ok(extra)
     }
 
     /// Puts files, index, HEAD and operation files in place, and proves it where the past is left.
