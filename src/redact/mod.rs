@@ -136,7 +136,8 @@ impl Redactor {
         spans
     }
 
-    /// Adds what a name, a command or a format tells where quotes are undone. What looks random looks so within quotes, too.
+    /// Adds what a name, a command or a format tells where quotes are undone. What looks random looks so within quotes, too,
+    /// but for what an escape stands in or at once before.
     fn add_quoted(&self, text: &str, spans: &mut Vec<Span>) {
         let mut levels: Vec<Unquoted> = Vec::new();
         while levels.len() < LEVELS {
@@ -150,12 +151,16 @@ impl Redactor {
                 let mut levels = levels.iter().rev();
                 levels.try_fold(range, |range, level| level.place(&range))
             };
-            let told = found.into_iter().filter(|span| !scan::is_guess(span));
-            spans.extend(told.filter_map(|span| {
-                Some(Span {
-                    range: place(span.range)?,
-                    found_by: span.found_by,
-                })
+            let is_new = |found: &Span, range: &Range<usize>| {
+                let before = range.start.checked_sub(1).map(|at| text.as_bytes()[at]);
+                !scan::is_guess(found)
+                    || found.range.len() < range.len()
+                    || before.is_some_and(|byte| byte.is_ascii_alphanumeric())
+            };
+            spans.extend(found.into_iter().filter_map(|found| {
+                let range = place(found.range.clone())?;
+                let found_by = found.found_by;
+                is_new(&found, &range).then_some(Span { range, found_by })
             }));
         }
     }

@@ -1,5 +1,5 @@
 //! A text with one level of quoting undone: what a shell's word, an SQL literal, a CSV field, a JSON string or a URL made of the
-//! quotes inside.
+//! quotes inside, and a number in JSON or JavaScript of a sign.
 //!
 //! `sh -c 'export PASSWORD='\''x'\'''` says `export PASSWORD='x'`, and so does `''x''` in SQL. A secret is looked for in what is
 //! left; its place in the text is known again. Only the signs of quoting change: a text without any has no other reading.
@@ -80,19 +80,32 @@ fn is_doubled(bytes: &[u8], at: usize, sign: u8) -> bool {
         && (is_of_word(before) || is_of_word(after))
 }
 
-/// A quote behind two backslashes or more, as in a string inside of strings.
+/// What stands behind backslashes: a quote behind two or more, as in a string inside of strings; a slash; a printable sign by
+/// its number, `\u003d` or `\x22`.
 fn escaped(rest: &[u8]) -> Option<(u8, usize)> {
     let slashes = super::runs::run_at_start(rest, 32, |byte| byte == b'\\');
-    let sign = *rest.get(slashes)?;
-    (slashes > 2 && b"\"'".contains(&sign)).then_some((sign, slashes + 1))
+    let after = rest.get(slashes..)?;
+    let (sign, length) = match after {
+        [sign @ (b'"' | b'\''), ..] if slashes > 2 => (*sign, 1),
+        [b'/', ..] => (b'/', 1),
+        [b'u', b'0', b'0', digits @ ..] => (numbered(digits)?, 5),
+        [b'x', digits @ ..] => (numbered(digits)?, 3),
+        _ => return None,
+    };
+    Some((sign, slashes + length))
 }
 
 /// A printable sign as a URL writes it.
 fn encoded(rest: &[u8]) -> Option<(u8, usize)> {
-    let digits = std::str::from_utf8(rest.get(1..3)?).ok()?;
+    Some((numbered(rest.get(1..)?)?, 3))
+}
+
+/// The printable sign whose number these two hexadecimal digits are.
+fn numbered(digits: &[u8]) -> Option<u8> {
+    let digits = std::str::from_utf8(digits.get(..2)?).ok()?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let sign = u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?;
-    matches!(sign, b' '..=b'~').then_some((sign, 3))
+    matches!(sign, b' '..=b'~').then_some(sign)
 }
 
 #[cfg(test)]
@@ -111,6 +124,12 @@ mod tests {
             (r#"1,"{""a"": ""x""}",y"#, r#"1,"{"a": "x"}",y"#),
             (r#"{\\\"a\\\\\\\"é"#, "{\"a\"é"),
             ("a%3A%20b%E9", "a: b%E9"),
+            (
+                r"{\u0022a\u0022:\\u0022b\u0026\u00e9\u001b",
+                r#"{"a":"b&\u00e9\u001b"#,
+            ),
+            (r"{\x22a\x22: 1\xe9}", r#"{"a": 1\xe9}"#),
+            (r"x:\/\/y\\/z\d", "x://y/z\\d"),
         ] {
             let unquoted = Unquoted::new(text).map(|unquoted| unquoted.text);
             assert_eq!(unquoted.as_deref(), Some(left), "{text}");
@@ -126,6 +145,7 @@ mod tests {
             "\"\"\"x\"\"\"",
             r#"{\"a\": \"b\"}"#,
             "100%, %s, %é, %+1",
+            r"\u{22} \u22 \x2 \xy \U00000022 C:\users",
             "",
         ] {
             assert!(Unquoted::new(text).is_none(), "{text}");

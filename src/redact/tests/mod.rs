@@ -139,6 +139,65 @@ fn quotes_around_quotes_hide_no_secret() {
 }
 
 #[test]
+fn an_escaped_sign_is_that_sign() {
+    let redactor = Redactor::new();
+    let ghp = format!("ghp_{}", "q7gzkxv0w1jh9p2mzz01q7gzkxv0w1jh9p2m");
+    let hook = format!(
+        r"https:\/\/hooks.slack.com\/services\/T0AB12CD3\/B0AB12CD3\/{}",
+        &ghp[4..28]
+    );
+    for (text, secret) in [
+        (
+            r#"log: "{\u0022password\u0022:\u0022VALUE\u0022}""#,
+            "hunter2horse",
+        ),
+        (
+            r#"log: "{\\u0022password\\u0022:\\u0022VALUE\\u0022}""#,
+            "hunter2horse",
+        ),
+        (
+            r#"log: "{\u0022auth\u0022:\u0022VALUE\u0022}""#,
+            ghp.as_str(),
+        ),
+        (
+            r#"[INFO] {"q":"password\u003dVALUE\u0026x\u003d1"}"#,
+            "Tr4vel-Kite-9",
+        ),
+        (r#"[INFO] {"q":"x\u003dVALUE\u0026x\u003d1"}"#, ghp.as_str()),
+        (r#"time=1 msg="\u003cVALUE\u003e""#, ghp.as_str()),
+        (
+            r#"time=1 msg="a\u003dVALUE\u003e""#,
+            "xI3WMNfLbkpKy0aRpBvCr8jXhkj4Kcfc",
+        ),
+        (
+            r#"  "url": "mysql:\/\/bob:VALUE@db.test\/app","#,
+            "hunter3horse",
+        ),
+        (
+            r#"  "aws_secret_access_key": "VALUE","#,
+            r"wJalrXUtnFEMIz\/MDENG\/bPxRfiCYzQk3v9Lm2",
+        ),
+        (r#"  "hook": "VALUE","#, hook.as_str()),
+        (
+            r"cfg = '{\x22password\x22:\x22VALUE\x22}'",
+            "lantern77Walrus",
+        ),
+    ] {
+        let redacted = redactor.text(&text.replace("VALUE", secret)).text;
+        let tail = &secret[secret.len() - 11..];
+        assert!(
+            !redacted.contains(tail) && redacted.contains(MARK),
+            "{redacted}"
+        );
+        let (before, after) = text.split_once("VALUE").expect("has one");
+        assert!(
+            redacted.starts_with(before) && redacted.ends_with(after),
+            "{redacted}"
+        );
+    }
+}
+
+#[test]
 fn tokens_go_however_long_they_are() {
     const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let redactor = Redactor::new();
