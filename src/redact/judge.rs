@@ -4,7 +4,7 @@
 
 use super::chosen::{Place, is_phrase, is_sure_phrase, is_word_with_digits};
 use super::placeholder::is_placeholder;
-use super::reference::{is_epoch, is_reference, is_regex, is_sequence};
+use super::reference::{has_class, is_epoch, is_reference, is_regex, is_sequence};
 use super::shape::{Shape, is_uuid, symbols, wordiness};
 use super::span::floor;
 use super::words::{SENTENCE, TYPES};
@@ -159,6 +159,7 @@ fn is_named_secret(value: &str) -> bool {
     if value.len() < 8
         || value.bytes().any(|byte| byte.is_ascii_whitespace())
         || value.starts_with(['[', '(', '{', '\\'])
+        || has_class(value)
     {
         return false;
     }

@@ -92,9 +92,17 @@ pub(super) fn is_sequence(value: &str) -> bool {
 /// `^[a-z]+$`.
 pub(super) fn is_regex(value: &str) -> bool {
     value.starts_with('^')
-        || ["(?", "[a-", "[A-", "[0-", "[^", "\\", ".*", ".+"]
+        || has_class(value)
+        || ["(?", "\\", ".*", ".+"]
             .iter()
             .any(|part| value.contains(part))
+}
+
+/// The classes of a pattern: `[a-z]`, `[^x]`.
+pub(super) fn has_class(value: &str) -> bool {
+    ["[a-", "[A-", "[0-", "[^"]
+        .iter()
+        .any(|part| value.contains(part))
 }
 
 #[cfg(test)]

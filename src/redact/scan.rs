@@ -20,7 +20,7 @@ use super::values::Values;
 use super::words::WORD_PREFIXES;
 use super::{bare_keys, headers, jwk, tokens, urls};
 
-/// The general rules that do not override a look-alike.
+/// The general rules that do not override a public block, and those of them that are guesses.
 const NAMED: &str = "key-value";
 const LOOKS: &str = tokens::ENTROPY;
 const HINTED: &str = tokens::VENDOR;
@@ -40,21 +40,21 @@ const AROUND_AFTER: usize = 700;
 pub(super) fn secrets(text: &str, values: &Values) -> Vec<Span> {
     let mut scan = Scan::new(text);
     each_in(text, |word, hit| scan.keyword(word, hit));
+    let public = std::mem::take(&mut scan.public);
+    let look_alikes = std::mem::take(&mut scan.look_alikes);
+    let is_guessed = |span: &Span| !is_within(&look_alikes, &span.range);
+    let hinted = std::mem::take(&mut scan.hinted);
+    scan.spans.extend(hinted.into_iter().filter(is_guessed));
     // What the rules found goes first: the look at every run passes over it, and needs it in order.
     let known = merged(std::mem::take(&mut scan.spans));
     tokens::each(text, &known, |range, name| {
         scan.push(range, FoundBy::General(name));
     });
     scan.spans.extend(known);
-    let harmless = std::mem::take(&mut scan.harmless);
-    let is_harmless = |range: &Range<usize>| {
-        let at = harmless.partition_point(|place| place.end <= range.start);
-        let place = harmless.get(at);
-        place.is_some_and(|place| place.start < range.end)
-    };
-    scan.spans.retain(|span| {
-        !matches!(span.found_by, FoundBy::General(LOOKS | NAMED | HINTED))
-            || !is_harmless(&span.range)
+    scan.spans.retain(|span| match span.found_by {
+        FoundBy::General(LOOKS | HINTED) => !is_within(&public, &span.range) && is_guessed(span),
+        FoundBy::General(NAMED) => !is_within(&public, &span.range),
+        _ => true,
     });
     for range in values.find(text) {
         scan.push(range, FoundBy::Rule("known-value"));
@@ -63,6 +63,22 @@ pub(super) fn secrets(text: &str, values: &Values) -> Vec<Span> {
     // Last, so that a printed example stays whoever found it.
     scan.spans.retain(|span| !is_documented(text, &span.range));
     scan.spans
+}
+
+/// What is found under a name of a class counts as this.
+fn rule_of(class: NameClass) -> &'static str {
+    if class == NameClass::Password {
+        PASSWORD
+    } else {
+        NAMED
+    }
+}
+
+/// Whether a range meets one of these places, which are in order.
+fn is_within(places: &[Range<usize>], range: &Range<usize>) -> bool {
+    let at = places.partition_point(|place| place.end <= range.start);
+    let place = places.get(at);
+    place.is_some_and(|place| place.start < range.end)
 }
 
 /// Adds the other places of what was found: a secret is one wherever it stands.
@@ -100,12 +116,26 @@ pub(super) fn elsewhere(text: &str, known: impl Fn(&str) -> Option<FoundBy>) -> 
     spans
 }
 
+/// Adds a place behind those that are there.
+fn add_in_order(places: &mut Vec<Range<usize>>, range: Range<usize>) {
+    let start = places
+        .last()
+        .map_or(range.start, |last| last.end.max(range.start));
+    if start < range.end {
+        places.push(start..range.end);
+    }
+}
+
 struct Scan<'a> {
     text: &'a str,
     bytes: &'a [u8],
     spans: Vec<Span>,
-    /// Public blocks and look-alikes, which strings that merely look random do not override; in order of place.
-    harmless: Vec<Range<usize>>,
+    /// What stands under names that may hold a secret and may not.
+    hinted: Vec<Span>,
+    /// Public blocks, which no name makes a secret; in order of place.
+    public: Vec<Range<usize>>,
+    /// What is too short for the format that its prefix is of: no guess makes a secret of it; in order of place.
+    look_alikes: Vec<Range<usize>>,
     blocks: Blocks,
     /// The end of the last name that was read.
     name_end: usize,
@@ -126,7 +156,9 @@ impl<'a> Scan<'a> {
             text,
             bytes: text.as_bytes(),
             spans: Vec::new(),
-            harmless: Vec::new(),
+            hinted: Vec::new(),
+            public: Vec::new(),
+            look_alikes: Vec::new(),
             blocks: Blocks::default(),
             name_end: 0,
             searched: HashMap::new(),
@@ -157,7 +189,7 @@ impl<'a> Scan<'a> {
                     self.body_end = range.end;
                     self.push(range, FoundBy::Rule("private-key"));
                 }
-                Some(Block::Public(range)) => self.leave_alone(range),
+                Some(Block::Public(range)) => add_in_order(&mut self.public, range),
                 None => {}
             },
             Start::Scheme => {
@@ -255,22 +287,12 @@ impl<'a> Scan<'a> {
         };
         self.name_end = name.end;
         if let Some((range, class)) = secret_after(self.text, name, &self.runs) {
-            let rule = if class == NameClass::Password {
-                PASSWORD
+            let found_by = FoundBy::General(rule_of(class));
+            if class == NameClass::Weak {
+                self.hinted.push(Span { range, found_by });
             } else {
-                NAMED
-            };
-            self.push(range, FoundBy::General(rule));
-        }
-    }
-
-    fn leave_alone(&mut self, range: Range<usize>) {
-        let start = self
-            .harmless
-            .last()
-            .map_or(range.start, |last| last.end.max(range.start));
-        if start < range.end {
-            self.harmless.push(start..range.end);
+                self.push(range, found_by);
+            }
         }
     }
 
@@ -314,7 +336,7 @@ impl<'a> Scan<'a> {
         // The prefix of a format, and too short for it.
         let token = hit.start..hit.end + self.token_length(hit.end, rule.length);
         if hit.len() >= 4 && token.len() < rule.length && !WORD_PREFIXES.has(word) {
-            self.leave_alone(token);
+            add_in_order(&mut self.look_alikes, token);
         }
     }
 

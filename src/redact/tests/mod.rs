@@ -198,6 +198,21 @@ fn an_escaped_sign_is_that_sign() {
 }
 
 #[test]
+fn a_name_outranks_what_looks_like_another_format() {
+    let redactor = Redactor::new();
+    let short = "ghp_8sK2jW9xQv4LmT7bYz3RnC6pHd";
+    for name in ["GITHUB_TOKEN", "secret", "api_key"] {
+        let redacted = redactor.text(&format!("{name}={short}")).text;
+        assert_eq!(redacted, format!("{name}={MARK}***"));
+    }
+    for text in [format!("got {short} here"), format!("key: {short}")] {
+        assert_eq!(redactor.text(&text).text, text);
+    }
+    let public = "-----BEGIN CERTIFICATE-----\ntoken=q7gzkxv0w1jh9p2m\n-----END CERTIFICATE-----";
+    assert_eq!(redactor.text(public).text, public);
+}
+
+#[test]
 fn tokens_go_however_long_they_are() {
     const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let redactor = Redactor::new();
