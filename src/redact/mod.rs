@@ -133,6 +133,7 @@ impl Redactor {
             }));
         }
         self.add_quoted(text, &mut spans);
+        span::keep_marks(text, &mut spans);
         spans
     }
 

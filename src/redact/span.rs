@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::MARK;
+use super::runs::run_at_start;
+
+/// The longest name of a rule in a mark.
+const NAME_MAX: usize = 80;
 
 /// What found a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +64,47 @@ fn name_length(span: &Span) -> usize {
         FoundBy::General(_) => 0,
         FoundBy::Rule(_) => span.range.len(),
     }
+}
+
+/// The length of the mark that a text begins with.
+pub(super) fn mark_at_start(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix(MARK)?;
+    let name = rest.strip_prefix(':').map_or(0, |name| {
+        1 + run_at_start(name.as_bytes(), NAME_MAX, |byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'
+        })
+    });
+    let end = rest[name..].starts_with("***");
+    end.then_some(MARK.len() + name + "***".len())
+}
+
+/// Takes from each span what is of a mark that it begins or ends in: a mark stays whole.
+pub(super) fn keep_marks(text: &str, spans: &mut Vec<Span>) {
+    let marks: Vec<Range<usize>> = text
+        .match_indices(MARK)
+        .filter_map(|(at, _)| Some(at..at + mark_at_start(&text[at..])?))
+        .collect();
+    if marks.is_empty() {
+        return;
+    }
+    let mark_over = |place: usize| {
+        let at = marks.partition_point(|mark| mark.end <= place);
+        marks.get(at).filter(|mark| mark.start < place)
+    };
+    for span in spans.iter_mut() {
+        if let Some(mark) = mark_over(span.range.start) {
+            span.range.start = mark.end;
+        }
+        if let Some(mark) = mark_over(span.range.end) {
+            span.range.end = mark.start;
+        }
+    }
+    spans.retain(|span| {
+        span.range.start < span.range.end
+            && marks
+                .binary_search_by_key(&span.range.start, |mark| mark.start)
+                .is_err()
+    });
 }
 
 /// Puts the marks in place of the secrets.
@@ -123,6 +168,25 @@ mod tests {
                 span(12..14, FoundBy::General("url"))
             ]
         );
+    }
+
+    #[test]
+    fn marks_stay_whole() {
+        let text = "a ***REDACTED:x-1***@b ***REDACTED*** ***REDACTED:";
+        for (range, left) in [
+            (0..4, Some(0..2)),
+            (14..24, Some(20..23)),
+            (20..22, Some(20..22)),
+            (5..9, None),
+            (2..22, None),
+            (0..22, Some(0..22)),
+            (40..48, Some(40..48)),
+        ] {
+            let mut spans = vec![span(range.clone(), FoundBy::General("url"))];
+            keep_marks(text, &mut spans);
+            let ranges: Vec<_> = spans.into_iter().map(|span| span.range).collect();
+            assert_eq!(ranges, left.into_iter().collect::<Vec<_>>(), "{range:?}");
+        }
     }
 
     #[test]

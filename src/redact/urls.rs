@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::judge::{Trust, is_secret};
 use super::placeholder::is_stand_in;
 use super::runs::{alphanumeric_or, run_at_start};
+use super::span::mark_at_start;
 
 /// Longest userinfo that is looked at.
 const USERINFO_MAX: usize = 512;
@@ -31,6 +32,11 @@ pub(super) fn userinfo_secret(text: &str, from: usize) -> Option<Range<usize>> {
         return with_slashes(text, from);
     };
     let userinfo = text.get(from..end)?;
+    // A key that was replaced, which may have its other half beside it.
+    if let Some(mark) = mark_at_start(userinfo) {
+        let password = userinfo[mark..].strip_prefix(':')?;
+        return is_secret(password, Trust::Hinted).then_some(from + mark + 1..end);
+    }
     let Some((user, password)) = userinfo.split_once(':') else {
         return is_secret(userinfo, Trust::Hinted).then_some(from..end);
     };
@@ -94,6 +100,10 @@ mod tests {
             secret("https://q7gzkxv0w1jh9p2mc4tf:x-oauth-basic@git.test/x"),
             Some("q7gzkxv0w1jh9p2mc4tf")
         );
+        assert_eq!(
+            secret("https://***REDACTED:sentry-dsn***:8b70c51be6894f218644f10fd72690e8@h/5"),
+            Some("8b70c51be6894f218644f10fd72690e8")
+        );
     }
 
     #[test]
@@ -108,6 +118,8 @@ mod tests {
             "https://bob:<password>@host",
             "https://host/a@b:c@d",
             "https://bob:***REDACTED***@host",
+            "https://***REDACTED:sentry-dsn***@host",
+            "https://***REDACTED***@host",
             "https://host:8080/",
         ] {
             assert_eq!(secret(url), None, "{url}");

@@ -290,11 +290,16 @@ fn only_the_secret_goes() {
             "machine api.test login bob password ***REDACTED:netrc-password***",
         ),
         (
+            "https://9b70c51be6894f218644f10fd72690e8@o324.ingest.us.sentry.io/74",
+            "https://***REDACTED:sentry-dsn***@o324.ingest.us.sentry.io/74",
+        ),
+        (
             "{\\\"token\\\": \\\"q7gzkxv0w1jh9p2m\\\"}",
             "{\\\"token\\\": \\\"***REDACTED***\\\"}",
         ),
     ] {
         assert_eq!(redactor.text(text).text, redacted);
+        assert_eq!(redactor.text(redacted).text, redacted);
     }
 }
 
