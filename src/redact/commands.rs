@@ -72,6 +72,9 @@ pub(super) static PROGRAMS: &[Program] = &[
     program("ldapwhoami", &["-w"], Takes::Both, ""),
     program("ldappasswd", &["-w", "-s"], Takes::Both, ""),
     program("sqlcmd", &["-P"], Takes::Both, ""),
+    program("bcp", &["-P"], Takes::Both, ""),
+    program("cypher-shell", &["-p"], Takes::Next, ""),
+    program("psexec", &["-p"], Takes::Next, ""),
     program("mosquitto_", &["-P"], Takes::Next, ""),
     program("unzip", &["-P"], Takes::Both, ""),
     program("zip", &["-P"], Takes::Both, ""),
@@ -128,7 +131,16 @@ impl Program {
             } else {
                 continue;
             };
-            let value = after_lead(word, bare(word, start..word.len()), self.lead)?;
+            let whole = bare(word, start..word.len());
+            let value = after_lead(word, whole.clone(), self.lead)?;
+            if value.is_empty() && self.lead == ":" {
+                // A key for a user, who has no password then.
+                let key = whole.start..value.end - self.lead.len();
+                let is_key = word
+                    .get(key.clone())
+                    .is_some_and(|key| is_secret(key, Trust::Hinted));
+                return is_key.then_some((number, key));
+            }
             return is_password(word, &value).then_some((number, value));
         }
         None
@@ -345,6 +357,10 @@ mod tests {
             "smbclient //h/s -U bob%Hq7vTz2mPx9",
             "curl -s --user=bob:Hq7vTz2mPx9 https://h",
             "curl -ubob:Hq7vTz2mPx9 https://h",
+            "curl https://h -u Hq7vTz2mPx9:",
+            "bcp d.t out x -S h -PHq7vTz2mPx9",
+            "cypher-shell -u neo4j -p Hq7vTz2mPx9",
+            "psexec \\\\h -u bob -p Hq7vTz2mPx9 cmd",
             "7z x -pHq7vTz2mPx9 a.7z",
             "zip -r -P Hq7vTz2mPx9 a.zip dir",
             "/usr/bin/ldapsearch -x -w Hq7vTz2mPx9",
@@ -373,6 +389,8 @@ mod tests {
             "curl -u user:password https://h",
             "curl -u \"$USER:$PASS\" https://h",
             "openssl rsa -passin env:PW",
+            "curl -u bob: https://h",
+            "curl -u \"$API_KEY_2:\" https://h",
             "my-redis-cli -a Hq7vTz2mPx9",
             "redis-cli ping; tool -a Hq7vTz2mPx9",
             "mongo is a database",

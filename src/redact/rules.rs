@@ -98,7 +98,8 @@ impl Rule {
     /// Finds the pattern in a window of the text; the place of the secret, counted from the start of the text.
     pub(super) fn find(&self, bytes: &[u8], window: Range<usize>) -> Option<Range<usize>> {
         let captures = self.regex().captures(bytes.get(window.clone())?)?;
-        let secret = captures.get(1).or_else(|| captures.get(0))?;
+        let group = captures.iter().skip(1).flatten().next();
+        let secret = group.or_else(|| captures.get(0))?;
         Some(window.start + secret.start()..window.start + secret.end())
     }
 }

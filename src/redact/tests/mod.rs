@@ -294,6 +294,34 @@ fn only_the_secret_goes() {
             "https://***REDACTED:sentry-dsn***@o324.ingest.us.sentry.io/74",
         ),
         (
+            "https://api.telegram.org/bot1325897599:AAEiyZZl_ZyvxE-bqlHRSz1vI7pF6sHmlq5/getMe",
+            "https://api.telegram.org/bot***REDACTED:telegram-bot-token***/getMe",
+        ),
+        (
+            "echo 'tr0ub4dor&3' | sudo -S apt update",
+            "echo '***REDACTED:sudo-password-pipe***' | sudo -S apt update",
+        ),
+        (
+            "echo 'kX9#vQ2$mL' | docker login -u bob --password-stdin",
+            "echo '***REDACTED:piped-password***' | docker login -u bob --password-stdin",
+        ),
+        (
+            "echo \"hunter8 horse\" | passwd --stdin bob",
+            "echo \"***REDACTED:piped-password***\" | passwd --stdin bob",
+        ),
+        (
+            "echo 'bob:tr0ub4dor&4' | chpasswd",
+            "echo 'bob:***REDACTED:chpasswd-line***' | chpasswd",
+        ),
+        (
+            "CREATE USER 'bob'@'%' IDENTIFIED BY 'kX9#vQ2$mL';",
+            "CREATE USER 'bob'@'%' IDENTIFIED BY '***REDACTED:sql-identified-by***';",
+        ),
+        (
+            "CREATE USER bob IDENTIFIED BY SqLpa5sW0rD;",
+            "CREATE USER bob IDENTIFIED BY ***REDACTED:sql-identified-by***;",
+        ),
+        (
             "{\\\"token\\\": \\\"q7gzkxv0w1jh9p2m\\\"}",
             "{\\\"token\\\": \\\"***REDACTED***\\\"}",
         ),
