@@ -1,8 +1,8 @@
 //! What the name of a field says about its value.
 
 use super::words::{
-    ABOUT, NO_KEYS, PASS_OWNERS, PASSWORD_ENDS, PASSWORDS, PLAIN_KEYS, PUBLIC_KEYS, PUBLIC_VALUES,
-    SECRET_ENDS, SECRET_KEYS, SECRETS, TRAILING, WEAK_NAMES,
+    ABOUT, FOREIGN_PASSWORDS, NO_KEYS, PASS_OWNERS, PASSWORD_ENDS, PASSWORDS, PLAIN_KEYS,
+    PUBLIC_KEYS, PUBLIC_VALUES, SECRET_ENDS, SECRET_KEYS, SECRETS, TRAILING, WEAK_NAMES,
 };
 
 /// How much a name promises that its value is a secret.
@@ -90,6 +90,10 @@ fn is_pass(word: &str) -> bool {
 pub(super) fn classify(name: &str) -> NameClass {
     if name.len() > LONGEST {
         return NameClass::None;
+    }
+    // Letters beyond ASCII make no words below.
+    if !name.is_ascii() && FOREIGN_PASSWORDS.end(&name.to_lowercase()) {
+        return NameClass::Password;
     }
     let words = words(name);
     let mut end = words.len();
@@ -197,6 +201,14 @@ mod tests {
             "spring.datasource.password",
             "MYSQL_ROOT_PASSWORD",
             "passwd",
+            "DB_PW",
+            "DB_MDP",
+            "mot_de_passe",
+            "Contraseña",
+            "db_contraseña",
+            "ПАРОЛЬ",
+            "パスワード",
+            "remotepass",
         ] {
             assert_eq!(classify(name), NameClass::Password, "{name}");
         }

@@ -179,8 +179,12 @@ fn convinces(text: &str, field: &Field, class: NameClass, value: &str) -> bool {
             let sure = match field.tie {
                 Tie::Assign | Tie::Element => true,
                 Tie::Call if is_word_with_digits(value, Place::Code) => true,
-                Tie::Call | Tie::Is => {
-                    has_digits(value, 1) && !value.starts_with('-') && wordiness(value) < 0.6
+                Tie::Call if bare => reads_like_no_word(value),
+                Tie::Call => is_made_up(value),
+                Tie::Is => {
+                    let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+                    reads_like_no_word(value)
+                        || ((is_word || !bare) && is_word_with_digits(value, Place::Quotes))
                 }
                 Tie::Blank => {
                     flag || (has_digits(value, 1)
@@ -302,6 +306,18 @@ fn is_trusted_place(text: &str, field: &Field) -> bool {
 
 fn has_digits(value: &str, least: usize) -> bool {
     value.bytes().filter(u8::is_ascii_digit).count() >= least
+}
+
+/// A word with digits, or what reads like no word: `hunter2`, `Vq7!mKe2`.
+pub(super) fn is_made_up(value: &str) -> bool {
+    let letters = value.len() >= 10
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && wordiness(value) < 0.3;
+    letters || reads_like_no_word(value) || is_word_with_digits(value, Place::Quotes)
+}
+
+fn reads_like_no_word(value: &str) -> bool {
+    has_digits(value, 1) && !value.starts_with('-') && wordiness(value) < 0.6
 }
 
 /// Random enough to be told from the words around it.

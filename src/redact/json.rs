@@ -25,6 +25,25 @@ const BY_NAME: &str = "key-value";
 const WORDS: usize = 64;
 const WORDS_REACH: usize = 4096;
 
+/// The fields that say what an object speaks of, and those that hold what it says of that.
+const NAME_FIELDS: [&str; 7] = [
+    "name",
+    "key",
+    "Name",
+    "Key",
+    "variable",
+    "ParameterKey",
+    "parameterKey",
+];
+const VALUE_FIELDS: [&str; 6] = [
+    "value",
+    "Value",
+    "default",
+    "defaultValue",
+    "ParameterValue",
+    "parameterValue",
+];
+
 /// The names that speak of a value.
 #[derive(Clone, Copy, Default)]
 struct Names<'a> {
@@ -211,7 +230,7 @@ fn covers(text: &str) -> bool {
 
 /// The name that an object speaks of: `{"name": "API_KEY", "value": "…"}`.
 fn name_in_object(fields: &serde_json::Map<String, Value>) -> Option<String> {
-    ["name", "key", "Name", "Key", "variable"]
+    NAME_FIELDS
         .iter()
         .find_map(|field| fields.get(*field)?.as_str())
         .filter(|name| name.len() <= LONGEST)
@@ -231,7 +250,7 @@ fn names_in_object<'a>(field: &'a str, named: Option<&'a str>, over: &'a [String
 }
 
 fn is_value_field(name: &str) -> bool {
-    matches!(name, "value" | "Value" | "default" | "defaultValue")
+    VALUE_FIELDS.contains(&name)
 }
 
 /// `--token`, whose value is the next of the arguments.
@@ -357,10 +376,11 @@ impl Splicer<'_> {
                 frame.field = Some(decoded.into_owned()).filter(|name| name.len() <= LONGEST);
             } else if !frame.object {
                 frame.flag = is_flag(&decoded).then(|| decoded.into_owned());
-            } else if matches!(
-                frame.field.as_deref(),
-                Some("name" | "key" | "Name" | "Key" | "variable")
-            ) {
+            } else if frame
+                .field
+                .as_deref()
+                .is_some_and(|field| NAME_FIELDS.contains(&field))
+            {
                 frame.named = Some(decoded.into_owned()).filter(|name| name.len() <= LONGEST);
             }
         }

@@ -13,7 +13,7 @@ use super::commands::PROGRAMS;
 use super::finder::WordFinder;
 use super::jwk;
 use super::rules::ROWS;
-use super::words::FIELD_WORDS;
+use super::words::{FIELD_WORDS, FOREIGN_PASSWORDS};
 
 /// What a keyword starts.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,8 @@ pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
         .iter()
         .enumerate()
         .flat_map(|(number, row)| row.keywords().map(move |word| (word, Start::Row(number))));
-    let names = FIELD_WORDS.iter().map(|word| (word, Start::Name));
+    let names = FIELD_WORDS.iter().chain(FOREIGN_PASSWORDS.iter());
+    let names = names.map(|word| (word, Start::Name));
     let programs = PROGRAMS.iter().enumerate();
     let programs = programs.map(|(number, program)| (program.word, Start::Program(number)));
     let bodies = bare_keys::BEGINNINGS

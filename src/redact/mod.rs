@@ -10,6 +10,7 @@ mod bare_keys;
 mod bytes;
 mod candidate;
 mod chosen;
+mod columns;
 mod commands;
 mod documented;
 mod field_names;

@@ -21,9 +21,9 @@ const OPERATORS: &[(Tie, &[&str])] = &[
     (Tie::Assign, &[":=", "==", "!=", "=>", "->", "<-"]),
     (Tie::Assign, &["?=", "+=", ".=", "=:", ":-"]),
     (Tie::Call, &["||", "??"]),
-    (Tie::Assign, &["%3D", "%3A", "=", ":"]),
-    (Tie::Call, &[",", "(", "|"]),
-    (Tie::Is, &[" is "]),
+    (Tie::Assign, &["%3D", "%3A", "=", ":", "："]),
+    (Tie::Call, &[",", "(", "|", " or "]),
+    (Tie::Is, &[" is ", " ist ", " lautet "]),
     (Tie::Assign, &[" eq "]),
 ];
 
@@ -41,7 +41,12 @@ const VALUE_FIELDS: &[&str] = &[
     "default",
     "defaultValue",
     "stringValue",
+    "ParameterValue",
+    "parameterValue",
 ];
+
+/// How the names of elements end, and their attributes, that hold the value of what the element before names.
+const VALUE_ELEMENTS: &[&[u8]] = &[b"string", b"value", b"value\"", b"value'"];
 
 /// A place in a text that is read on from.
 pub(super) struct Reader<'a> {
@@ -108,6 +113,10 @@ impl Reader<'_> {
             self.at += 1;
             return Some(Tie::Element);
         }
+        let in_tag = matches!(before, Some(b'<' | b':')) && self.attributes();
+        if in_tag || (before == Some(b'>') && self.next_element()) {
+            return Some(Tie::Element);
+        }
         let start = self.at;
         if let Some(tie) = self.operator() {
             return Some(self.settled(tie));
@@ -127,6 +136,39 @@ impl Reader<'_> {
             return None;
         }
         Some(Tie::Blank)
+    }
+
+    /// Steps over the attributes of an element to its text: `<Pass encoding="base64">`.
+    fn attributes(&mut self) -> bool {
+        let length = run_at_start(self.rest(), GAP_MAX, |byte| !b"<>\r\n".contains(&byte));
+        let (attributes, rest) = self.rest().split_at(length);
+        let found = attributes.starts_with(b" ")
+            && attributes.ends_with(b"\"")
+            && attributes.contains(&b'=')
+            && rest.starts_with(b">");
+        if found {
+            self.at += length + 1;
+        }
+        found
+    }
+
+    /// Steps from the element that holds the name into the next one, which holds the value: `</key><string>`.
+    fn next_element(&mut self) -> bool {
+        let start = self.at;
+        let tag = |reader: &mut Self| {
+            let length = run_at_start(reader.rest(), 64, |byte| !b"<>\r\n".contains(&byte));
+            let tag = reader.rest()[..length].to_ascii_lowercase();
+            reader.at += length;
+            reader.eat(">").then_some(tag)
+        };
+        let closed = self.eat("</") && tag(self).is_some();
+        self.blanks(true);
+        let is_of_value = |tag: Vec<u8>| VALUE_ELEMENTS.iter().any(|end| tag.ends_with(end));
+        let found = closed && self.eat("<") && tag(self).is_some_and(is_of_value);
+        if !found {
+            self.at = start;
+        }
+        found
     }
 
     /// After an operator: a type and `=`, or the field that holds the value.
@@ -256,6 +298,10 @@ impl Reader<'_> {
             self.blanks(true);
         }
         if tie == Tie::Element {
+            // What is in the element, or in one more that is called so.
+            if self.eat_any(&["<Value>", "<value>"]) {
+                self.blanks(true);
+            }
             if self.eat("<![CDATA[") {
                 self.blanks(true);
             }

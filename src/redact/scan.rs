@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::commands::{self, PROGRAMS};
 use super::documented::is_documented;
-use super::field_names::{NameClass, names_a_public_value};
+use super::field_names::{NameClass, classify, names_a_public_value};
 use super::fields::secret_after;
 use super::keywords::{KEYWORDS, Start, each_in};
 use super::pem::{Block, Blocks};
@@ -18,7 +18,7 @@ use super::span::{FoundBy, Span, ceil, floor, merged};
 use super::syntax::name_around;
 use super::values::Values;
 use super::words::WORD_PREFIXES;
-use super::{bare_keys, headers, jwk, tokens, urls};
+use super::{bare_keys, columns, headers, jwk, tokens, urls};
 
 /// The general rules that do not override a public block, and those of them that are guesses.
 const NAMED: &str = "key-value";
@@ -139,6 +139,8 @@ struct Scan<'a> {
     blocks: Blocks,
     /// The end of the last name that was read.
     name_end: usize,
+    /// The end of the last column that was read.
+    column_end: usize,
     /// How far each row of the third form has searched, and each of the first has read what is long.
     searched: HashMap<usize, usize>,
     /// The end of the last header of credentials or cookies.
@@ -161,6 +163,7 @@ impl<'a> Scan<'a> {
             look_alikes: Vec::new(),
             blocks: Blocks::default(),
             name_end: 0,
+            column_end: 0,
             searched: HashMap::new(),
             header_end: 0,
             body_end: 0,
@@ -286,6 +289,7 @@ impl<'a> Scan<'a> {
             return;
         };
         self.name_end = name.end;
+        self.column(&name);
         if let Some((range, class)) = secret_after(self.text, name, &self.runs) {
             let found_by = FoundBy::General(rule_of(class));
             if class == NameClass::Weak {
@@ -293,6 +297,21 @@ impl<'a> Scan<'a> {
             } else {
                 self.push(range, found_by);
             }
+        }
+    }
+
+    fn column(&mut self, name: &Range<usize>) {
+        if name.start < self.column_end {
+            return;
+        }
+        let class = classify(&self.text[name.clone()]);
+        if class < NameClass::Strong {
+            return;
+        }
+        let (found, end) = columns::below(self.text, name, class);
+        self.column_end = end;
+        for range in found {
+            self.push(range, FoundBy::General(rule_of(class)));
         }
     }
 

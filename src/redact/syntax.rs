@@ -182,6 +182,16 @@ mod tests {
             "form-data; name=\"x_token\"\r\n\r\nVALUE\r\n--",
             "form-data; name=\"x_token\"\r\nContent-Type: text/plain\r\n\r\nVALUE\r\n--",
             "form-data; name=\"x_token\"\n\nVALUE\n--",
+            "[{\"ParameterKey\":\"x_token\",\"ParameterValue\":\"VALUE\"}]",
+            "--parameters ParameterKey=x_token,ParameterValue=VALUE",
+            "<key>x_token</key>\n\t<string>VALUE</string>",
+            "<x_token><Value>VALUE</Value></x_token>",
+            "<x_token encoding=\"base64\">VALUE</x_token>",
+            "<stringProp name=\"Argument.name\">x_token</stringProp>\n<stringProp name=\"Argument.value\">VALUE</stringProp>",
+            "env['x_token'] || 'VALUE'",
+            "os.environ.get('x_token') or 'VALUE'",
+            "x_token：VALUE",
+            "x_token lautet VALUE",
         ] {
             let (name, value) = read(line).unwrap_or_default();
             assert_eq!(name.trim_start_matches(['-', '$']), "x_token", "{line}");

@@ -92,6 +92,10 @@ pub(super) static FIELD_WORDS: Words = Words::new(include_str!("words/field_word
 /// What one word alone calls a password.
 pub(super) static PASSWORDS: Words = Words::new(include_str!("words/passwords.txt"));
 
+/// Words for a password with letters beyond ASCII; in either case, as no finder knows the case of these.
+pub(super) static FOREIGN_PASSWORDS: Words =
+    Words::new(include_str!("words/foreign_passwords.txt"));
+
 /// Ends of words for a password: `dbpassword`.
 pub(super) static PASSWORD_ENDS: Words = Words::new(include_str!("words/password_ends.txt"));
 
