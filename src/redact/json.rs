@@ -14,6 +14,7 @@ use super::jwk;
 use super::runs::{alphanumeric_or, run_at_start};
 use super::scan::PASSWORD;
 use super::span::FoundBy;
+use super::split_key;
 use super::{Redacted, Redactor, Tally};
 use crate::text::foreign_json;
 
@@ -129,6 +130,11 @@ impl Redactor {
         if text.len() < 4 {
             return None;
         }
+        let without_key = tally.split_key.without_lines(text);
+        if without_key.is_some() {
+            tally.add(split_key::RULE);
+        }
+        let text = without_key.as_deref().unwrap_or(text);
         let by_name = names.any(|name| is_secret_under(name, text) || is_secret_header(name, text));
         // The counts inside a value that goes whole do not matter.
         let mut inside = Tally::default();
@@ -143,7 +149,7 @@ impl Redactor {
         for (rule, count) in inside.counts {
             *tally.counts.entry(rule).or_default() += count;
         }
-        redacted
+        redacted.or(without_key)
     }
 
     /// Redacts one line; `None` when it is no JSON document.

@@ -32,6 +32,7 @@ mod runs;
 mod scan;
 mod shape;
 mod span;
+mod split_key;
 mod syntax;
 mod tokens;
 mod unquoted;
@@ -49,6 +50,7 @@ use std::ops::{Range, RangeInclusive};
 pub use bytes::redacted_bytes;
 use invisible::Visible;
 use span::{FoundBy, Span};
+use split_key::SplitKey;
 use unquoted::Unquoted;
 use values::Values;
 
@@ -243,6 +245,7 @@ impl Redactor {
 struct Tally {
     counts: Counts,
     found: Option<HashMap<String, FoundBy>>,
+    split_key: SplitKey,
 }
 
 impl Tally {
