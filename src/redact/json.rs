@@ -135,7 +135,13 @@ impl Redactor {
             tally.add(split_key::RULE);
         }
         let text = without_key.as_deref().unwrap_or(text);
-        let by_name = names.any(|name| is_secret_under(name, text) || is_secret_header(name, text));
+        // What Terraform has made is called so in a field before.
+        if names.near == Some("type") {
+            tally.generated = text == "random_password";
+        }
+        let generated = tally.generated && names.near == Some("result");
+        let by_name = generated && is_secret_under("password", text)
+            || names.any(|name| is_secret_under(name, text) || is_secret_header(name, text));
         // The counts inside a value that goes whole do not matter.
         let mut inside = Tally::default();
         std::mem::swap(&mut inside.found, &mut tally.found);

@@ -246,6 +246,8 @@ struct Tally {
     counts: Counts,
     found: Option<HashMap<String, FoundBy>>,
     split_key: SplitKey,
+    /// Whether the last type that was named is of passwords that were drawn by lot.
+    generated: bool,
 }
 
 impl Tally {

@@ -58,6 +58,14 @@ fn made_up_secrets_go_from_json() {
             "{\"db_password\":{\"sensitive\":true,\"type\":\"string\",\"value\":\"***REDACTED***\"},\"db_user\":{\"value\":\"walrus42\"}}",
         ),
         (
+            "{\"type\":\"random_password\",\"name\":\"db\",\"instances\":[{\"id\":\"none\",\"result\":\"Dq9vT2mK7wLp\"}]}",
+            "{\"type\":\"random_password\",\"name\":\"db\",\"instances\":[{\"id\":\"none\",\"result\":\"***REDACTED***\"}]}",
+        ),
+        (
+            "{\"type\":\"sum\",\"result\":\"Dq9vT2mK7wLp\"}",
+            "{\"type\":\"sum\",\"result\":\"Dq9vT2mK7wLp\"}",
+        ),
+        (
             "{\"pin_password\":{\"value\":[4711,{\"default\":\"hunter2horse\",\"note\":\"walrus42\"}]}}",
             "{\"pin_password\":{\"value\":[\"***REDACTED***\",{\"default\":\"***REDACTED***\",\"note\":\"walrus42\"}]}}",
         ),
