@@ -38,6 +38,8 @@ struct TakingBack<'a> {
     paths: BothSides,
     merging: ThreeWay<'a, 'a>,
     entries: RefCell<PathEntries>,
+    /// Those that stay as they are.
+    staged_since: RefCell<BTreeSet<Vec<u8>>>,
 }
 
 impl Step<'_> {
@@ -54,6 +56,7 @@ impl Step<'_> {
             paths: self.both_sides()?,
             merging: ThreeWay::new(self.ctx, self.store)?,
             entries: RefCell::default(),
+            staged_since: RefCell::default(),
             step: self,
             saved,
         };
@@ -128,7 +131,15 @@ impl TakingBack<'_> {
         let swapped = swap(step.ctx, step.store, &goal, &state_after);
         // Before the swap's own error is given: what the merge kept is not needed after a failure, either.
         self.merging.release()?;
-        Ok(step.answer(&swapped?, Vec::new(), None))
+        let mut answer = step.answer(&swapped?, Vec::new(), None);
+        let kept = self.staged_since.take();
+        answer.notices.extend((!kept.is_empty()).then(|| {
+            format!(
+                "staged since, and left as it is: {}",
+                path::listed(kept.iter(), 5)
+            )
+        }));
+        Ok(answer)
     }
 
     /// What the paths become, given what is there.
@@ -256,6 +267,7 @@ impl TakingBack<'_> {
     }
 
     /// Index entries as they were, where the index is as the swap left it and nothing was staged since that could not stand beside them.
+    /// What stands in the place of one that stays back, or the other way round, stays back as well.
     fn index_entries(&self, capture: &Capture<'_>) -> Result<PathEntries> {
         let level = &self.step.level;
         let sides = (
@@ -269,12 +281,30 @@ impl TakingBack<'_> {
         if self.step.head_moved()? {
             return Ok(PathEntries::new());
         }
-        before.retain(|path, coming| {
+        let mut kept: BTreeSet<Vec<u8>> = BTreeSet::new();
+        for (path, coming) in &before {
             let left = after.get(path).map(Vec::as_slice).unwrap_or_default();
             let mut others = pathindex::in_its_place(index, path, coming).into_iter();
-            pathindex::are_alike(index.stages(path), left)
-                && others.all(|(other, _)| after.contains_key(&other))
-        });
+            let is_as_left = pathindex::are_alike(index.stages(path), left);
+            if !is_as_left || others.any(|(other, _)| !after.contains_key(&other)) {
+                kept.insert(path.clone());
+            }
+        }
+        let is_beside = |path: &[u8], kept: &BTreeSet<Vec<u8>>| {
+            let mut kept = kept.iter();
+            kept.any(|kept| path::is_within(path, kept) || path::is_within(kept, path))
+        };
+        loop {
+            let more = before.keys().filter(|path| !kept.contains(*path));
+            let more = more.filter(|path| is_beside(path, &kept));
+            let more: Vec<Vec<u8>> = more.cloned().collect();
+            if more.is_empty() {
+                break;
+            }
+            kept.extend(more);
+        }
+        before.retain(|path, _| !kept.contains(path));
+        self.staged_since.replace(kept);
         Ok(before)
     }
 

@@ -229,6 +229,31 @@ fn what_was_staged_since_and_gives_way_to_an_undo_is_named() {
 }
 
 #[test]
+fn an_older_step_that_is_taken_back_alone_leaves_what_was_staged_since_whole() {
+    let sandbox = Sandbox::new();
+    sandbox.write("x/in", "in\n");
+    sandbox.git(["add", "x"]);
+    let id = snapshot(&sandbox);
+    sandbox.git(["rm", "-rqf", "x"]);
+    sandbox.write("x", "x\n");
+    sandbox.git(["add", "x"]);
+    sandbox.json(["restore", "--staged", &id, "x"]);
+    sandbox.write("a.txt", "later\n");
+    sandbox.json(["restore", &id, "a.txt"]);
+    sandbox.remove("x");
+    sandbox.write("x/new", "new\n");
+    sandbox.git(["add", "x/new"]);
+    let before = index(&sandbox);
+    let undone = sandbox.json(["undo", "2"]);
+    let told = undone["notices"].to_string();
+    assert!(
+        told.contains("staged since, and left as it is: 'x', 'x/in'"),
+        "{told}"
+    );
+    assert_eq!(index(&sandbox), before);
+}
+
+#[test]
 fn it_waits_for_nobody_s_lock_and_changes_nothing_under_it() {
     let (sandbox, id, _) = restaged();
     let now = index(&sandbox);
