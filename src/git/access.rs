@@ -250,6 +250,9 @@ pub fn may_change(owner: u32) -> bool {
     ours.is_root() || ours.as_raw() == owner
 }
 
+/// The bit of a directory in which only the owner of a name changes it, or that of the directory.
+pub const STICKY: u32 = 0o1000;
+
 /// Whether this process may make, rename and remove names in an open directory, as far as its owner's bits and ACLs say.
 pub fn lets_us_write(dir: impl AsFd) -> bool {
     let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;

@@ -263,7 +263,7 @@ pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
         }
     }
     planning.take_in_the_way(&mut plan);
-    planning.leave_what_is_beyond(&mut plan);
+    planning.leave_what_is_beyond(&mut plan)?;
     plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
     plan.entries.dedup_by(|a, b| a.path == b.path);
     let removed = plan.entries.iter().filter(|entry| entry.after.is_none());

@@ -337,6 +337,15 @@ fn a_directory_with_one_of_another_user_in_it_is_refused_whole() {
         sandbox.git(["for-each-ref", "refs/timewarp/experiments"]),
         ""
     );
+    // Where everybody may make names, and only their owners take them away.
+    std::fs::set_permissions(
+        &theirs,
+        std::os::unix::fs::PermissionsExt::from_mode(0o1777),
+    )
+    .unwrap();
+    let ran = tw_as(&sandbox, USER, &args);
+    assert_eq!(ran.code, 5, "{}", ran.out());
+    assert!(dir.join("a.txt").exists());
     give_all(&theirs, USER, USER);
     json_as(&sandbox, USER, &args[1..]);
     assert!(!dir.exists());

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result};
-use crate::git::access::{lets_us_write, may_change};
+use crate::git::access::{STICKY, lets_us_write, may_change};
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;
 use crate::git::path;
@@ -129,12 +129,19 @@ impl Walk<'_> {
                 self.refuse(&dir, Why::OfAnotherUser);
                 continue;
             }
+            // Only the owner of a name takes it out of a sticky directory of somebody else's.
+            let is_sticky = stamp.mode & STICKY != 0 && !may_change(stamp.uid);
             for name in names {
                 let full = path::join(&dir, &name);
                 if full == b".git" {
                     continue;
                 }
-                if let Some(stamp) = stamp_at(fd.as_fd(), &name)?
+                let stamp = stamp_at(fd.as_fd(), &name)?;
+                if stamp.is_some_and(|stamp| is_sticky && !may_change(stamp.uid)) {
+                    self.refuse(&full, Why::OfAnotherUser);
+                    continue;
+                }
+                if let Some(stamp) = stamp
                     && let Some(inside) = self.judge(&full, &stamp, inside)
                 {
                     pending.push((full, inside));

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustix::io::Errno;
 
 use crate::error::{Result, ResultExt};
-use crate::git::access::{lets_us_write, may_change};
+use crate::git::access::{STICKY, lets_us_write, may_change};
 use crate::git::fs::{Root, Stamp};
 use crate::git::path;
 use crate::ops::uncapturable::{Uncapturable, Why};
@@ -91,8 +91,6 @@ impl Looks<'_> {
 
     /// Whether this process may change what is called so in a directory.
     fn may_rename_in(&mut self, dir: &[u8], full: &[u8]) -> Result<bool> {
-        /// Only the owner of a name changes it, or that of the directory.
-        const STICKY: u32 = 0o1000;
         if self.is_ours(dir) {
             return Ok(true);
         }

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{Plan, Planning};
+use crate::error::Result;
 use crate::git::access::Lost;
 use crate::git::access_list::AccessList;
+use crate::git::tree::Node;
 
 impl Plan {
-    /// A file of which nothing but permission bits differs, and which is somebody else's on both sides, keeps them, which is told: it could
-    /// only be replaced by one of ours.
+    /// A file of which nothing but permission bits differs, and which is somebody else's now and not known to be to become ours, keeps them,
+    /// which is told: it could only be replaced.
     pub fn leave_bits_of_others(
         &mut self,
         (now, wanted): (&AccessList, &AccessList),
@@ -16,14 +18,16 @@ impl Plan {
     ) {
         let beyond = &mut self.beyond;
         self.entries.retain(|entry| {
-            let both = now.of(&entry.path).zip(wanted.of(&entry.path));
-            let of_others = both.filter(|(now, wanted)| {
-                entry.is_chmod() && !may_change(now.uid) && !may_change(wanted.uid)
-            });
-            let Some((now, wanted)) = of_others else {
+            let now = now.of(&entry.path).filter(|now| !may_change(now.uid));
+            let Some(now) = now.filter(|_| entry.is_chmod()) else {
                 return true;
             };
-            let mut lost = Lost::between(&now, &wanted);
+            // A plain snapshot says nothing of most.
+            let mut lost = match wanted.of(&entry.path) {
+                Some(wanted) if may_change(wanted.uid) => return true,
+                Some(wanted) => Lost::between(&now, &wanted),
+                None => Lost::default(),
+            };
             lost.keep_bits();
             beyond.insert(entry.path.clone(), lost);
             false
@@ -47,7 +51,10 @@ impl Planning<'_> {
     }
 
     /// Where nothing but access differs and somebody else's path would have to be given away, it stays as it is, which is told.
-    pub(super) fn leave_what_is_beyond(&self, plan: &mut Plan) {
+    ///
+    /// # Errors
+    /// The later tree cannot be read.
+    pub(super) fn leave_what_is_beyond(&self, plan: &mut Plan) -> Result<()> {
         plan.leave_bits_of_others((&self.before.access, &self.after.access), self.may_change);
         let beyond = &mut plan.beyond;
         plan.entries.retain(|entry| {
@@ -64,11 +71,16 @@ impl Planning<'_> {
             let dirs = self.paths_with_other_access().into_iter();
             let dirs = dirs.filter(|full| self.dir_on_disk(full).is_some());
             for full in dirs {
-                if let Some(lost) = self.beyond(&full) {
+                // What goes, or has another name by now, loses nothing.
+                if let Some(lost) = self.beyond(&full)
+                    && (self.after.empty_dirs.contains(&full)
+                        || (self.after_node)(&full)?.is_some_and(Node::is_dir))
+                {
                     beyond.insert(full, lost);
                 }
             }
         }
+        Ok(())
     }
 
     /// What a path that belongs to somebody else does not get.

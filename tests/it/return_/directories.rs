@@ -519,6 +519,16 @@ fn the_bits_of_another_user_s_file_stay_and_are_told() {
         sandbox.chmod("theirs", 0o644);
     };
     back_from(&["travel", id]);
+    // The way there, of which a plain snapshot does not know whose the file was.
+    sandbox.chmod("theirs", 0o664);
+    let travelled = json_as(&sandbox, USER, &["travel", id]);
+    let told = travelled["notices"].to_string();
+    assert!(
+        told.contains("'theirs' could not keep: permission bits"),
+        "{told}"
+    );
+    json_as(&sandbox, USER, &["return"]);
+    sandbox.chmod("theirs", 0o644);
     // The undo of what was done to single paths alone.
     sandbox.write("a.txt", "then\n");
     json_as(&sandbox, USER, &["restore", id, "a.txt", "theirs"]);
