@@ -445,7 +445,8 @@ pub fn change_known(path: &Path, old: Option<&[u8]>, new: Option<(&[u8], u32)>) 
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     let dir = open_dir(parent).context(what)?;
-    clear_dead_temps_of(parent, &name(path))?;
+    // One that cannot be removed is in nobody's way.
+    let _ = clear_dead_temps_of(parent, &name(path));
     let may_go = |found: &[u8]| old == Some(found);
     let (temp_name, place) = (name(&temp), name(path));
     let changed = match new {

@@ -41,6 +41,8 @@ fn is_our_server(table: &dyn TableLike) -> bool {
 fn is_our_hook_table(table: &dyn TableLike) -> bool {
     let is_written = |(key, item): (&str, &Item)| match key {
         "event" | "command" => true,
+        // So kimi-cli writes what is not set.
+        "matcher" => item.as_str() == Some(""),
         "timeout" => item
             .as_integer()
             .and_then(|time| u64::try_from(time).ok())
@@ -80,12 +82,36 @@ pub fn put_toml(text: &str, body: &str) -> Option<String> {
         // Somebody wrote the file anew, and they stand there as they should.
         return Some(text.to_owned());
     }
+    let wanted = without_known_hooks(body, &stray)?;
+    if wanted.trim().is_empty() {
+        return Some(stray);
+    }
     let room = if stray == bare && bare == take_block(text) {
-        make_room(text, body)?
+        make_room(text, &wanted)?
     } else {
-        make_room(&stray, body)?
+        make_room(&stray, &wanted)?
     };
-    Some(put_block(&room, body, None))
+    Some(put_block(&room, &wanted, None))
+}
+
+/// The entries without the hooks that a text has in a form of somebody's own: one of each, not two.
+fn without_known_hooks(body: &str, text: &str) -> Option<String> {
+    let field = |hook: &::toml::Value, name: &str| hook.get(name).cloned();
+    let what = |hook: &::toml::Value| (field(hook, "event"), field(hook, "command"));
+    let table: ::toml::Table = text.parse().ok()?;
+    let known = table.get(HOOKS).and_then(::toml::Value::as_array);
+    let known: Vec<_> = known.into_iter().flatten().map(what).collect();
+    let document = Document::parse(body).ok()?;
+    let mut found = Vec::new();
+    if let Some(Item::ArrayOfTables(hooks)) = document.get(HOOKS) {
+        for hook in hooks {
+            let own: ::toml::Value = ::toml::from_str(&hook.to_string()).ok()?;
+            if known.contains(&what(&own)) {
+                add_range(hook, body, &mut found)?;
+            }
+        }
+    }
+    Some(without_ranges(body, found))
 }
 
 /// The text without our entries; None when it is not valid TOML.
@@ -177,15 +203,19 @@ fn entries(text: &str) -> Option<(Option<::toml::Value>, Vec<::toml::Value>)> {
 /// The text without our entries, marked or not; None when it is not valid TOML. Marks stay.
 fn without_ours(text: &str) -> Option<String> {
     let document = Document::parse(text).ok()?;
-    let Some(mut ranges) = ranges(&document, text) else {
-        return without_inline(text);
-    };
+    match ranges(&document, text) {
+        Some(ranges) => Some(without_ranges(text, ranges)),
+        None => without_inline(text),
+    }
+}
+
+fn without_ranges(text: &str, mut ranges: Vec<Range<usize>>) -> String {
     let mut left = text.to_owned();
     ranges.sort_by_key(|range| std::cmp::Reverse(range.start));
     for range in ranges {
         left.replace_range(range, "");
     }
-    Some(left)
+    left
 }
 
 /// Where our entries stand, each with the line feed of its last line; None when one is written in another way than with a header.
@@ -488,7 +518,7 @@ mod tests {
             assert_eq!(take_toml(&text).as_deref(), Some(text.as_str()));
             let made = put_toml(&text, body).expect("valid");
             assert!(made.parse::<::toml::Table>().is_ok(), "{made}");
-            assert_eq!(body == BODY, made == text, "{made}");
+            assert_eq!(made, text);
             assert_eq!(take_toml(&made).as_deref(), Some(text.as_str()), "{made}");
         }
     }
@@ -508,6 +538,11 @@ mod tests {
             let again = put_toml(&changed, body).expect("valid");
             assert!(again.contains(&format!("{body}{more}")), "{again}");
             assert_eq!(again == changed, body == BODY, "{again}");
+            assert_eq!(
+                again.matches("tw hook").count(),
+                usize::from(body == hook),
+                "{again}"
+            );
             let left = take_toml(&changed).expect("valid");
             assert_eq!(left, format!("a = 1\n{body}{more}"));
         }
