@@ -257,9 +257,7 @@ impl Root {
     pub fn names(&self, dir: &[u8]) -> Result<Vec<Vec<u8>>> {
         let what = || format!("cannot read '{}'", super::path::display(dir));
         let fd = self.open_dir_for_reading(dir).context(what)?;
-        let mut names = Vec::new();
-        let mut buffer = Vec::new();
-        each_name(fd.as_fd(), &mut buffer, |name, _| names.push(name.to_vec())).context(what)?;
+        let mut names = names_in(fd.as_fd()).context(what)?;
         names.sort();
         Ok(names)
     }
@@ -379,6 +377,13 @@ pub fn each_name(
         }
     }
     Ok(())
+}
+
+/// The names in an open directory but `.` and `..`; none in one that was removed since.
+pub fn names_in(dir: BorrowedFd<'_>) -> rustix::io::Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    each_name(dir, &mut Vec::new(), |name, _| names.push(name.to_vec()))?;
+    Ok(names)
 }
 
 /// The target of a symlink in a directory, as bytes.

@@ -329,7 +329,8 @@ impl Apply<'_> {
                 continue;
             };
             let (dir, name) = path::split(&entry.path);
-            let dir = self.root.open_dir(dir)?;
+            let what = || cannot_write(entry);
+            let dir = self.root.open_dir(dir).context(what)?;
             self.discard_replaced(entry, dir.as_fd(), &temp_name(self.tag, nth), name, applied)
                 .context(|| cannot_write(entry))?;
         }

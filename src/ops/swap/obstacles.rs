@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::present_own::PresentOwn;
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
+use crate::git::fs::{Root, Stamp, names_in, stamp_at, stamp_of};
 use crate::git::index::Index;
 use crate::git::own::OwnDirs;
 use crate::git::path;
@@ -339,15 +339,10 @@ impl Finder<'_> {
             let Some(fd) = self.open_to_list(&at)? else {
                 continue;
             };
-            let names = rustix::fs::Dir::read_from(&fd)?;
-            let mut is_empty = true;
-            for entry in names {
-                let entry = entry?;
-                let name = entry.file_name().to_bytes();
-                if name == b"." || name == b".." {
-                    continue;
-                }
-                is_empty = false;
+            let what = || format!("cannot read '{}'", path::display(&at));
+            let names = names_in(fd.as_fd()).context(what)?;
+            let is_empty = names.is_empty();
+            for name in &names {
                 let full = path::join(&at, name);
                 // Somebody made a repository in there since.
                 if name == b".git" {

@@ -3,7 +3,7 @@
 use super::super::journal::{path_of, side_of};
 use super::put_back::Unfinished;
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{ASIDE, Root, stamp_at};
+use crate::git::fs::{ASIDE, Root, names_in, stamp_at};
 use crate::git::tree::{LINK_MODE, Node};
 use crate::git::{ObjectFormat, Oid, path};
 use crate::store::Store;
@@ -296,10 +296,8 @@ pub(super) fn temps(
         let Some(fd) = root.dir_to_read_if_there(&dir).context(what)? else {
             continue;
         };
-        for found in rustix::fs::Dir::read_from(&fd)? {
-            let found = found?;
-            let name = found.file_name().to_bytes();
-            let temp = path::join(&dir, name);
+        for name in names_in(fd.as_fd()).context(what)? {
+            let temp = path::join(&dir, &name);
             if name.starts_with(&prefix)
                 && let Some((node, _)) = node_of(root, &temp, format)?
             {
