@@ -14,6 +14,7 @@ use crate::git::Oid;
 use crate::git::commit::RawCommit;
 use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::operation::{OperationState, is_known_name, is_known_ref};
+use crate::git::refs::Reason;
 use crate::git::tree::{self, Node};
 
 /// Names in the state commit's tree.
@@ -167,6 +168,20 @@ impl Store {
         commits
             .map(|commit| Ok(self.commit(commit)?.tree))
             .collect()
+    }
+
+    /// Makes sure that a snapshot has not been forgotten. Somebody who is about to forget it has its ref locked and is waited for: whoever
+    /// has written down before that it is needed can rely on it.
+    ///
+    /// # Errors
+    /// `SNAPSHOT_NOT_FOUND`; `BUSY` when the lock is held for too long.
+    pub fn check_stands(&self, stored: &Stored) -> Result<()> {
+        let mut look = self.refs.transaction();
+        look.verify(&names::snapshot_ref(&stored.id), stored.commit);
+        look.commit().map_err(|error| match error.reason {
+            Reason::Changed { .. } => not_found(&stored.id.to_string()),
+            _ => error.into(),
+        })
     }
 
     /// The index tree and the state commit of a snapshot.

@@ -9,7 +9,6 @@ use super::{Captured, Report, ReportFields, Reported, document, get};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::objects::NewObjects;
-use crate::git::refs::Reason;
 use crate::ops::approval;
 use crate::ops::checkpoints;
 use crate::ops::issues::desk;
@@ -26,7 +25,7 @@ use crate::store::names::{self, Record};
 use crate::store::records::{Json, Note};
 use crate::store::session::SessionRecord;
 use crate::store::state::Mode;
-use crate::store::stored::{Stored, not_found};
+use crate::store::stored::Stored;
 use crate::store::trigger::Trigger;
 
 /// What a report cannot be without: the field and its flag.
@@ -305,20 +304,13 @@ fn write(
     env::fail_point("issue-written");
     // The snapshot, too: nobody waited for it when it was taken.
     store.wait_for_objects()?;
-    let forgotten = || not_found(&snapshot.id.to_string());
-    store
-        .refs
-        .sync(&at)
-        .map_err(|error| match store.refs.read(&at) {
-            Ok(None) => forgotten(),
-            _ => error,
-        })?;
-    match transaction.commit_with(&store.objects, &new) {
-        Err(error) if error.name == at && matches!(error.reason, Reason::Changed { .. }) => {
-            return Err(forgotten());
-        }
-        done => done.context(|| format!("cannot record issue {}", issue.id))?,
-    }
+    // Why it fails where the snapshot has been forgotten meanwhile.
+    let or_gone = |error: Error| store.check_stands(snapshot).err().unwrap_or(error);
+    store.refs.sync(&at).map_err(or_gone)?;
+    transaction
+        .commit_with(&store.objects, &new)
+        .context(|| format!("cannot record issue {}", issue.id))
+        .map_err(or_gone)?;
     env::fail_point("issue-recorded");
     Ok(())
 }

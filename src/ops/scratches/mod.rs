@@ -41,12 +41,10 @@ use crate::git::fs::{Durable, Root, write_atomic};
 use crate::git::path;
 use crate::git::pinned::{DirId, PathOccupant, PinnedDir};
 use crate::git::private::linked;
-use crate::git::refs::Reason;
 use crate::store::Store;
 use crate::store::lock::{HeldFile, hold_file_within};
-use crate::store::names;
 use crate::store::state::stored_path;
-use crate::store::stored::{Stored, not_found};
+use crate::store::stored::Stored;
 use crate::text::with_article;
 
 use self::layout::LaidOut;
@@ -236,7 +234,8 @@ fn lay_out(
     stored: &Stored,
     (root, present): (&Root, &Present<'_>),
 ) -> Result<LaidOut> {
-    hold(store, stored)?;
+    // A prune that came first has taken the snapshot; one that comes now sees `opened.json`.
+    store.check_stands(stored)?;
     if stored.head.is_none() {
         unborn_head(there, store, stored)?;
     }
@@ -278,18 +277,6 @@ fn say_opened(
     let bytes = serde_json::to_vec_pretty(&opened).map_err(std::io::Error::from)?;
     write_atomic(&own.dir.file(OPENED), &bytes, Durable::Yes)?;
     Ok(maker)
-}
-
-/// A prune that came first has taken the snapshot; one that comes now sees `opened.json`.
-fn hold(store: &Store, stored: &Stored) -> Result<()> {
-    let mut look = store.refs.transaction();
-    look.verify(&names::snapshot_ref(&stored.id), stored.commit);
-    match look.commit() {
-        Err(error) if matches!(error.reason, Reason::Changed { .. }) => {
-            Err(not_found(&stored.id.to_string()))
-        }
-        other => Ok(other?),
-    }
 }
 
 /// Points HEAD at a branch that does not exist.

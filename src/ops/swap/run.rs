@@ -22,7 +22,6 @@ use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::index::Entry;
 use crate::git::objects::KeptPack;
-use crate::git::refs::Reason;
 use crate::git::{operation, path};
 use crate::ops::capture::Capture;
 use crate::ops::outcome::Recovered;
@@ -31,9 +30,7 @@ use crate::ops::unsaved::Unsaved;
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::lock::Owner;
-use crate::store::names;
 use crate::store::state::{Journal, Mode, State, stored_path};
-use crate::store::stored::not_found;
 use crate::store::workspace::Covered;
 use crate::worktree::apply::Applied;
 use crate::worktree::manifest::Manifest;
@@ -174,22 +171,13 @@ impl<'s> SwapRun<'_, '_, 's> {
         }))
     }
 
-    /// Makes sure that the snapshot which is travelled to is there. From the journal on it is held by this worktree; somebody may have
-    /// forgotten it before, or be about to, who holds its ref's lock then and is waited for.
+    /// Makes sure that the snapshot which is travelled to is there. From the journal on it is held by this worktree.
     fn hold_target(&self, journal: &Journal) -> Result<()> {
         let target = self.goal.aim.target().filter(|target| {
             let id = target.id.to_string();
             journal.state_after.current_snapshot_id.as_ref() == Some(&id)
         });
-        let Some(target) = target else {
-            return Ok(());
-        };
-        let mut there = self.store.refs.transaction();
-        there.verify(&names::snapshot_ref(&target.id), target.commit);
-        there.commit().map_err(|error| match error.reason {
-            Reason::Changed { .. } => not_found(&target.id.to_string()),
-            _ => error.into(),
-        })
+        target.map_or(Ok(()), |target| self.store.check_stands(target))
     }
 
     /// Takes away an experiment in which nothing was made; says whether it did.
