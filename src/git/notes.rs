@@ -133,9 +133,9 @@ pub fn prepare_moved_notes(
         let text = blob_bytes(objects, *blob)?;
         let there = match put.remove(&new) {
             Some(text) => Some(text),
-            None => match notes.iter().find(|(annotated, _)| *annotated == new) {
-                Some((_, blob)) => Some(blob_bytes(objects, *blob)?),
-                None => None,
+            None => match notes.binary_search_by_key(&new, |(annotated, _)| *annotated) {
+                Ok(at) => Some(blob_bytes(objects, notes[at].1)?),
+                Err(_) => None,
             },
         };
         let joined = match &there {

@@ -324,6 +324,13 @@ impl Unsaved {
         self.filtered.retain(|at, _| stays(at));
     }
 
+    /// Puts what was renamed among the fields of the return's journal.
+    pub fn note_moved_aside(&self, extra: &mut Map<String, Value>) {
+        if !self.moved_aside.is_empty() {
+            extra.insert(MOVED_ASIDE.into(), json!(stored_pairs(&self.moved_aside)));
+        }
+    }
+
     /// Notes it for the stay that has this backup; before the stay begins, or a swap of it.
     ///
     /// # Errors
@@ -446,15 +453,6 @@ fn stored_pairs(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<(String, String)> {
 
 /// The field of a return's journal with what it renamed: its undo gives it its name again.
 const MOVED_ASIDE: &str = "moved_aside";
-
-impl Unsaved {
-    /// Puts what was renamed into the journal of the return.
-    pub fn note_moved_aside(&self, extra: &mut Map<String, Value>) {
-        if !self.moved_aside.is_empty() {
-            extra.insert(MOVED_ASIDE.into(), json!(stored_pairs(&self.moved_aside)));
-        }
-    }
-}
 
 /// What a return renamed, by its journal: old and new names.
 pub fn moved_aside(journal: &Journal) -> Vec<(Vec<u8>, Vec<u8>)> {

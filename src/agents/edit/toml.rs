@@ -96,19 +96,22 @@ pub fn put_toml(text: &str, body: &str) -> Option<String> {
 
 /// The entries without the hooks that a text has in a form of somebody's own: one of each, not two.
 fn without_known_hooks(body: &str, text: &str) -> Option<String> {
-    let field = |hook: &::toml::Value, name: &str| hook.get(name).cloned();
-    let what = |hook: &::toml::Value| (field(hook, "event"), field(hook, "command"));
-    let table: ::toml::Table = text.parse().ok()?;
-    let known = table.get(HOOKS).and_then(::toml::Value::as_array);
-    let known: Vec<_> = known.into_iter().flatten().map(what).collect();
+    let what = |hook: &dyn TableLike| {
+        ["event", "command"].map(|name| hook.get(name).and_then(Item::as_str).map(str::to_owned))
+    };
+    let known: Vec<_> = match Document::parse(text).ok()?.get(HOOKS) {
+        Some(Item::ArrayOfTables(hooks)) => hooks.iter().map(|hook| what(hook)).collect(),
+        Some(Item::Value(Value::Array(hooks))) => {
+            let hooks = hooks.iter().filter_map(Value::as_inline_table);
+            hooks.map(|hook| what(hook)).collect()
+        }
+        _ => Vec::new(),
+    };
     let document = Document::parse(body).ok()?;
     let mut found = Vec::new();
     if let Some(Item::ArrayOfTables(hooks)) = document.get(HOOKS) {
-        for hook in hooks {
-            let own: ::toml::Value = ::toml::from_str(&hook.to_string()).ok()?;
-            if known.contains(&what(&own)) {
-                add_range(hook, body, &mut found)?;
-            }
+        for hook in hooks.iter().filter(|hook| known.contains(&what(*hook))) {
+            add_range(hook, body, &mut found)?;
         }
     }
     Some(without_ranges(body, found))

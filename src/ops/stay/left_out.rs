@@ -162,9 +162,9 @@ impl LeftOut<'_> {
         };
         // Also where a file or a link took the place of a directory over it.
         let root = Root::open(root).ok()?;
-        let is_gone = |path: &&[u8]| matches!(root.stamp(path), Ok(None)) && !is_saved(path);
         // What a return has put under another name is told of as that.
-        let is_gone = |path: &&[u8]| is_gone(path) && !self.unsaved.is_moved_from(path);
+        let is_told = |path: &[u8]| is_saved(path) || self.unsaved.is_moved_from(path);
+        let is_gone = |path: &&[u8]| matches!(root.stamp(path), Ok(None)) && !is_told(path);
         let gone = self.unsaved.roots().filter(is_gone);
         let gone: Vec<&[u8]> = gone.collect();
         (!gone.is_empty()).then(|| {

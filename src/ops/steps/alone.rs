@@ -290,13 +290,11 @@ impl TakingBack<'_> {
                 kept.insert(path.clone());
             }
         }
-        let is_beside = |path: &[u8], kept: &BTreeSet<Vec<u8>>| {
-            let mut kept = kept.iter();
-            kept.any(|kept| path::is_within(path, kept) || path::is_within(kept, path))
-        };
         loop {
             let more = before.keys().filter(|path| !kept.contains(*path));
-            let more = more.filter(|path| is_beside(path, &kept));
+            let more = more.filter(|path| {
+                path::has_or_is_within(&kept, path) || path::any_within(&kept, path)
+            });
             let more: Vec<Vec<u8>> = more.cloned().collect();
             if more.is_empty() {
                 break;

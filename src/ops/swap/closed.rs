@@ -30,9 +30,8 @@ pub(super) fn closed_to_us(
         known: BTreeMap::new(),
     };
     let entries = plan.entries.iter().filter(|entry| !entry.is_chmod());
-    let put = plan.entries.iter().filter(|entry| entry.after.is_some());
-    let put: BTreeSet<&[u8]> = put.map(|entry| entry.path.as_slice()).collect();
-    let gives_way = |dir: &[u8]| path::with_parents(dir).any(|at| put.contains(at));
+    let is_put = |at: &[u8]| plan.entry(at).is_some_and(|entry| entry.after.is_some());
+    let gives_way = |dir: &[u8]| path::with_parents(dir).any(is_put);
     // One that cannot be removed stays, and is told of, unless a file comes in its place.
     let dirs = plan.dirs.iter().filter(|dir| match dir.after {
         Some(_) => dir.before.is_none(),

@@ -18,8 +18,10 @@ impl Plan {
     ) {
         let beyond = &mut self.beyond;
         self.entries.retain(|entry| {
-            let now = now.of(&entry.path).filter(|now| !may_change(now.uid));
-            let Some(now) = now.filter(|_| entry.is_chmod()) else {
+            if !entry.is_chmod() {
+                return true;
+            }
+            let Some(now) = now.of(&entry.path).filter(|now| !may_change(now.uid)) else {
                 return true;
             };
             // A plain snapshot says nothing of most.
