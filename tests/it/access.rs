@@ -67,6 +67,16 @@ pub fn json_as(sandbox: &Sandbox, uid: u32, args: &[&str]) -> Value {
     serde_json::from_slice(&ran.stdout).unwrap()
 }
 
+/// A snapshot that this user takes: its id.
+#[track_caller]
+pub fn snapshot_as(sandbox: &Sandbox, uid: u32) -> String {
+    let taken = json_as(sandbox, uid, &["snapshot"]);
+    taken["snapshot"]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
 /// A repository of somebody else's, which root may use.
 pub fn somebodys() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -156,10 +166,10 @@ fn an_index_of_roots_keeps_nobody_in_the_past() {
         return;
     }
     let sandbox = somebodys();
-    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = snapshot_as(&sandbox, USER);
     std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
     let before = sandbox.state();
-    json_as(&sandbox, USER, &["travel", id.as_str().unwrap()]);
+    json_as(&sandbox, USER, &["travel", id.as_str()]);
     let index = sandbox.path(".git/index");
     chown(&index, Some(0), Some(0)).unwrap();
     let bits = index.metadata().unwrap().mode();
@@ -231,9 +241,9 @@ fn a_past_that_root_entered_is_left_by_the_user() {
         return;
     }
     let sandbox = somebodys();
-    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = snapshot_as(&sandbox, USER);
     std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
-    sandbox.json(["travel", id.as_str().unwrap()]);
+    sandbox.json(["travel", id.as_str()]);
     let returned = json_as(&sandbox, USER, &["return"]);
     assert_eq!(returned["verified"], true, "{returned}");
     assert_eq!(sandbox.text("a.txt"), "two\n");
@@ -248,9 +258,9 @@ fn a_directory_that_is_somebody_else_s_by_now_keeps_nobody_in_the_past() {
     let sandbox = somebodys();
     sandbox.write("dir/x", "one\n");
     give_all(&sandbox.path("dir"), USER, USER);
-    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = snapshot_as(&sandbox, USER);
     std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
-    json_as(&sandbox, USER, &["travel", id.as_str().unwrap()]);
+    json_as(&sandbox, USER, &["travel", id.as_str()]);
     chown(sandbox.path("dir"), Some(0), Some(0)).unwrap();
     sandbox.chmod("dir", 0o777);
     let returned = json_as(&sandbox, USER, &["return"]);
@@ -269,8 +279,8 @@ fn what_a_private_directory_held_is_not_put_in_an_open_one_of_another_owner() {
     sandbox.write("dir/x", "private\n");
     sandbox.chmod("dir", 0o700);
     give_all(&sandbox.path("dir"), USER, USER);
-    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
-    let id = id.as_str().unwrap();
+    let id = snapshot_as(&sandbox, USER);
+    let id = id.as_str();
     sandbox.remove("dir/x");
     chown(sandbox.path("dir"), Some(0), Some(0)).unwrap();
     sandbox.chmod("dir", 0o777);
@@ -293,9 +303,9 @@ fn what_a_private_directory_held_is_not_put_in_an_open_one_of_another_owner() {
     sandbox.write("dir/own/x", "private\n");
     sandbox.chmod("dir/own", 0o700);
     give_all(&sandbox.path("dir/own"), USER, USER);
-    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = snapshot_as(&sandbox, USER);
     sandbox.remove("dir/own/x");
-    json_as(&sandbox, USER, &["restore", id.as_str().unwrap()]);
+    json_as(&sandbox, USER, &["restore", id.as_str()]);
     assert_eq!(sandbox.text("dir/own/x"), "private\n");
 }
 
@@ -305,9 +315,9 @@ fn a_state_that_cannot_be_read_is_an_error_that_names_it() {
         return;
     }
     let sandbox = somebodys();
-    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = snapshot_as(&sandbox, USER);
     std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
-    sandbox.json(["travel", id.as_str().unwrap()]);
+    sandbox.json(["travel", id.as_str()]);
     for name in ["state.json", "."] {
         let path = sandbox.path(".git/timewarp").join(name);
         chown(&path, Some(0), Some(0)).unwrap();
@@ -712,12 +722,12 @@ fn a_group_that_cannot_be_kept_is_told_and_gets_nothing() {
         return;
     }
     let sandbox = somebodys();
-    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = snapshot_as(&sandbox, USER);
     std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
     // The user owns the file and is not in its group.
     chown(sandbox.path("a.txt"), Some(USER), Some(4321)).unwrap();
     sandbox.chmod("a.txt", 0o640);
-    let travelled = json_as(&sandbox, USER, &["travel", id.as_str().unwrap()]);
+    let travelled = json_as(&sandbox, USER, &["travel", id.as_str()]);
     let told = travelled["notices"].to_string();
     assert!(
         told.contains("'a.txt' could not keep: group"),
@@ -748,13 +758,13 @@ fn a_group_of_the_users_is_kept() {
         assert_eq!(ran.code, 0, "{args:?} {}{}", ran.out(), ran.err());
         serde_json::from_slice(&ran.stdout).unwrap()
     };
-    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = snapshot_as(&sandbox, USER);
     for (path, text) in [("a.txt", "two\n"), ("b.txt", "new\n")] {
         std::fs::write(sandbox.path(path), text).unwrap();
         chown(sandbox.path(path), Some(USER), Some(4321)).unwrap();
         sandbox.chmod(path, 0o640);
     }
-    tw(&["travel", id.as_str().unwrap()]);
+    tw(&["travel", id.as_str()]);
     assert_eq!(tw(&["return"])["verified"], true);
     for path in ["a.txt", "b.txt"] {
         let (uid, gid, mode, _) = access_of(&sandbox.path(path));
@@ -768,10 +778,10 @@ fn a_symlink_of_roots_comes_back_as_the_users() {
         return;
     }
     let sandbox = somebodys();
-    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = snapshot_as(&sandbox, USER);
     // In a container, or by sudo.
     symlink("a.txt", sandbox.path("l")).unwrap();
-    json_as(&sandbox, USER, &["travel", id.as_str().unwrap()]);
+    json_as(&sandbox, USER, &["travel", id.as_str()]);
     let returned = json_as(&sandbox, USER, &["return"]);
     assert_eq!(returned["verified"], true, "{returned}");
     let told = returned["notices"].to_string();

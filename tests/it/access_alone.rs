@@ -5,7 +5,8 @@ use std::os::unix::fs::{MetadataExt, chown};
 use rustix::fs::lremovexattr;
 
 use crate::access::{
-    USER, access_of, acl, acl_of, json_as, may_act_for_others, set_attribute, somebodys,
+    USER, access_of, acl, acl_of, json_as, may_act_for_others, set_attribute, snapshot_as,
+    somebodys,
 };
 use crate::faults::killed_at;
 use crate::sandbox::{Sandbox, is_root, skipped};
@@ -234,9 +235,9 @@ fn what_belongs_to_somebody_else_stays_his() {
     for path in ["dir", "dir/his", "dir/mine"] {
         chown(sandbox.path(path), Some(USER), Some(USER)).unwrap();
     }
-    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = snapshot_as(&sandbox, USER);
     std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
-    json_as(&sandbox, USER, &["travel", id.as_str().unwrap()]);
+    json_as(&sandbox, USER, &["travel", id.as_str()]);
     for path in ["dir/his", "dir"] {
         chown(sandbox.path(path), Some(4321), Some(4321)).unwrap();
     }

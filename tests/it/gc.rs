@@ -345,19 +345,13 @@ fn a_cherry_pick_and_a_revert_can_be_aborted_after_gc_in_the_past() {
 /// git keeps nothing of what `AUTO_MERGE` names: the tree of a conflict that is being resolved.
 #[test]
 fn gc_takes_no_tree_that_an_operation_names_from_a_snapshot() {
-    let sandbox = Sandbox::new();
+    let sandbox = conflicting();
     let before = taken(&sandbox);
     sandbox.git(["config", "gc.auto", "0"]);
-    sandbox.git(["checkout", "-q", "-b", "theirs"]);
-    sandbox.write("a.txt", "theirs\n");
-    sandbox.git(["commit", "-qam", "theirs"]);
-    sandbox.git(["checkout", "-q", "-"]);
-    sandbox.write("a.txt", "ours\n");
-    sandbox.git(["commit", "-qam", "ours"]);
     let merge = || {
         sandbox.git(["reset", "-q", "--hard"]);
-        assert_ne!(sandbox.try_git(["merge", "-q", "theirs"]).code, 0);
-        sandbox.write("a.txt", "resolved\n");
+        assert_ne!(sandbox.try_git(["merge", "-q", "topic"]).code, 0);
+        sandbox.write("both.txt", "resolved\n");
         sandbox.read(".git/AUTO_MERGE")
     };
     for args in [&["snapshot"][..], &["travel", &before]] {

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::damage::litter;
 use crate::sandbox::{Kind, STEP, Sandbox};
 
-const FIELDS: [&str; 6] = [
+/// What a report cannot be without.
+pub const FIELDS: [&str; 6] = [
     "--task-context",
     "building",
     "--symptom",

@@ -281,14 +281,7 @@ fn an_issue_of_a_snapshot_that_is_dropped_meanwhile_is_none() {
         .current_dir(sandbox.repo())
         .env("TW_STOP_POINT", "issue-written")
         .args(["--json", "issue", "report", "--snapshot", &snapshot])
-        .args([
-            "--task-context",
-            "t",
-            "--symptom",
-            "s",
-            "--success-criteria",
-            "c",
-        ])
+        .args(crate::issue::FIELDS)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn();

@@ -306,13 +306,15 @@ fn nothing_is_laid_out_in_a_directory_of_somebody_else() {
 /// As a container makes it that has the directory mounted.
 #[test]
 fn a_directory_with_one_of_another_user_in_it_is_refused_whole() {
-    use crate::access::{USER, give_all, json_as, may_act_for_others, somebodys, tw_as};
+    use crate::access::{
+        USER, give_all, json_as, may_act_for_others, snapshot_as, somebodys, tw_as,
+    };
     if !may_act_for_others() {
         return;
     }
     let sandbox = somebodys();
-    let taken = json_as(&sandbox, USER, &["snapshot"]);
-    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    let id = snapshot_as(&sandbox, USER);
+    let id = id.as_str();
     let dir = json_as(&sandbox, USER, &["open", id])["dir"].clone();
     let dir = Path::new(dir.as_str().unwrap());
     let theirs = dir.join("out");

@@ -24,6 +24,16 @@ fn changed(sandbox: &Sandbox, from: &Value, to: &Value) -> Vec<String> {
         .collect()
 }
 
+/// A session, in whose first turn the agent wrote `agent.txt`.
+fn one_turn(sandbox: &Sandbox) -> Talk<'_> {
+    let talk = Talk::new(sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("one");
+    sandbox.write("agent.txt", "by the agent\n");
+    talk.hook("Stop", &json!({}));
+    talk
+}
+
 #[test]
 fn prompts_and_turns_in_the_past_that_change_nothing_share_a_snapshot() {
     let sandbox = Sandbox::new();
@@ -89,11 +99,7 @@ fn what_a_person_edits_between_two_turns_is_not_the_agent_s() {
 #[test]
 fn an_end_that_is_told_again_on_another_snapshot_of_the_same_files_is_one() {
     let sandbox = Sandbox::new();
-    let talk = Talk::new(&sandbox, Kind::Claude);
-    talk.hook("SessionStart", &json!({}));
-    talk.submits("one");
-    sandbox.write("agent.txt", "by the agent\n");
-    talk.hook("Stop", &json!({}));
+    let talk = one_turn(&sandbox);
     sandbox.ok(["snapshot"]);
     talk.hook("Stop", &json!({}));
     assert_eq!(ends(&sandbox, &talk.id).len(), 1);
@@ -105,11 +111,7 @@ fn an_end_that_is_told_again_on_another_snapshot_of_the_same_files_is_one() {
 #[test]
 fn the_files_of_a_session_are_those_of_its_last_turn_too() {
     let sandbox = Sandbox::new();
-    let talk = Talk::new(&sandbox, Kind::Claude);
-    talk.hook("SessionStart", &json!({}));
-    talk.submits("one");
-    sandbox.write("agent.txt", "by the agent\n");
-    talk.hook("Stop", &json!({}));
+    let talk = one_turn(&sandbox);
     let listed = || sandbox.json(["session", "list"])["sessions"][0]["files_touched"].clone();
     assert_eq!(listed(), 1);
     talk.hook("SessionEnd", &json!({}));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::access::{USER, give_all, json_as, may_act_for_others, somebodys, tw_as};
+use crate::access::{USER, give_all, json_as, may_act_for_others, snapshot_as, somebodys, tw_as};
 use crate::sandbox::Sandbox;
 use crate::trip::{list, mode, snapshot};
 
@@ -186,11 +186,7 @@ fn in_a_container() -> Option<(Sandbox, String)> {
     sandbox.write("mine/old/b", "one\n");
     give_all(&sandbox.path("mine"), USER, USER);
     std::os::unix::fs::chown(sandbox.repo(), Some(0), Some(0)).unwrap();
-    let taken = json_as(&sandbox, USER, &["snapshot"]);
-    let id = taken["snapshot"]["snapshot_id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let id = snapshot_as(&sandbox, USER);
     Some((sandbox, id))
 }
 
@@ -433,8 +429,8 @@ fn what_another_user_made_in_the_past_is_moved_aside() {
         return;
     }
     let sandbox = somebodys();
-    let taken = json_as(&sandbox, USER, &["snapshot"]);
-    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    let id = snapshot_as(&sandbox, USER);
+    let id = id.as_str();
     sandbox.write("a.txt", "now\n");
     let home = sandbox.state();
     json_as(&sandbox, USER, &["travel", id]);
@@ -476,8 +472,8 @@ fn empty_directories_of_another_user_where_the_present_has_a_file_are_moved_asid
         return;
     }
     let sandbox = somebodys();
-    let taken = json_as(&sandbox, USER, &["snapshot"]);
-    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    let id = snapshot_as(&sandbox, USER);
+    let id = id.as_str();
     sandbox.write("place", "now\n");
     give_all(&sandbox.path("place"), USER, USER);
     let home = sandbox.state();
@@ -501,8 +497,8 @@ fn the_bits_of_another_user_s_file_stay_and_are_told() {
     }
     let sandbox = somebodys();
     sandbox.write("theirs", "root's\n");
-    let taken = json_as(&sandbox, USER, &["snapshot"]);
-    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    let id = snapshot_as(&sandbox, USER);
+    let id = id.as_str();
     let back_from = |travel: &[&str]| {
         sandbox.write("a.txt", "now\n");
         json_as(&sandbox, USER, travel);
@@ -548,8 +544,8 @@ fn a_directory_that_was_given_away_in_the_past_is_moved_aside_and_comes_back() {
     sandbox.write("d/in/1", "one\n");
     sandbox.write("d/in/2", "two\n");
     give_all(&sandbox.repo(), USER, USER);
-    let taken = json_as(&sandbox, USER, &["snapshot"]);
-    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    let id = snapshot_as(&sandbox, USER);
+    let id = id.as_str();
     sandbox.write("a.txt", "now\n");
     sandbox.write("d/in/left.tmp", "left out\n");
     give_all(&sandbox.repo(), USER, USER);

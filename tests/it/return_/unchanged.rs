@@ -5,7 +5,7 @@ use std::os::unix::fs::chown;
 
 use serde_json::Value;
 
-use crate::access::{USER, give_all, json_as, may_act_for_others, somebodys};
+use crate::access::{USER, give_all, json_as, may_act_for_others, snapshot_as, somebodys};
 use crate::sandbox::{Sandbox, is_root, skipped};
 use crate::trip::{snapshot, with_stop};
 
@@ -270,8 +270,8 @@ fn a_directory_of_another_owner_leaves_no_experiment() {
         sandbox.chmod(dir, 0o755);
     }
     give_all(&sandbox.root(), USER, USER);
-    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
-    let id = id.as_str().unwrap();
+    let id = snapshot_as(&sandbox, USER);
+    let id = id.as_str();
     sandbox.write("ignored/deep/x", "now\n");
     sandbox.write(".gitignore", "ignored/\n");
     give_all(&sandbox.root(), USER, USER);
