@@ -346,9 +346,8 @@ impl Apply<'_> {
         name: &[u8],
         applied: &mut Applied,
     ) -> Result<()> {
-        let Some(moved) = stamp_at(dir, temp)? else {
-            return Ok(());
-        };
+        // Only somebody who renamed the directory, or cleared it, can have taken it: what is there now is not what was put there.
+        let moved = stamp_at(dir, temp)?.ok_or(Errno::NOENT)?;
         if moved.is_dir() {
             // Somebody put a directory there. It cannot be captured as a file: give it its name back and stop.
             // By exchange, so that neither the directory nor what we put in its place is without a name for a moment.

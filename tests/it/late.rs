@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use crate::damage::assert_fsck_clean;
 use crate::many::Held;
 use crate::sandbox::{Sandbox, wait_until};
-use crate::trip::{list, snapshot, with_stop, with_stops};
+use crate::trip::{list, mode, snapshot, with_stop, with_stops};
 
 /// Whether these bytes hang on a ref.
 fn is_saved(sandbox: &Sandbox, text: &str) -> bool {
@@ -263,4 +263,112 @@ fn what_others_have_open_for_writing_is_named() {
     held.0.wait().unwrap();
     let returned = sandbox.json(["return"]);
     assert_eq!(list(&returned["notices"]), [""; 0], "{returned}");
+}
+
+/// What the directory of a working tree holds, as text by path.
+fn texts_in(sandbox: &Sandbox, dir: &str) -> Vec<(String, String)> {
+    let mut texts = Vec::new();
+    let mut pending = vec![dir.to_owned()];
+    while let Some(at) = pending.pop() {
+        for entry in std::fs::read_dir(sandbox.path(&at)).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{at}/{}", entry.file_name().into_string().unwrap());
+            if entry.file_type().unwrap().is_dir() {
+                pending.push(path);
+            } else {
+                texts.push((path.replacen(dir, "", 1), sandbox.text(&path)));
+            }
+        }
+    }
+    texts.sort();
+    texts
+}
+
+const MIDDLE: [&str; 5] = [
+    "apply-prepared",
+    "apply-removing",
+    "apply-exchanged",
+    "apply-switched",
+    "apply-letting-go",
+];
+
+/// A snapshot, and a present in which all of a directory is different.
+fn with_a_changed_directory() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    for path in ["d/changed", "d/made", "d/sub/deep", "d/new/made", "other"] {
+        sandbox.write(path, "then\n");
+    }
+    let past = snapshot(&sandbox);
+    sandbox.remove("d/made");
+    sandbox.remove("d/new");
+    sandbox.chmod("d", 0o700);
+    for path in ["d/changed", "d/here", "d/sub/deep", "d/old/here", "other"] {
+        sandbox.write(path, format!("{path} of the present\n"));
+    }
+    (sandbox, past)
+}
+
+/// A directory is renamed in the middle of a swap: it is as it was under its new name, and nothing of the swap is left in it.
+#[test]
+fn a_directory_renamed_in_the_middle_of_a_swap_is_as_it_was_under_its_new_name() {
+    for point in MIDDLE {
+        for is_made_again in [false, true] {
+            let (sandbox, past) = with_a_changed_directory();
+            let before = texts_in(&sandbox, "d");
+            let said = with_stop(&sandbox, &["travel", &past], point, || {
+                std::fs::rename(sandbox.path("d"), sandbox.path("e")).unwrap();
+                if is_made_again {
+                    sandbox.write("d/another", "another\n");
+                }
+            });
+            let context = format!("{point} {is_made_again}: {said}");
+            assert_eq!(said["ok"], false, "{context}");
+            let hints = list(&said["error"]["hints"]).join("\n");
+            assert!(
+                hints.contains("into 'd' was taken back in 'e'"),
+                "{context}"
+            );
+            assert!(!hints.contains("'d/sub'"), "{context}");
+            assert_eq!(texts_in(&sandbox, "e"), before, "{context}");
+            let there = if is_made_again {
+                texts_in(&sandbox, "d")
+            } else {
+                Vec::new()
+            };
+            assert_eq!(
+                there.len(),
+                usize::from(is_made_again),
+                "{context} {there:?}"
+            );
+            assert_eq!(sandbox.exists("d"), is_made_again, "{context}");
+            assert_eq!(mode(&sandbox, "e"), 0o700, "{context}");
+            assert_eq!(sandbox.text("other"), "other of the present\n");
+            assert!(!sandbox.exists(".git/timewarp/journal.json"), "{context}");
+            sandbox.json(["travel", &past]);
+            sandbox.json(["return"]);
+            assert_eq!(texts_in(&sandbox, "e"), before, "{context}");
+        }
+    }
+}
+
+/// The same of a swap that died.
+#[test]
+fn a_directory_renamed_after_a_kill_is_as_it_was_under_its_new_name() {
+    for point in MIDDLE {
+        let (sandbox, past) = with_a_changed_directory();
+        let before = texts_in(&sandbox, "d");
+        let mut dying = sandbox.tw_command();
+        let output = dying.env("TW_FAIL_POINT", point).args(["travel", &past]);
+        assert_eq!(output.output().unwrap().status.signal(), Some(9));
+        std::fs::rename(sandbox.path("d"), sandbox.path("e")).unwrap();
+        let recovered = sandbox.json(["recover"]);
+        assert_eq!(recovered["action"], "rolled-back", "{point}: {recovered}");
+        assert_eq!(texts_in(&sandbox, "e"), before, "{point}: {recovered}");
+        assert!(!sandbox.exists("d"), "{point}: {recovered}");
+        let told = list(&recovered["notices"]).join("\n");
+        assert!(
+            told.contains("into 'd' was taken back in 'e'"),
+            "{point}: {recovered}"
+        );
+    }
 }

@@ -10,6 +10,7 @@ mod begun;
 pub mod damaged;
 mod git_side;
 mod leftovers;
+mod moved_dirs;
 mod put_back;
 mod remade;
 mod rewritten;
@@ -28,6 +29,7 @@ pub(super) use survey::node_of;
 pub use together::{clear_workspace, is_unfinished, unfinished_in_all};
 pub use unwaited::taken_by_power;
 
+use self::moved_dirs::followed;
 use super::copied;
 use super::run::VERIFY_FAILED;
 use crate::error::{Code, Error, Result};
@@ -176,13 +178,14 @@ fn recover_swap(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result
         return Err(interrupted(&journal, &[]));
     }
     let direction = together::direction(store, &journal, Direction::Auto)?;
-    let unfinished = Unfinished::new(ctx, store, &journal);
+    let moved = followed(ctx, &journal)?;
+    let unfinished = Unfinished::new(ctx, store, &moved.journal);
     let survey = unfinished.survey()?;
     if !survey.differing.is_empty() {
         return Err(interrupted(&journal, &survey.differing));
     }
     let done = unfinished.resume(&survey, direction)?;
-    let mut notices = done.notices;
+    let mut notices = [done.notices, moved.notices].concat();
     let how = if done.action == RecoveryAction::RolledBack {
         "undone"
     } else {
@@ -270,7 +273,8 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
         return Ok(recovered);
     }
     let direction = together::direction(store, &journal, request.direction)?;
-    let unfinished = Unfinished::new(ctx, store, &journal);
+    let moved = followed(ctx, &journal)?;
+    let unfinished = Unfinished::new(ctx, store, &moved.journal);
     let survey = unfinished.survey()?;
     if !survey.differing.is_empty() && !request.yes {
         return Ok(Recovered {
@@ -280,7 +284,9 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
             ..nothing()
         });
     }
-    unfinished.resume(&survey, direction)
+    let mut recovered = unfinished.resume(&survey, direction)?;
+    recovered.notices.extend(moved.notices);
+    Ok(recovered)
 }
 
 /// Whether a swap died here: there is a journal, and nobody is at it.

@@ -21,6 +21,7 @@ use super::super::secure::{LateChanges, settle};
 use super::super::undo_log::head_mark;
 use super::super::{Prepared, changes, extras, finish, prepare, settle_last};
 use super::leftovers;
+use super::moved_dirs::followed;
 use super::survey::{OnDisk, Survey};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -68,11 +69,14 @@ impl<'a> Unfinished<'a> {
     /// # Errors
     /// What stands against it, with the journal still there.
     pub(in crate::ops::swap) fn roll_back(&self) -> Result<Recovered> {
-        let survey = self.survey()?;
+        let moved = followed(self.ctx, self.journal)?;
+        let there = Unfinished::new(self.ctx, self.store, &moved.journal);
+        let survey = there.survey()?;
         fail_point("rollback-surveyed");
-        let recovered = self.restore_paths(&survey, SwapSide::Before, Rescue::WhenNeeded)?;
+        let mut recovered = there.restore_paths(&survey, SwapSide::Before, Rescue::WhenNeeded)?;
         self.put_git_back()?;
         self.forget_journal()?;
+        recovered.notices.extend(moved.notices);
         Ok(recovered)
     }
 
