@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, state_json};
 use crate::faults::killed_at;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, is_root, skipped};
 use crate::stage::{KILLED, Stage, WAYS, eventful, in_the_past, taken};
-use crate::trip::snapshot;
+use crate::trip::{snapshot, with_stop};
 
 /// A travel that died half-way, at a point given.
 fn died(point: &str) -> Stage {
@@ -491,4 +491,28 @@ fn a_command_that_is_refused_says_what_it_recovered_before() {
         assert!(hints.iter().any(said), "{refused} {error}");
         assert_ne!(hints.first().unwrap(), "an interrupted travel was undone");
     }
+}
+
+/// The end of a swap could not be noted: it says how far it came, and everything is as it was once that is put right.
+#[test]
+fn a_swap_whose_end_cannot_be_noted_is_undone() {
+    if is_root() {
+        skipped("an ordinary user", "nothing is closed to root");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("a.txt", "of the present\n");
+    let home = sandbox.state();
+    let said = with_stop(&sandbox, &["travel", &past], "swap-proved", || {
+        sandbox.chmod(".git/timewarp", 0o500);
+    });
+    sandbox.chmod(".git/timewarp", 0o700);
+    assert_eq!(said["error"]["code"], "INTERRUPTED", "{said}");
+    assert!(
+        said["error"]["hints"].to_string().contains("tw recover"),
+        "{said}"
+    );
+    assert_eq!(sandbox.json(["recover"])["action"], "rolled-back");
+    home.assert_same(&sandbox.state());
 }

@@ -155,10 +155,15 @@ impl<'s> SwapRun<'_, '_, 's> {
             Err(error) => return Err(self.failed(error, &plan, journal, kept)?),
         };
         // The commit point: who dies after this is cleaned up after, not rolled back.
-        self.store.dir.write_state(&journal.state_after)?;
+        if let Err(error) = self.store.dir.write_state(&journal.state_after) {
+            return Err(self.not_committed(error, &plan, journal, kept)?);
+        }
         fail_point("swap-state");
         let is_saved = !self.drop_needless(&saved, &raw_head, &mut journal);
-        finish(self.store, &journal)?;
+        finish(self.store, &journal).map_err(|error| {
+            let operation = &self.goal.operation;
+            error.hint(format!("the {operation} itself was made; put right what is named, and any command of 'tw' ends it"))
+        })?;
         // Only now: until the swap has ended, neither side depends on what a gc may take.
         release(kept)?;
         Ok(Some(Swapped {
@@ -217,6 +222,22 @@ impl<'s> SwapRun<'_, '_, 's> {
             )
             .hint("run 'tw recover'")),
         }
+    }
+
+    /// What is said of a swap whose end could not be noted: it is undone, unless it is noted all the same, or was decided together with other
+    /// repositories, which recovery goes by.
+    fn not_committed(
+        &self,
+        error: Error,
+        plan: &Plan,
+        journal: Journal,
+        kept: Vec<KeptPack>,
+    ) -> Result<Error> {
+        let is_noted = self.store.dir.state()?.swap_id.as_ref() == Some(&journal.swap_id);
+        if is_noted || self.ctx.together().is_some() {
+            return Ok(error);
+        }
+        self.failed(error, plan, journal, kept)
     }
 
     fn write_journal(&self, journal: &mut Journal) -> Result<()> {
