@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, Gid, Mode, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use super::fs::open_at;
+use super::ids;
 
 /// The entries of an ACL that say who may use the file itself.
 const ACL: &[u8] = b"system.posix_acl_access";
@@ -44,6 +45,8 @@ pub struct Lost {
     attributes: Vec<Vec<u8>>,
     /// It has the permission bits that it had.
     bits: bool,
+    /// The system did not give it all of its permission bits.
+    refused_bits: bool,
 }
 
 impl Lost {
@@ -65,8 +68,13 @@ impl Lost {
             group: now.gid != wanted.gid,
             acl: differs(ACL),
             attributes,
-            bits: false,
+            ..Self::default()
         }
+    }
+
+    /// The system did not give it all of its permission bits.
+    pub fn miss_bits(&mut self) {
+        self.refused_bits = true;
     }
 
     /// The permission bits stay what they are, too: only an owner may change them.
@@ -81,7 +89,7 @@ impl Lost {
 
     /// Whether these are the bits of a file that was to have others.
     pub fn leaves(&self, perm: u32, now: u32) -> bool {
-        self.bits || self.narrow(perm) == now
+        self.bits || self.refused_bits || self.narrow(perm) == now
     }
 
     /// What was lost, in words.
@@ -91,7 +99,7 @@ impl Lost {
             (self.owner, "owner"),
             (self.group, "group"),
             (self.acl, "ACL"),
-            (self.bits, "permission bits"),
+            (self.bits || self.refused_bits, "permission bits"),
         ] {
             if lost {
                 words.push(word.to_owned());
@@ -200,13 +208,13 @@ impl Access {
     /// else changes a file takes them away.
     ///
     /// # Errors
-    /// The bits cannot be set.
+    /// The disk is full, or refuses for another reason than that this process may not.
     pub fn give_rest(&self, new: impl AsFd, perm: u32, lost: &mut Lost) -> rustix::io::Result<()> {
         let new = new.as_fd();
         keep_only(new, &self.attributes)?;
         let capability = self.attributes.get(CAPABILITY);
         for (name, value) in &self.attributes {
-            if name != CAPABILITY && set(new, name, value).is_err() {
+            if name != CAPABILITY && !set(new, name, value)? {
                 if name == ACL {
                     lost.acl = true;
                 } else {
@@ -214,15 +222,33 @@ impl Access {
                 }
             }
         }
-        let perm = lost.narrow(perm);
-        if rustix::fs::fstat(new)?.st_mode & 0o7777 != perm {
-            rustix::fs::fchmod(new, Mode::from_raw_mode(perm))?;
-        }
-        if capability.is_some_and(|value| lost.owner || set(new, CAPABILITY, value).is_err()) {
+        give_bits(new, perm, lost)?;
+        if let Some(value) = capability
+            && (lost.owner || !set(new, CAPABILITY, value)?)
+        {
             lost.attributes.push(CAPABILITY.to_vec());
         }
         Ok(())
     }
+}
+
+/// Gives a file that is ours its permission bits, those that let nobody in who is kept out by what it has lost. A file system may have bits
+/// of its own, and the kernel takes setgid from who is not in the group, without a word: both are noted.
+///
+/// # Errors
+/// The disk refuses for another reason than that this process may not.
+pub fn give_bits(new: impl AsFd, perm: u32, lost: &mut Lost) -> rustix::io::Result<()> {
+    let new = new.as_fd();
+    let perm = lost.narrow(perm);
+    let bits = || Ok(rustix::fs::fstat(new)?.st_mode & 0o7777);
+    if bits()? == perm {
+        return Ok(());
+    }
+    refused(rustix::fs::fchmod(new, Mode::from_raw_mode(perm)))?;
+    if bits()? != perm {
+        lost.miss_bits();
+    }
+    Ok(())
 }
 
 /// Whether an open file or directory has attributes that are kept.
@@ -246,8 +272,7 @@ pub fn has_attributes(file: impl AsFd) -> rustix::io::Result<bool> {
 
 /// Whether this process may change who may use a file of this owner.
 pub fn may_change(owner: u32) -> bool {
-    let ours = rustix::process::geteuid();
-    ours.is_root() || ours.as_raw() == owner
+    rustix::process::geteuid().as_raw() == owner || ids::rules_over(owner)
 }
 
 /// The bit of a directory in which only the owner of a name changes it, or that of the directory.
@@ -270,8 +295,10 @@ pub fn without_capabilities(access: &mut Access) {
 fn refused(done: rustix::io::Result<()>) -> rustix::io::Result<bool> {
     match done {
         Ok(()) => Ok(false),
-        // `INVAL` is what a user namespace answers for an id that it does not map.
-        Err(Errno::PERM | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(true),
+        // A user namespace answers `INVAL` for an id that it does not map, a mount with ids of its own `OVERFLOW`.
+        Err(Errno::PERM | Errno::INVAL | Errno::OVERFLOW | Errno::NOSYS | Errno::NOTSUP) => {
+            Ok(true)
+        }
         Err(errno) => Err(errno),
     }
 }
@@ -300,8 +327,21 @@ fn keep_only(file: BorrowedFd<'_>, wanted: &BTreeMap<Vec<u8>, Vec<u8>>) -> rusti
     Ok(())
 }
 
-fn set(file: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::io::Result<()> {
-    rustix::fs::fsetxattr(file, OsStr::from_bytes(name), value, XattrFlags::empty())
+/// Gives an attribute, and says whether that could be done: it may be nothing for this process or this file system, or too large for it.
+fn set(file: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::io::Result<bool> {
+    match rustix::fs::fsetxattr(file, OsStr::from_bytes(name), value, XattrFlags::empty()) {
+        Err(Errno::ACCESS | Errno::RANGE | Errno::TOOBIG) => Ok(false),
+        // What is too large for the place that a file has for attributes is refused as on a full disk.
+        Err(Errno::NOSPC) if has_room(file)? => Ok(false),
+        done => Ok(!refused(done)?),
+    }
+}
+
+/// Whether a disk is not full: any attribute would find a place.
+fn has_room(file: BorrowedFd<'_>) -> rustix::io::Result<bool> {
+    const LARGEST: u64 = 64 << 10;
+    let disk = rustix::fs::fstatvfs(file)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize) > 16 * LARGEST)
 }
 
 fn is_kept(name: &[u8]) -> bool {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::access::Access;
+use super::ids;
 
 /// Who may use what, by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,9 +18,25 @@ pub struct AccessList {
     pub complete: bool,
     /// What is made where nothing was, and is not in `paths`, keeps what it inherits from its directory: it may have had an ACL.
     pub inherits: bool,
+    /// As whom its owners and groups are known ([`ids::maps`]).
+    pub ids: Option<String>,
+    /// It was recorded where these ids mean others, so nothing is known of it here.
+    pub is_of_other_ids: bool,
 }
 
 impl AccessList {
+    /// The list as far as it is known here: nothing of one whose ids mean others.
+    #[must_use]
+    pub fn known_here(self) -> Self {
+        if self.ids.as_deref() == ids::maps() {
+            return self;
+        }
+        Self {
+            is_of_other_ids: true,
+            ..Self::default()
+        }
+    }
+
     /// That of a path, when it is known.
     pub fn of(&self, path: &[u8]) -> Option<Cow<'_, Access>> {
         if let Some(access) = self.paths.get(path) {
@@ -63,7 +80,7 @@ mod tests {
                 .collect(),
             owner: Some((owner, owner)),
             complete,
-            inherits: false,
+            ..AccessList::default()
         }
     }
 

@@ -124,7 +124,7 @@ pub fn settle_for(
 /// A container may not know the id, and a file system may have no owners: nobody could do better.
 fn as_far_as_possible(given: rustix::io::Result<()>) -> rustix::io::Result<()> {
     match given {
-        Err(Errno::PERM | Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => Ok(()),
+        Err(Errno::PERM | Errno::INVAL | Errno::OVERFLOW | Errno::NOTSUP | Errno::NOSYS) => Ok(()),
         other => other,
     }
 }

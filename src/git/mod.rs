@@ -14,6 +14,7 @@ pub mod gc;
 pub mod head;
 pub mod hex;
 pub mod history;
+pub mod ids;
 pub mod index;
 pub mod lease;
 pub mod lfs;

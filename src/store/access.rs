@@ -22,6 +22,9 @@ struct List {
     /// Owner and group of the paths that are not listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     owner: Option<(u32, u32)>,
+    /// As whom owners and groups are known; nothing where every id is mapped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ids: Option<String>,
     /// The paths that are not listed have no attributes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     complete: bool,
@@ -53,6 +56,7 @@ pub fn encode(access: &AccessList) -> Vec<u8> {
     let list = List {
         version: 1,
         owner: access.owner,
+        ids: access.ids.clone(),
         complete: access.complete,
         paths: access.paths.iter().map(entry).collect(),
     };
@@ -85,16 +89,25 @@ fn decode(bytes: &[u8], name: &str) -> Result<AccessList> {
         paths,
         owner: list.owner,
         complete: list.complete,
-        inherits: false,
+        ids: list.ids,
+        ..AccessList::default()
     })
 }
 
 impl Store {
-    /// The access that a snapshot recorded. The caller asks first whether this machine made it.
+    /// The access that a snapshot recorded, as far as it is known here. The caller asks first whether this machine made it.
     ///
     /// # Errors
     /// `CORRUPT_RECORD` when the list is not well formed.
     pub fn access(&self, stored: &Stored) -> Result<AccessList> {
+        Ok(self.recorded_access(stored)?.known_here())
+    }
+
+    /// The same, as it was recorded.
+    ///
+    /// # Errors
+    /// As [`Self::access`].
+    pub fn recorded_access(&self, stored: &Stored) -> Result<AccessList> {
         let state = self.index_side(stored)?.state;
         match self.state_blob(state, &format!("{}/{LIST}", part::LISTS))? {
             Some(bytes) => decode(&bytes, &stored.id.to_string()),
@@ -124,7 +137,8 @@ mod tests {
                 paths: paths.clone(),
                 owner,
                 complete,
-                inherits: false,
+                ids: owner.map(|_| "0:1000:1;0:1000:1".to_owned()),
+                ..AccessList::default()
             };
             assert_eq!(decode(&encode(&list), "x").expect("read"), list);
         }

@@ -158,6 +158,8 @@ pub struct Applied {
     pub stayed: BTreeSet<Vec<u8>>,
     /// Paths whose owner, group or attributes could not all be kept.
     pub lost: BTreeMap<Vec<u8>, Lost>,
+    /// Owners, groups and attributes were recorded where ids mean others: each path has those of what it replaced.
+    pub is_of_other_ids: bool,
 }
 
 /// The name of the temporary file of a journal entry.
@@ -229,10 +231,11 @@ impl Apply<'_> {
             .map(|(entry, stamp)| (entry.path.clone(), *stamp))
             .collect();
         // Before the final bits, which may close the same directories again.
-        opened.close(self.root)?;
+        opened.close(self.root, &mut applied.lost)?;
         applied.lost.extend(plan.beyond.clone());
         applied.lost.extend(temps.into_lost());
         self.set_dir_modes(plan, &mut applied)?;
+        applied.is_of_other_ids = self.access.recorded.is_some_and(|all| all.is_of_other_ids);
         self.progress.end();
         Ok(applied)
     }
@@ -527,27 +530,37 @@ pub fn content_oid(
     }
 }
 
-/// Sets permission bits without following a symlink, also where the bits forbid opening.
-pub fn set_permissions(root: &Root, full: &[u8], perm: u32) -> Result<()> {
+/// Sets permission bits without following a symlink, also where the bits forbid opening. Says whether they are set: the kernel takes setgid
+/// from who is not in the group, without a word.
+pub fn set_permissions(root: &Root, full: &[u8], perm: u32) -> Result<bool> {
     let what = || format!("cannot set the mode of '{}'", path::display(full));
+    match change_permissions(root, full, perm) {
+        // A mount with ids of its own may have none for its owner, whom nobody rules over there.
+        Err(Errno::OVERFLOW) => return Ok(false),
+        other => other.context(what)?,
+    }
+    if perm & 0o7000 == 0 {
+        return Ok(true);
+    }
+    let now = root.stamp(full).context(what)?;
+    Ok(now.is_some_and(|now| now.permissions() == perm))
+}
+
+fn change_permissions(root: &Root, full: &[u8], perm: u32) -> rustix::io::Result<()> {
     let mode = Mode::from_raw_mode(perm);
-    let opened = match root.open_file(full) {
+    match root.open_file(full) {
         // A file that its own bits close to us: only `/proc` reaches it without following a link.
-        Err(Errno::ACCESS | Errno::PERM) => None,
-        other => Some(other.context(what)?),
-    };
-    if let Some(fd) = opened {
-        return rustix::fs::fchmod(&fd, mode).context(what);
+        Err(Errno::ACCESS | Errno::PERM) => {}
+        opened => return rustix::fs::fchmod(opened?, mode),
     }
     let (dir, name) = path::split(full);
-    let dir = root.open_dir(dir).context(what)?;
+    let dir = root.open_dir(dir)?;
     // `fchmod` refuses a descriptor made with `O_PATH`, and `fchmodat` could not refuse a link before Linux 6.6.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd =
-        rustix::fs::openat(&dir, OsStr::from_bytes(name), flags, Mode::empty()).context(what)?;
+    let fd = rustix::fs::openat(&dir, OsStr::from_bytes(name), flags, Mode::empty())?;
     if stamp_of(fd.as_fd())?.is_symlink() {
-        return Err(Errno::LOOP).context(what);
+        return Err(Errno::LOOP);
     }
     let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
-    rustix::fs::chmod(link, mode).context(what)
+    rustix::fs::chmod(link, mode)
 }

@@ -56,6 +56,7 @@ mod many;
 mod mcp;
 mod model;
 mod model_regressions;
+mod namespaces;
 mod newer;
 mod objects;
 mod opencode;

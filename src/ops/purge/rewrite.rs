@@ -103,7 +103,7 @@ impl<'a> Rewriter<'a> {
 
     /// The access list without the paths that go.
     fn access(&self, stored: &Stored) -> Result<Option<(Vec<u8>, Option<Node>)>> {
-        let mut access = self.store.access(stored)?;
+        let mut access = self.store.recorded_access(stored)?;
         let before = access.paths.len();
         access.paths.retain(|path, _| !self.is_purged(path));
         if access.paths.len() == before {

@@ -26,6 +26,12 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
             path::listed(applied.stayed.iter(), SHOWN)
         ));
     }
+    if applied.is_of_other_ids {
+        notices.push(
+            "owners, groups and attributes were recorded where other users are known (in a container, or outside of it): each path has those of what it replaced"
+                .to_owned(),
+        );
+    }
     notices.extend(lost_notices(applied));
     notices
 }

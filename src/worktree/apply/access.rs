@@ -68,7 +68,9 @@ impl Apply<'_> {
                     let differs = stat.st_mode & 0o7777 != perm;
                     if differs && may_change(stat.st_uid) && !is_recorded {
                         // They are narrower than they were, or what they were before: an ACL lets nobody else in.
-                        set_permissions(self.root, &dir.path, perm)?;
+                        if !set_permissions(self.root, &dir.path, perm)? {
+                            lost.entry(dir.path.clone()).or_default().miss_bits();
+                        }
                     } else if differs && may_change(stat.st_uid) {
                         self.chmod_narrowly(&dir.path, perm, lost)?;
                     } else if differs {
@@ -104,6 +106,9 @@ impl Apply<'_> {
                 lost.insert(full.to_vec(), widened);
             }
         }
-        set_permissions(self.root, full, perm)
+        if !set_permissions(self.root, full, perm)? {
+            lost.entry(full.to_vec()).or_default().miss_bits();
+        }
+        Ok(())
     }
 }

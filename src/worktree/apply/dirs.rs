@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::Apply;
 use super::opened::OpenedDirs;
 use crate::error::{Result, ResultExt};
-use crate::git::access::{Access, Lost, disinherit, may_change};
+use crate::git::access::{Access, Lost, disinherit, give_bits, may_change};
 use crate::git::path;
 use crate::worktree::plan::{DirChange, Plan};
 
@@ -152,8 +152,7 @@ impl Apply<'_> {
             disinherit(&new).context(what)?;
         }
         // Until everything is in it we need to get in; its final bits come at the end when they say otherwise.
-        let perm = lost.narrow(perm) | 0o700;
-        rustix::fs::fchmod(&new, Mode::from_raw_mode(perm)).context(what)?;
+        give_bits(&new, perm | 0o700, &mut lost).context(what)?;
         Ok(lost)
     }
 }

@@ -1,11 +1,13 @@
 //! The directories that a swap works in: the last one is kept open, and closed ones are opened up for as long as it takes.
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 
 use super::set_permissions;
 use crate::error::Result;
+use crate::git::access::Lost;
 use crate::git::fs::{Root, stamp_of};
 use crate::git::path;
 
@@ -77,13 +79,13 @@ impl OpenedDirs {
         Ok(())
     }
 
-    /// Gives the directories that were opened up their bits back.
-    pub(super) fn close(self, root: &Root) -> Result<()> {
+    /// Gives the directories that were opened up their bits back, and notes those that did not get them all.
+    pub(super) fn close(self, root: &Root, lost: &mut BTreeMap<Vec<u8>, Lost>) -> Result<()> {
         // In the opposite order: a closed directory above would keep us from those beneath.
         for (full, perm) in self.opened_up.iter().rev() {
             // It may have been removed since, as a directory that the plan does not have.
-            if root.open_dir(full).is_ok() {
-                set_permissions(root, full, *perm)?;
+            if root.open_dir(full).is_ok() && !set_permissions(root, full, *perm)? {
+                lost.entry(full.clone()).or_default().miss_bits();
             }
         }
         Ok(())

@@ -24,7 +24,9 @@ use rustix::io::Errno;
 use super::{CopyBlob, Granted, InDir, by_dir, cannot_write, temp_name};
 use crate::env::fail_point;
 use crate::error::{Error, Result, ResultExt};
-use crate::git::access::{Access, Lost, disinherit, has_attributes, without_capabilities};
+use crate::git::access::{
+    Access, Lost, disinherit, give_bits, has_attributes, without_capabilities,
+};
 use crate::git::access_list::AccessList;
 use crate::git::fs::Root;
 use crate::git::tree::LINK_MODE;
@@ -232,7 +234,7 @@ impl<'a> Temps<'a> {
         let access = self.access(place.dir, entry)?;
         let owner = self.owner(place, access.as_deref())?;
         if comes_by_itself(place, side, (owner, access.as_deref())) {
-            return self.plain_file(place, temp, side);
+            return self.plain_file(place, temp, (entry, side));
         }
         // Whoever opens it before it has its owner keeps what he opened: until then it is for us alone.
         let bits = if access.is_some() || owner.is_some() || side.perm & 0o200 == 0 {
@@ -253,7 +255,12 @@ impl<'a> Temps<'a> {
     }
 
     /// Makes a file that needs nothing but its bytes, and those permission bits that the umask takes away.
-    fn plain_file(&self, place: &Place<'_>, temp: &[u8], side: Side) -> Result<Written> {
+    fn plain_file(
+        &self,
+        place: &Place<'_>,
+        temp: &[u8],
+        (entry, side): (&PlanEntry, Side),
+    ) -> Result<Written> {
         let create = || create(place.dir, temp, side.perm);
         let Some(fd) = make(place.dir, temp, create)? else {
             return Ok(Written::Closed);
@@ -261,7 +268,10 @@ impl<'a> Temps<'a> {
         let mut file = File::from(fd);
         complete_bits(place, &file, side.perm)
             .map_err(Error::from)
-            .and_then(|()| (self.copy_blob)(side.node.oid, &mut file))
+            .and_then(|lost| {
+                self.note(entry, lost);
+                (self.copy_blob)(side.node.oid, &mut file)
+            })
             .inspect_err(|_| forget(place.dir, temp))?;
         Ok(Written::Whole)
     }
@@ -285,10 +295,7 @@ impl<'a> Temps<'a> {
         if let Some(access) = access {
             access.give_rest(file, side.perm, &mut lost)?;
         } else {
-            let perm = lost.narrow(side.perm);
-            if rustix::fs::fstat(file)?.st_mode & 0o7777 != perm {
-                rustix::fs::fchmod(file, Mode::from_raw_mode(perm))?;
-            }
+            give_bits(file, side.perm, &mut lost)?;
         }
         Ok(lost)
     }
@@ -389,15 +396,17 @@ fn learn(place: &Place<'_>, file: &File, bits: u32) -> rustix::io::Result<()> {
 }
 
 /// Gives a file that was made with these bits the ones that it did not get.
-fn complete_bits(place: &Place<'_>, file: &File, bits: u32) -> rustix::io::Result<()> {
+fn complete_bits(place: &Place<'_>, file: &File, bits: u32) -> rustix::io::Result<Lost> {
+    let mut lost = Lost::default();
     if place.exact.get() == Some(bits) {
-        return Ok(());
+        return Ok(lost);
     }
-    if rustix::fs::fstat(file)?.st_mode & 0o7777 != bits {
-        return rustix::fs::fchmod(file, Mode::from_raw_mode(bits));
+    if rustix::fs::fstat(file)?.st_mode & 0o7777 == bits {
+        place.exact.set(Some(bits));
+    } else {
+        give_bits(file, bits, &mut lost)?;
     }
-    place.exact.set(Some(bits));
-    Ok(())
+    Ok(lost)
 }
 
 pub(super) fn is_dir(stat: &Stat) -> bool {

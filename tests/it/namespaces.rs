@@ -1,0 +1,133 @@
+//! User namespaces, in which ids mean others: what is recorded in one takes no owner, group or bit outside of it, and the other way round.
+
+use std::os::unix::fs::chown;
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::access::{USER, give_all, may_act_for_others};
+use crate::sandbox::{Sandbox, skipped};
+use crate::trip::{list, mode};
+
+/// A group that nobody is in.
+const GROUP: u32 = 4322;
+
+/// Runs `tw` as the root of a user namespace that knows nobody but who runs this; None where the system grants none.
+fn inside(sandbox: &Sandbox, args: &[&str]) -> Option<Value> {
+    let unshare = |args: &[&str]| -> Output {
+        let mut command = sandbox.command("unshare");
+        command.args(["--user", "--map-root-user"]).args(args);
+        command.output().unwrap()
+    };
+    if !unshare(&["true"]).status.success() {
+        skipped("namespaces", "no user namespace is to be had here");
+        return None;
+    }
+    let output = unshare(&[&[env!("CARGO_BIN_EXE_tw"), "--json"], args].concat());
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said["ok"], true, "{args:?} {said}");
+    Some(said)
+}
+
+#[test]
+fn what_was_recorded_where_ids_mean_others_changes_no_owner() {
+    for goes_inside in [true, false] {
+        let sandbox = Sandbox::new();
+        for path in ["untouched", "dir/untouched", "changed"] {
+            sandbox.write(path, "one\n");
+            sandbox.chmod(path, 0o664);
+        }
+        sandbox.chmod("dir", 0o775);
+        let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+        sandbox.write("changed", "two\n");
+        let before = sandbox.state();
+        let there = ["travel", id.as_str()];
+        let returned = if goes_inside {
+            let Some(_) = inside(&sandbox, &there) else {
+                return;
+            };
+            sandbox.json(["return"])
+        } else {
+            sandbox.json(there);
+            let Some(returned) = inside(&sandbox, &["return"]) else {
+                return;
+            };
+            returned
+        };
+        assert_eq!(returned["verified"], true, "{returned}");
+        assert_eq!(
+            list(&returned["changes"]["written"]),
+            ["changed"],
+            "{returned}"
+        );
+        let told = returned["notices"].to_string();
+        assert!(told.contains("where other users are known"), "{returned}");
+        before.assert_same(&sandbox.state());
+        assert_eq!(
+            (mode(&sandbox, "untouched"), mode(&sandbox, "dir")),
+            (0o664, 0o775)
+        );
+    }
+}
+
+/// What stays within one is as it is everywhere.
+#[test]
+fn a_trip_within_a_namespace_says_nothing_of_others() {
+    let sandbox = Sandbox::new();
+    sandbox.write("changed", "one\n");
+    let Some(taken) = inside(&sandbox, &["snapshot"]) else {
+        return;
+    };
+    sandbox.write("changed", "two\n");
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    for args in [&["travel", id][..], &["return"]] {
+        let said = inside(&sandbox, args).unwrap();
+        assert!(said["notices"].as_array().unwrap().is_empty(), "{said}");
+    }
+}
+
+/// Root in a namespace rules over nobody whom that does not know, and comes home past him as an ordinary user does.
+#[test]
+fn the_root_of_a_namespace_comes_home_past_what_belongs_to_others() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("d/inside", "one\n");
+    sandbox.write("changed", "one\n");
+    let Some(taken) = inside(&sandbox, &["snapshot"]) else {
+        return;
+    };
+    sandbox.write("changed", "two\n");
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    inside(&sandbox, &["travel", id]);
+    chown(sandbox.path("d"), Some(USER), None).unwrap();
+    sandbox.chmod("d", 0o777);
+    let returned = inside(&sandbox, &["return"]).unwrap();
+    assert_eq!(returned["mode"], "present", "{returned}");
+    assert_eq!(sandbox.text("changed"), "two\n");
+    let told = returned["notices"].to_string();
+    assert!(told.contains("'d' could not keep"), "{returned}");
+}
+
+/// The kernel takes setgid from who is not in the group, without a word.
+#[test]
+fn a_directory_that_cannot_have_setgid_keeps_nobody_in_the_past() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = crate::access::somebodys();
+    sandbox.write("d/kept", "one\n");
+    give_all(&sandbox.path("d"), USER, GROUP);
+    sandbox.chmod("d", 0o2775);
+    let id = crate::access::snapshot_as(&sandbox, USER);
+    sandbox.write("d/t/inside", "new\n");
+    give_all(&sandbox.path("d/t"), USER, GROUP);
+    sandbox.chmod("d/t", 0o2775);
+    crate::access::json_as(&sandbox, USER, &["travel", &id]);
+    let returned = crate::access::json_as(&sandbox, USER, &["return"]);
+    assert_eq!(returned["mode"], "present", "{returned}");
+    assert_eq!(mode(&sandbox, "d/t") & 0o777, 0o775);
+    let told = returned["notices"].to_string();
+    assert!(told.contains("'d/t' could not keep"), "{returned}");
+}
