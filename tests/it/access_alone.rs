@@ -10,6 +10,8 @@ use crate::access::{
 };
 use crate::faults::killed_at;
 use crate::sandbox::{Sandbox, is_root, skipped};
+use crate::seeds::Disk;
+use crate::trip::state_json;
 
 const ACL: &str = "system.posix_acl_access";
 const DEFAULT_ACL: &str = "system.posix_acl_default";
@@ -250,5 +252,57 @@ fn what_belongs_to_somebody_else_stays_his() {
             "{told}"
         );
         assert_eq!(sandbox.path(path).metadata().unwrap().uid(), 4321, "{path}");
+    }
+}
+
+/// A full disk is no reason to let go of what a directory had: the return ends once there is room again.
+#[test]
+fn a_full_disk_takes_no_attribute_of_the_present() {
+    let sandbox = Sandbox::bare_room();
+    let make = "mkfs.ext3 -q -F -I 128 -b 4096 -m 0 -O ^has_journal";
+    let Some(_disk) = Disk::mount(&sandbox, make) else {
+        return;
+    };
+    let git = sandbox.root().join("git").display().to_string();
+    sandbox.git(["init", "-q", "--separate-git-dir", &git]);
+    let dirs: Vec<String> = (0..20).map(|nth| format!("d{nth}")).collect();
+    for dir in &dirs {
+        sandbox.write(format!("{dir}/f"), "one\n");
+    }
+    sandbox.write("changed", "one\n");
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    sandbox.write("changed", "two\n");
+    // Each of its own, so that each needs a block of its own.
+    for dir in &dirs {
+        assert!(set_attribute(
+            &sandbox.path(dir),
+            "user.tag",
+            dir.as_bytes()
+        ));
+    }
+    sandbox.json(["travel", &id]);
+    for dir in &dirs {
+        let _ = lremovexattr(sandbox.path(dir), "user.tag");
+    }
+    let disk = rustix::fs::statvfs(sandbox.repo()).unwrap();
+    let left = (disk.f_bavail - 22) * disk.f_frsize;
+    std::fs::write(git.clone() + "/info/exclude", "/fill\n").unwrap();
+    let fill = vec![0; usize::try_from(left).unwrap()];
+    std::fs::write(sandbox.path("fill"), fill).unwrap();
+    let (error, _) = sandbox.json_error(["return"]);
+    let message = error["message"].to_string();
+    assert!(message.contains("No space"), "{error}");
+    sandbox.remove("fill");
+    if error["code"] == "INTERRUPTED" {
+        sandbox.json(["recover"]);
+    }
+    if state_json(&sandbox)["mode"] == "past" {
+        sandbox.json(["return"]);
+    }
+    assert_eq!(sandbox.text("changed"), "two\n");
+    for dir in &dirs {
+        let mut value = [0; 16];
+        let length = rustix::fs::lgetxattr(sandbox.path(dir), "user.tag", &mut value[..]).unwrap();
+        assert_eq!(&value[..length], dir.as_bytes());
     }
 }

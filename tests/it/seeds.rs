@@ -69,11 +69,11 @@ fn an_edit_within_the_second_of_a_snapshot_is_seen_where_times_are_coarse() {
 }
 
 /// A file system in a file, mounted; unmounted when dropped.
-struct Disk(PathBuf);
+pub struct Disk(PathBuf);
 
 impl Disk {
     /// `None`, with the reason printed, where it cannot be had.
-    fn mount(sandbox: &Sandbox, make: &str) -> Option<Self> {
+    pub fn mount(sandbox: &Sandbox, make: &str) -> Option<Self> {
         let image = sandbox.root().join("image");
         let at = sandbox.repo();
         std::fs::File::create(&image)
