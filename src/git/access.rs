@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, Gid, Mode, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use super::fs::open_at;
-use super::ids;
+use super::ids::{self, IdMaps, UNKNOWN};
 
 /// The entries of an ACL that say who may use the file itself.
 const ACL: &[u8] = b"system.posix_acl_access";
@@ -45,8 +45,8 @@ pub struct Lost {
     attributes: Vec<Vec<u8>>,
     /// It has the permission bits that it had.
     bits: bool,
-    /// The system did not give it all of its permission bits.
-    refused_bits: bool,
+    /// The permission bits that it was to have, and those that the system gave it instead.
+    refused_bits: Option<(u32, u32)>,
 }
 
 impl Lost {
@@ -57,24 +57,30 @@ impl Lost {
 
     /// What a file does not have that it should have.
     pub fn between(now: &Access, wanted: &Access) -> Self {
-        let differs = |name: &[u8]| now.attributes.get(name) != wanted.attributes.get(name);
+        let differs = |name: &[u8]| !now.has_same(wanted, name);
         let names = now.attributes.keys().chain(wanted.attributes.keys());
         let others = names.filter(|name| *name != ACL && differs(name));
         let mut attributes: Vec<Vec<u8>> = others.cloned().collect();
         attributes.sort();
         attributes.dedup();
         Self {
-            owner: now.uid != wanted.uid,
-            group: now.gid != wanted.gid,
+            owner: !is_same_id(now.uid, wanted.uid),
+            group: !is_same_id(now.gid, wanted.gid),
             acl: differs(ACL),
             attributes,
             ..Self::default()
         }
     }
 
-    /// The system did not give it all of its permission bits.
-    pub fn miss_bits(&mut self) {
-        self.refused_bits = true;
+    /// Notes which permission bits the system gave a path that was to have these.
+    pub fn note_bits(&mut self, wanted: u32, got: u32) {
+        self.refused_bits = (wanted != got).then_some((wanted, got));
+    }
+
+    /// Whether the system gave it bits for others that it was not to have.
+    pub fn is_wider(&self) -> bool {
+        self.refused_bits
+            .is_some_and(|(wanted, got)| got & !wanted & 0o077 != 0)
     }
 
     /// The permission bits stay what they are, too: only an owner may change them.
@@ -89,7 +95,8 @@ impl Lost {
 
     /// Whether these are the bits of a file that was to have others.
     pub fn leaves(&self, perm: u32, now: u32) -> bool {
-        self.bits || self.refused_bits || self.narrow(perm) == now
+        let is_given = self.refused_bits.is_some_and(|(_, got)| got == now);
+        self.bits || is_given || self.narrow(perm) == now
     }
 
     /// What was lost, in words.
@@ -99,7 +106,7 @@ impl Lost {
             (self.owner, "owner"),
             (self.group, "group"),
             (self.acl, "ACL"),
-            (self.bits || self.refused_bits, "permission bits"),
+            (self.bits || self.refused_bits.is_some(), "permission bits"),
         ] {
             if lost {
                 words.push(word.to_owned());
@@ -132,6 +139,75 @@ impl Access {
             gid,
             ..Self::default()
         }
+    }
+
+    /// As this process knows owners and groups, of what was written by one that knew others.
+    pub fn translate(&mut self, then: &IdMaps, here: &IdMaps) {
+        self.uid = then.user_in(here, self.uid);
+        self.gid = then.group_in(here, self.gid);
+        for name in [ACL, DEFAULT_ACL] {
+            if let Some(list) = self.attributes.get_mut(name) {
+                for (tag, id) in acl_ids(list) {
+                    let known = u32::from_le_bytes(*id);
+                    let known = if tag == ACL_USER {
+                        then.user_in(here, known)
+                    } else {
+                        then.group_in(here, known)
+                    };
+                    *id = known.to_le_bytes();
+                }
+            }
+        }
+    }
+
+    /// Whether it names somebody of whom nothing is known here.
+    pub fn has_unknown(&self) -> bool {
+        [self.uid, self.gid].contains(&UNKNOWN)
+            || [ACL, DEFAULT_ACL].iter().any(|name| self.is_unknown(name))
+    }
+
+    /// Whether this is an ACL that names somebody of whom nothing is known here.
+    fn is_unknown(&self, name: &[u8]) -> bool {
+        let list = self
+            .attributes
+            .get(name)
+            .filter(|_| [ACL, DEFAULT_ACL].contains(&name));
+        list.is_some_and(|list| {
+            acl_ids(&mut list.clone()).any(|(_, id)| u32::from_le_bytes(*id) == UNKNOWN)
+        })
+    }
+
+    /// Whether it is that of another path, as far as it is known.
+    pub fn is_as(&self, other: &Self) -> bool {
+        let mut names = self.attributes.keys().chain(other.attributes.keys());
+        is_same_id(self.uid, other.uid)
+            && is_same_id(self.gid, other.gid)
+            && names.all(|name| self.has_same(other, name))
+    }
+
+    fn has_same(&self, other: &Self, name: &[u8]) -> bool {
+        let is_same = self.attributes.get(name) == other.attributes.get(name);
+        is_same || self.is_unknown(name) || other.is_unknown(name)
+    }
+
+    /// The same, with what stands there for whatever is not known.
+    #[must_use]
+    pub fn or_as(mut self, there: &Self) -> Self {
+        if self.uid == UNKNOWN {
+            self.uid = there.uid;
+        }
+        if self.gid == UNKNOWN {
+            self.gid = there.gid;
+        }
+        for name in [ACL, DEFAULT_ACL] {
+            if self.is_unknown(name) {
+                self.attributes.remove(name);
+                let list = there.attributes.get(name);
+                self.attributes
+                    .extend(list.map(|list| (name.to_vec(), list.clone())));
+            }
+        }
+        self
     }
 
     /// That of what stands at a name; `None` when nothing does.
@@ -195,10 +271,14 @@ impl Access {
     ) -> rustix::io::Result<Lost> {
         let mut lost = Lost::default();
         // Two calls: who may not give a file away may still give it to another of his groups.
-        if made.st_uid != self.uid {
+        if self.uid == UNKNOWN {
+            lost.owner = true;
+        } else if made.st_uid != self.uid {
             lost.owner = refused(chown(Some(Uid::from_raw(self.uid)), None))?;
         }
-        if made.st_gid != self.gid {
+        if self.gid == UNKNOWN {
+            lost.group = true;
+        } else if made.st_gid != self.gid {
             lost.group = refused(chown(None, Some(Gid::from_raw(self.gid))))?;
         }
         Ok(lost)
@@ -245,9 +325,7 @@ pub fn give_bits(new: impl AsFd, perm: u32, lost: &mut Lost) -> rustix::io::Resu
         return Ok(());
     }
     refused(rustix::fs::fchmod(new, Mode::from_raw_mode(perm)))?;
-    if bits()? != perm {
-        lost.miss_bits();
-    }
+    lost.note_bits(perm, bits()?);
     Ok(())
 }
 
@@ -291,8 +369,41 @@ pub fn without_capabilities(access: &mut Access) {
     access.attributes.remove(CAPABILITY);
 }
 
+/// Whether a file system lets nobody change a file, not even root: it is immutable or append-only (`chattr(1)`).
+#[cfg(target_os = "linux")]
+pub fn is_fixed(file: impl AsFd) -> bool {
+    use rustix::fs::IFlags;
+
+    let fixed = IFlags::IMMUTABLE | IFlags::APPEND;
+    rustix::fs::ioctl_getflags(file).is_ok_and(|flags| flags.intersects(fixed))
+}
+
+/// Whether a file system lets nobody change a file: here nothing tells.
+#[cfg(not(target_os = "linux"))]
+pub fn is_fixed(_: impl AsFd) -> bool {
+    false
+}
+
+fn is_same_id(one: u32, other: u32) -> bool {
+    one == other || [one, other].contains(&UNKNOWN)
+}
+
+/// An entry of an ACL that is for one user, or one group.
+const ACL_USER: u16 = 0x02;
+const ACL_GROUP: u16 = 0x08;
+
+/// The ids in an ACL as the system gives it: a version, then entries of a tag, bits and an id (`acl(5)`, `linux/posix_acl_xattr.h`).
+fn acl_ids(list: &mut [u8]) -> impl Iterator<Item = (u16, &mut [u8; 4])> {
+    let entries = list.get_mut(4..).unwrap_or_default().as_chunks_mut::<8>().0;
+    entries.iter_mut().filter_map(|entry| {
+        let tag = u16::from_le_bytes([entry[0], entry[1]]);
+        let id = entry.last_chunk_mut::<4>()?;
+        [ACL_USER, ACL_GROUP].contains(&tag).then_some((tag, id))
+    })
+}
+
 /// Whether this process may not do it.
-fn refused(done: rustix::io::Result<()>) -> rustix::io::Result<bool> {
+pub fn refused(done: rustix::io::Result<()>) -> rustix::io::Result<bool> {
     match done {
         Ok(()) => Ok(false),
         // A user namespace answers `INVAL` for an id that it does not map, a mount with ids of its own `OVERFLOW`.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::access::Access;
-use super::ids;
+use super::ids::IdMaps;
 
 /// Who may use what, by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,23 +18,35 @@ pub struct AccessList {
     pub complete: bool,
     /// What is made where nothing was, and is not in `paths`, keeps what it inherits from its directory: it may have had an ACL.
     pub inherits: bool,
-    /// As whom its owners and groups are known ([`ids::maps`]).
+    /// As whom its owners and groups are known ([`IdMaps`]); nothing in a list of an earlier version, which counts as one of here.
     pub ids: Option<String>,
-    /// It was recorded where these ids mean others, so nothing is known of it here.
-    pub is_of_other_ids: bool,
 }
 
 impl AccessList {
-    /// The list as far as it is known here: nothing of one whose ids mean others.
+    /// The list as this process knows owners and groups, where another one wrote it.
     #[must_use]
-    pub fn known_here(self) -> Self {
-        if self.ids.as_deref() == ids::maps() {
+    pub fn known_here(mut self) -> Self {
+        let then = self.ids.as_deref().and_then(IdMaps::parse);
+        let Some((then, here)) = then
+            .zip(IdMaps::here())
+            .filter(|(then, here)| then != *here)
+        else {
             return self;
+        };
+        for access in self.paths.values_mut() {
+            access.translate(&then, here);
         }
-        Self {
-            is_of_other_ids: true,
-            ..Self::default()
-        }
+        let owner = self.owner.map(|(uid, gid)| {
+            let mut usual = Access::owned((uid, gid));
+            usual.translate(&then, here);
+            usual
+        });
+        self.owner = owner
+            .filter(|usual| !usual.has_unknown())
+            .map(|usual| (usual.uid, usual.gid));
+        self.complete &= self.owner.is_some();
+        self.ids = Some(here.to_string());
+        self
     }
 
     /// That of a path, when it is known.
@@ -60,7 +72,7 @@ impl AccessList {
     /// Whether a path is known to have another access on the other side.
     pub fn differs(&self, other: &Self, path: &[u8]) -> bool {
         let both = self.of(path).zip(other.of(path));
-        both.is_some_and(|(one, other)| one != other)
+        both.is_some_and(|(one, other)| !one.is_as(&other))
     }
 }
 

@@ -35,7 +35,7 @@ use super::capture::{HashOnly, Sink};
 use super::plan::{Extras, Plan, PlanEntry, Side};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::access::{Access, Lost};
+use crate::git::access::{Access, Lost, is_fixed, refused};
 use crate::git::access_list::AccessList;
 use crate::git::fs::{
     Root, Stamp, exchange, has_writer, open_at, read_link_at, rename_to_free, stamp_at, stamp_of,
@@ -158,8 +158,6 @@ pub struct Applied {
     pub stayed: BTreeSet<Vec<u8>>,
     /// Paths whose owner, group or attributes could not all be kept.
     pub lost: BTreeMap<Vec<u8>, Lost>,
-    /// Owners, groups and attributes were recorded where ids mean others: each path has those of what it replaced.
-    pub is_of_other_ids: bool,
 }
 
 /// The name of the temporary file of a journal entry.
@@ -235,7 +233,6 @@ impl Apply<'_> {
         applied.lost.extend(plan.beyond.clone());
         applied.lost.extend(temps.into_lost());
         self.set_dir_modes(plan, &mut applied)?;
-        applied.is_of_other_ids = self.access.recorded.is_some_and(|all| all.is_of_other_ids);
         self.progress.end();
         Ok(applied)
     }
@@ -415,7 +412,7 @@ impl Apply<'_> {
         let known = look_at(expected, (dir, name), &mut Vec::new())? != NameState::Other;
         if known && let Some(access) = self.access.of(&entry.path) {
             let now = Access::at(dir, name)?.map(|(access, _)| access);
-            if now.as_ref() != Some(&*access) {
+            if !now.is_some_and(|now| access.is_as(&now)) {
                 return Ok(false);
             }
         }
@@ -530,20 +527,21 @@ pub fn content_oid(
     }
 }
 
-/// Sets permission bits without following a symlink, also where the bits forbid opening. Says whether they are set: the kernel takes setgid
-/// from who is not in the group, without a word.
-pub fn set_permissions(root: &Root, full: &[u8], perm: u32) -> Result<bool> {
+/// Sets permission bits without following a symlink, also where the bits forbid opening. Answers those that are there now: a file system may
+/// have bits of its own, a mount no id for the owner, and the kernel takes setgid from who is not in the group, without a word.
+pub fn set_permissions(root: &Root, full: &[u8], perm: u32) -> Result<u32> {
     let what = || format!("cannot set the mode of '{}'", path::display(full));
-    match change_permissions(root, full, perm) {
-        // A mount with ids of its own may have none for its owner, whom nobody rules over there.
-        Err(Errno::OVERFLOW) => return Ok(false),
-        other => other.context(what)?,
+    let done = change_permissions(root, full, perm);
+    // What is immutable is to be named, with the way to change that.
+    if done == Err(Errno::PERM) && root.open_file(full).is_ok_and(is_fixed) {
+        done.context(what)?;
     }
-    if perm & 0o7000 == 0 {
-        return Ok(true);
+    // So a namespace answers that does not know its group.
+    if done != Err(Errno::ACCESS) {
+        refused(done).context(what)?;
     }
     let now = root.stamp(full).context(what)?;
-    Ok(now.is_some_and(|now| now.permissions() == perm))
+    Ok(now.map_or(perm, |now| now.permissions()))
 }
 
 fn change_permissions(root: &Root, full: &[u8], perm: u32) -> rustix::io::Result<()> {

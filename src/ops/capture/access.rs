@@ -5,7 +5,8 @@ use crate::error::{Result, ResultExt};
 use crate::git::access::Access;
 use crate::git::access_list::AccessList;
 use crate::git::fs::Root;
-use crate::git::{ids, path};
+use crate::git::ids::IdMaps;
+use crate::git::path;
 use crate::ops::Context;
 use crate::worktree::manifest::Manifest;
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ impl Capture<'_> {
         let mut list = AccessList {
             owner: Some(derived.usual_owner),
             complete: derived.unproven == 0,
-            ids: ids::maps().map(str::to_owned),
+            ids: IdMaps::here().map(ToString::to_string),
             ..AccessList::default()
         };
         let owners = derived.owners.iter();

@@ -17,6 +17,7 @@ use super::{
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::{Root, young_since};
+use crate::git::ids::IdMaps;
 use crate::git::index::Index;
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode};
 use crate::git::operation::{self, OperationState};
@@ -491,6 +492,12 @@ impl<'s> CaptureRun<'_, 's, '_> {
             text.push(0);
         }
         text.extend_from_slice(&self.own.fingerprint());
+        // Owners are written down as this process knows them.
+        text.extend(
+            IdMaps::here()
+                .into_iter()
+                .flat_map(|maps| maps.to_string().into_bytes()),
+        );
         let options = self
             .store
             .objects

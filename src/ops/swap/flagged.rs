@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::error::Error;
+use crate::git::access::is_fixed;
 use crate::git::fs::Root;
 use crate::git::path;
 use crate::text::typed_path;
@@ -31,16 +32,6 @@ pub(super) fn name_the_way(error: Error, root: &Root, paths: &[Vec<u8>]) -> Erro
     ))
 }
 
-#[cfg(target_os = "linux")]
 fn is_flagged(root: &Root, full: &[u8]) -> bool {
-    use rustix::fs::IFlags;
-
-    let fixed = IFlags::IMMUTABLE | IFlags::APPEND;
-    let flags = root.open_file(full).and_then(rustix::fs::ioctl_getflags);
-    flags.is_ok_and(|flags| flags.intersects(fixed))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_flagged(_: &Root, _: &[u8]) -> bool {
-    false
+    root.open_file(full).is_ok_and(is_fixed)
 }

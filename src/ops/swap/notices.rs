@@ -26,12 +26,6 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
             path::listed(applied.stayed.iter(), SHOWN)
         ));
     }
-    if applied.is_of_other_ids {
-        notices.push(
-            "owners, groups and attributes were recorded where other users are known (in a container, or outside of it): each path has those of what it replaced"
-                .to_owned(),
-        );
-    }
     notices.extend(lost_notices(applied));
     notices
 }
@@ -42,6 +36,8 @@ pub fn lost_notices(applied: &Applied) -> Vec<String> {
     for (path, lost) in applied.lost.iter().take(LOST_SHOWN) {
         let access = if lost.kept_bits() {
             "it belongs to another user, and is as open as they left it"
+        } else if lost.is_wider() {
+            "its file system made it more open than that"
         } else {
             "nobody else got access to it"
         };

@@ -340,8 +340,7 @@ fn has_same_access(
         is_refused || own.is_dir(path)
     };
     let is_given = |path: &Vec<u8>| files.of(path).is_some() || own.is_dir(path);
-    let is_told = !now.is_of_other_ids && !backup.is_of_other_ids;
-    Ok((now.owner == backup.owner || !is_told)
+    Ok(now.owner == backup.owner
         && now.differing(&files, Vec::new).iter().all(stays)
         && changed.iter().all(is_given))
 }

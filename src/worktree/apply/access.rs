@@ -52,11 +52,18 @@ impl Apply<'_> {
             // What was made just now has its access already.
             let has_access = dir.before.is_some() && is_recorded;
             match self.access.of(&dir.path).filter(|_| has_access) {
-                Some(access) if *access != now && may_change(now.uid) => {
+                Some(access) if !access.is_as(&now) && may_change(now.uid) => {
                     // Whoever may get in meanwhile is somebody whom neither side keeps out.
                     // It is ours alone while it changes hands.
-                    set_permissions(self.root, &dir.path, 0o700)?;
-                    let fd = self.root.open_dir_for_reading(&dir.path).context(what)?;
+                    let open = || self.root.open_dir_for_reading(&dir.path);
+                    // Before: it may be another's, who lets us in by his bits alone.
+                    let opened = open();
+                    if set_permissions(self.root, &dir.path, 0o700)? != 0o700 {
+                        lost.entry(dir.path.clone()).or_default().keep_bits();
+                        continue;
+                    }
+                    let access = access.into_owned().or_as(&now);
+                    let fd = opened.or_else(|_| open()).context(what)?;
                     let mut missed = access.give_owner(&fd).context(what)?;
                     access.give_rest(&fd, perm, &mut missed).context(what)?;
                     if !missed.is_empty() {
@@ -68,9 +75,7 @@ impl Apply<'_> {
                     let differs = stat.st_mode & 0o7777 != perm;
                     if differs && may_change(stat.st_uid) && !is_recorded {
                         // They are narrower than they were, or what they were before: an ACL lets nobody else in.
-                        if !set_permissions(self.root, &dir.path, perm)? {
-                            lost.entry(dir.path.clone()).or_default().miss_bits();
-                        }
+                        self.chmod(&dir.path, perm, lost)?;
                     } else if differs && may_change(stat.st_uid) {
                         self.chmod_narrowly(&dir.path, perm, lost)?;
                     } else if differs {
@@ -106,8 +111,14 @@ impl Apply<'_> {
                 lost.insert(full.to_vec(), widened);
             }
         }
-        if !set_permissions(self.root, full, perm)? {
-            lost.entry(full.to_vec()).or_default().miss_bits();
+        self.chmod(full, perm, lost)
+    }
+
+    /// Sets permission bits, and notes which were given instead.
+    fn chmod(&self, full: &[u8], perm: u32, lost: &mut BTreeMap<Vec<u8>, Lost>) -> Result<()> {
+        let got = set_permissions(self.root, full, perm)?;
+        if got != perm {
+            lost.entry(full.to_vec()).or_default().note_bits(perm, got);
         }
         Ok(())
     }

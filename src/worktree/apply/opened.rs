@@ -72,7 +72,8 @@ impl OpenedDirs {
         if stamp.mode & 0o300 == 0o300 {
             return Err(Errno::ACCESS);
         }
-        if set_permissions(root, full, stamp.permissions() | 0o700).is_err() {
+        let got = set_permissions(root, full, stamp.permissions() | 0o700);
+        if !got.is_ok_and(|got| got & 0o300 == 0o300) {
             return Err(Errno::ACCESS);
         }
         self.opened_up.push((full.to_vec(), stamp.permissions()));
@@ -84,8 +85,11 @@ impl OpenedDirs {
         // In the opposite order: a closed directory above would keep us from those beneath.
         for (full, perm) in self.opened_up.iter().rev() {
             // It may have been removed since, as a directory that the plan does not have.
-            if root.open_dir(full).is_ok() && !set_permissions(root, full, *perm)? {
-                lost.entry(full.clone()).or_default().miss_bits();
+            if root.open_dir(full).is_ok() {
+                let got = set_permissions(root, full, *perm)?;
+                if got != *perm {
+                    lost.entry(full.clone()).or_default().note_bits(*perm, got);
+                }
             }
         }
         Ok(())

@@ -314,7 +314,7 @@ impl<'a> Temps<'a> {
         entry: &PlanEntry,
     ) -> rustix::io::Result<Option<Cow<'a, Access>>> {
         if let Some(recorded) = self.granted.of(&entry.path) {
-            return Ok(Some(recorded));
+            return known_there(dir, entry, recorded).map(Some);
         }
         let known = self.replaced.filter(|_| entry.before.is_some());
         let mut access = match known.and_then(|all| all.of(&entry.path)) {
@@ -361,6 +361,21 @@ impl<'a> Temps<'a> {
         };
         access.give_link_owner(place.dir, name)
     }
+}
+
+/// What was recorded, with what stands there for whatever is not known of it here.
+fn known_there<'a>(
+    dir: BorrowedFd<'_>,
+    entry: &PlanEntry,
+    recorded: Cow<'a, Access>,
+) -> rustix::io::Result<Cow<'a, Access>> {
+    if !recorded.has_unknown() {
+        return Ok(recorded);
+    }
+    Ok(match Access::at(dir, path::split(&entry.path).1)? {
+        Some((there, stat)) if !is_dir(&stat) => Cow::Owned(recorded.into_owned().or_as(&there)),
+        _ => recorded,
+    })
 }
 
 /// Whether a file that is made with its permission bits has everything that it shall have.

@@ -89,6 +89,6 @@ impl Planning<'_> {
     fn beyond(&self, full: &[u8]) -> Option<Lost> {
         let now = self.before.access.of(full)?;
         let wanted = self.after.access.of(full)?;
-        (now != wanted && !(self.may_change)(now.uid)).then(|| Lost::between(&now, &wanted))
+        (!now.is_as(&wanted) && !(self.may_change)(now.uid)).then(|| Lost::between(&now, &wanted))
     }
 }
