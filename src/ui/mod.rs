@@ -191,7 +191,7 @@ impl Program<'_> {
     fn look(&mut self, mut plan: Plan) -> Result<bool> {
         let Some(words) = plan.dry.take() else {
             let text = "This is the command; it has no way to only look.".to_owned();
-            return self.update(Event::Looked(plan, true, text));
+            return self.ask(plan, text);
         };
         let answered = self.command("looking …", &words)?;
         if let Some(pin) = plan.pinned.take().filter(|_| answered.done) {
@@ -202,8 +202,19 @@ impl Program<'_> {
             };
             plan.add(format!("{}{meant}", pin.option).into());
         }
-        let asks = answered.done && !plans::is_needless(&plan, &answered.document);
-        self.update(Event::Looked(plan, asks, answered.text))
+        if answered.done && !plans::is_needless(&plan, &answered.document) {
+            return self.ask(plan, answered.text);
+        }
+        self.update(Event::Looked(plan, false, answered.text))
+    }
+
+    /// Asks whether to do it. What was typed before the question stood on the screen is no answer to it.
+    fn ask(&mut self, plan: Plan, text: String) -> Result<bool> {
+        let on = self.update(Event::Looked(plan, true, text))?;
+        self.screen.draw(&self.model)?;
+        Screen::forget_typed();
+        self.forget_typed()?;
+        Ok(on)
     }
 
     fn do_it(&mut self, plan: &Plan) -> Result<bool> {

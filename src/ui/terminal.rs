@@ -3,7 +3,7 @@
 //! Promises: it is given back on every way out: at the end, on an error, on a panic, before the program stops (Ctrl-Z) and before
 //! it is ended by a signal. One that is gone is no reason to panic.
 
-use std::io::{Stdout, Write, stdout};
+use std::io::{Stdout, Write, stdin, stdout};
 use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,6 +104,11 @@ impl Screen {
         // thread that reads keys.
         let drawn = self.terminal.resize(Rect::new(0, 0, columns, lines));
         drawn.context(|| "cannot clear the terminal")
+    }
+
+    /// Throws away what was typed and not read yet.
+    pub fn forget_typed() {
+        let _ = rustix::termios::tcflush(stdin(), rustix::termios::QueueSelector::IFlush);
     }
 
     /// Puts a text into the clipboard, where the terminal allows it (OSC 52).

@@ -212,6 +212,25 @@ fn in_a_real_terminal_nothing_is_done_without_a_yes() {
     assert!(sandbox.ok(["label"]).contains("good"));
 }
 
+/// A yes that was typed before the question stood there answers nothing.
+#[test]
+fn a_yes_typed_ahead_of_its_question_is_none() {
+    let sandbox = some();
+    let Some(tmux) = Tmux::start(&sandbox, (100, 30), "") else {
+        return;
+    };
+    tmux.shows("second notes");
+    // All in one write, as a macro or a fast hand has it.
+    for (keys, question) in [("oy", "tw open s_"), ("ry", "would restore")] {
+        tmux.types(&["-l", keys]).shows(question);
+        tmux.types(&["Enter"]).shows("nothing was done");
+        tmux.types(&["j"]);
+    }
+    tmux.types(&["q"]).ended("0");
+    assert_eq!(sandbox.text("notes.txt"), "two\n");
+    assert_eq!(sandbox.git(["worktree", "list"]).lines().count(), 1);
+}
+
 #[test]
 fn a_hunk_is_shown_restored_and_undone_and_refused_when_the_file_changed() {
     let sandbox = Sandbox::new();
@@ -340,7 +359,8 @@ fn it_travels_from_one_past_to_another() {
     assert!(!tmux.screen().contains("does it"), "{}", tmux.screen());
     tmux.types(&["y"])
         .shows("in the past")
-        .leaves("in the past");
+        .leaves("in the past")
+        .shows("first notes");
     assert_eq!(sandbox.text("notes.txt"), "two\n");
     tmux.types(&["j", "t"])
         .shows("would travel to")

@@ -15,6 +15,8 @@ use crate::ops::pathspec::Pathspec;
 struct Glob {
     /// With `!` before it.
     excludes: bool,
+    /// With `/` behind it: it is for directories alone.
+    of_dirs: bool,
     matcher: GlobMatcher,
 }
 
@@ -69,7 +71,10 @@ impl Glob {
             Some(rest) => (true, rest),
             None => (glob.trim_end_matches('/').contains('/'), glob),
         };
-        let glob = glob.strip_suffix('/').unwrap_or(glob);
+        let (of_dirs, glob) = match glob.strip_suffix('/') {
+            Some(dir) => (true, dir),
+            None => (false, glob),
+        };
         let glob = if anchored {
             glob.to_owned()
         } else {
@@ -85,6 +90,7 @@ impl Glob {
         })?;
         Ok(Self {
             excludes: excluded.is_some(),
+            of_dirs,
             matcher: built.compile_matcher(),
         })
     }
@@ -96,7 +102,7 @@ impl Glob {
                 .is_match(Path::new(std::ffi::OsStr::from_bytes(path)))
         };
         let mut dir = path::split(file).0;
-        if is(file) {
+        if !self.of_dirs && is(file) {
             return true;
         }
         while self.excludes && !dir.is_empty() {
@@ -134,6 +140,8 @@ mod tests {
             (&["*.rs", "!a/*"], "a/b.rs", false),
             (&["!a/*", "*.rs"], "a/b.rs", true),
             (&["!target/"], "x/target/b/c.rs", false),
+            (&["!b.rs/"], "a/b.rs", true),
+            (&["b.rs/"], "a/b.rs", false),
             (&["/a/*.rs"], "x/a/b.rs", false),
             (&["a/**/*.rs"], "a/x/y/b.rs", true),
             (&["a/*.rs"], "a/x/b.rs", false),
