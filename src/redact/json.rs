@@ -14,7 +14,7 @@ use super::jwk;
 use super::runs::{alphanumeric_or, run_at_start};
 use super::scan::PASSWORD;
 use super::span::FoundBy;
-use super::split_key;
+use super::split_key::{self, Place};
 use super::{Redacted, Redactor, Tally};
 use crate::text::foreign_json;
 
@@ -52,9 +52,19 @@ struct Names<'a> {
     near: Option<&'a str>,
     /// Those of the array, or of the object with a field `value`, that it is in.
     over: &'a [String],
+    /// Where it stands; none for what is a name itself.
+    place: Option<Place>,
 }
 
 impl Names<'_> {
+    /// No names speak of a whole document.
+    fn of_document() -> Self {
+        Self {
+            place: Some(Place::default()),
+            ..Self::default()
+        }
+    }
+
     fn any(self, says_so: impl Fn(&str) -> bool) -> bool {
         self.near.is_some_and(&says_so) || self.over.iter().any(|name| says_so(name))
     }
@@ -69,7 +79,7 @@ impl Names<'_> {
 impl Redactor {
     /// Redacts every string of a value in place, names of fields too.
     pub(super) fn value(&self, value: &mut Value, tally: &mut Tally) {
-        self.walk(value, Names::default(), tally);
+        self.walk(value, Names::of_document(), tally);
     }
 
     fn walk(&self, value: &mut Value, names: Names<'_>, tally: &mut Tally) {
@@ -88,19 +98,25 @@ impl Redactor {
             Value::Array(items) => {
                 hide_password(items, tally);
                 let over = names.over();
+                let place = names.place.map(Place::item);
                 let mut flag: Option<String> = None;
                 for item in items {
                     let next = item
                         .as_str()
                         .filter(|text| is_flag(text))
                         .map(str::to_owned);
-                    let near = flag.as_deref();
-                    self.walk(item, Names { near, over: &over }, tally);
+                    let names = Names {
+                        near: flag.as_deref(),
+                        over: &over,
+                        place,
+                    };
+                    self.walk(item, names, tally);
                     flag = next;
                 }
             }
             Value::Object(fields) => {
                 let over = names.over();
+                let place = names.place;
                 let named = name_in_object(fields);
                 let web_key = fields.contains_key(jwk::KEYWORD);
                 for (field, value) in fields.iter_mut() {
@@ -112,7 +128,8 @@ impl Redactor {
                         *value = Value::String(FoundBy::Rule(jwk::RULE).mark());
                         tally.add(jwk::RULE);
                     }
-                    let names = names_in_object(field, named.as_deref(), &over);
+                    let mut names = names_in_object(field, named.as_deref(), &over);
+                    names.place = place.map(|place| place_in_object(place, field));
                     self.walk(value, names, tally);
                 }
                 self.rename(fields, tally);
@@ -130,7 +147,9 @@ impl Redactor {
         if text.len() < 4 {
             return None;
         }
-        let without_key = tally.split_key.without_lines(text);
+        let without_key = names
+            .place
+            .and_then(|place| tally.split_key.without_lines(text, place));
         if without_key.is_some() {
             tally.add(split_key::RULE);
         }
@@ -252,13 +271,22 @@ fn name_in_object(fields: &serde_json::Map<String, Value>) -> Option<String> {
 /// The names that speak of the value of a field. What is called `value` speaks of what the object speaks of, or is called.
 fn names_in_object<'a>(field: &'a str, named: Option<&'a str>, over: &'a [String]) -> Names<'a> {
     if is_value_field(field) {
-        let near = named.or(Some(field));
-        return Names { near, over };
+        return Names {
+            near: named.or(Some(field)),
+            over,
+            place: None,
+        };
     }
     Names {
         near: Some(field),
-        over: &[],
+        ..Names::default()
     }
+}
+
+/// Where the value of a field stands. What is too long for a name is none.
+fn place_in_object(object: Place, field: &str) -> Place {
+    let is_name = field.len() <= LONGEST;
+    object.field(if is_name { field } else { "" })
 }
 
 fn is_value_field(name: &str) -> bool {
@@ -273,6 +301,7 @@ fn is_flag(text: &str) -> bool {
 /// Where the walk through a line stands in an object or array.
 struct Frame {
     object: bool,
+    place: Place,
     /// The names that speak of all of it.
     over: Vec<String>,
     /// The name of the field whose value is being read.
@@ -288,13 +317,20 @@ struct Frame {
 impl Frame {
     /// The names that speak of the value that comes next.
     fn names(&self) -> Names<'_> {
-        match self.field.as_deref() {
+        let mut names = match self.field.as_deref() {
             Some(field) if self.object => names_in_object(field, self.named.as_deref(), &self.over),
             _ => Names {
                 near: self.named.as_deref(),
                 over: &self.over,
+                place: None,
             },
-        }
+        };
+        names.place = Some(if self.object {
+            place_in_object(self.place, self.field.as_deref().unwrap_or_default())
+        } else {
+            self.place.item()
+        });
+        names
     }
 }
 
@@ -317,9 +353,12 @@ impl Splicer<'_> {
         while let Some(byte) = bytes.get(at) {
             match byte {
                 b'{' | b'[' => {
-                    let over = frames.last().map(|frame| frame.names().over());
+                    let names = frames.last().map(Frame::names);
+                    let place = names.and_then(|names| names.place);
+                    let over = names.map(Names::over);
                     frames.push(Frame {
                         object: *byte == b'{',
+                        place: place.unwrap_or_default(),
                         over: over.unwrap_or_default(),
                         field: None,
                         named: None,
@@ -367,7 +406,11 @@ impl Splicer<'_> {
         let without = password
             .filter(|(at, _)| *at == start)
             .map(|(_, range)| hidden(&decoded, range, self.tally));
-        let names = frames.last().filter(|_| !is_name).map(Frame::names);
+        let names = match frames.last() {
+            Some(frame) if !is_name => frame.names(),
+            Some(_) => Names::default(),
+            None => Names::of_document(),
+        };
         let part = self
             .web_key_parts
             .binary_search_by_key(&(start + 1), |part| part.start);
@@ -375,7 +418,6 @@ impl Splicer<'_> {
             self.tally.add(jwk::RULE);
             Some(FoundBy::Rule(jwk::RULE).mark())
         } else {
-            let names = names.unwrap_or_default();
             let text = without.as_deref().unwrap_or(&decoded);
             let redacted = self.redactor.string(text, names, self.tally);
             redacted.or(without)
