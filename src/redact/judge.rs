@@ -3,11 +3,13 @@
 //! Errs towards replacing where the name of the field says secret, and towards leaving alone where nothing does.
 
 use super::chosen::{Place, is_phrase, is_sure_phrase, is_word_with_digits};
+use super::fields::is_made_up;
 use super::placeholder::is_placeholder;
 use super::reference::{has_class, is_epoch, is_reference, is_regex, is_sequence};
+use super::rules::Looks;
 use super::shape::{Shape, is_uuid, symbols, wordiness};
 use super::span::floor;
-use super::words::{SENTENCE, TYPES};
+use super::words::{PASSWORD_ENDS, SENTENCE, TYPES};
 
 /// How much the surroundings promise that a value is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,33 @@ pub(super) fn is_secret(value: &str, trust: Trust) -> bool {
         Trust::Hinted => is_hinted_secret(value),
     };
     likely && !is_placeholder(value)
+}
+
+/// Whether what a row found looks as the row wants it.
+pub(super) fn is_like(secret: &str, looks: Looks) -> bool {
+    match looks {
+        Looks::Any => true,
+        Looks::Random => wordiness(core(secret)) < 0.5,
+        Looks::Password => is_secret(secret, Trust::Password) && !is_called_password(secret),
+        Looks::MadeUp => is_secret(secret, Trust::Password) && is_made_up(secret),
+        Looks::Phrase => {
+            !secret.trim().contains(' ')
+                || is_sure_phrase(secret)
+                || secret.split(' ').any(is_odd_word)
+        }
+    }
+}
+
+/// `newpassword`: what stands for one in an explanation.
+fn is_called_password(value: &str) -> bool {
+    PASSWORD_ENDS.end(&value.to_ascii_lowercase())
+}
+
+/// Letters, digits and signs in one word, which no sentence has.
+fn is_odd_word(word: &str) -> bool {
+    let shape = Shape::of(word);
+    let signs = word.bytes().filter(|byte| b"!@#$%^&*+=~".contains(byte));
+    shape.len >= 4 && shape.letters() >= 2 && shape.digit > 0 && signs.count() > 0
 }
 
 fn is_password(value: &str) -> bool {

@@ -21,6 +21,34 @@ pub(super) enum Form {
     Around,
 }
 
+/// How a secret of a row looks, where its pattern fits other things, too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Looks {
+    #[default]
+    Any,
+    /// Its longest part reads like no words.
+    Random,
+    /// Like a password that somebody has, and not like a word for one.
+    Password,
+    /// Like a password that somebody made up and no word is.
+    MadeUp,
+    /// When it has more than a word, like no sentence.
+    Phrase,
+}
+
+impl Looks {
+    /// That of this name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            "random" => Some(Self::Random),
+            "password" => Some(Self::Password),
+            "made-up" => Some(Self::MadeUp),
+            "phrase" => Some(Self::Phrase),
+            _ => None,
+        }
+    }
+}
+
 /// One secret format; `rules.toml` says what each field means.
 #[derive(Debug, Default)]
 pub(super) struct Rule {
@@ -29,6 +57,7 @@ pub(super) struct Rule {
     pub(super) pattern: &'static str,
     pub(super) entropy: f32,
     pub(super) length: usize,
+    pub(super) looks: Looks,
     compiled: OnceLock<Regex>,
 }
 
@@ -74,6 +103,7 @@ impl Rule {
                 "pattern" => rule.pattern = string,
                 "entropy" => rule.entropy = value.parse().expect(PROOF),
                 "length" => rule.length = value.parse().expect(PROOF),
+                "looks" => rule.looks = Looks::named(string).expect(PROOF),
                 _ => {}
             }
         }

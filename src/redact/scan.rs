@@ -9,6 +9,7 @@ use super::commands::{self, PROGRAMS};
 use super::documented::is_documented;
 use super::field_names::{NameClass, classify, names_a_public_value};
 use super::fields::secret_after;
+use super::judge::is_like;
 use super::keywords::{KEYWORDS, Start, each_in};
 use super::pem::{Block, Blocks};
 use super::rules::{Form, ROWS, Row, Rule};
@@ -402,7 +403,9 @@ impl<'a> Scan<'a> {
 
     fn is_random(&self, rule: &Rule, secret: &Range<usize>) -> bool {
         self.text.get(secret.clone()).is_some_and(|secret| {
-            entropy_of(secret) >= rule.entropy && !super::placeholder::is_stand_in(secret)
+            entropy_of(secret) >= rule.entropy
+                && !super::placeholder::is_stand_in(secret)
+                && is_like(secret, rule.looks)
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::{Counts, Redactor};
-use crate::redact::rules::{Form, ROWS, Row};
+use crate::redact::rules::{Form, Looks, ROWS, Row};
 
 /// What shows that a row works.
 #[derive(Deserialize)]
@@ -33,6 +33,7 @@ struct Fields {
     pattern: String,
     entropy: f32,
     length: Option<usize>,
+    looks: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -58,6 +59,11 @@ fn the_table_is_read_as_toml_has_it() {
         assert_eq!(row.pattern, rule.pattern, "{}", row.id);
         assert_eq!(row.entropy.to_bits(), rule.entropy.to_bits(), "{}", row.id);
         assert_eq!(row.length.unwrap_or(0), rule.length, "{}", row.id);
+        let looks = row
+            .looks
+            .as_deref()
+            .map(|name| Looks::named(name).expect("known"));
+        assert_eq!(looks.unwrap_or_default(), rule.looks, "{}", row.id);
         assert_eq!(row.length.is_some(), form == Form::Prefix, "{}", row.id);
     }
 }
