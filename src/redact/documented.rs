@@ -20,16 +20,46 @@ static KNOWN: LazyLock<WordFinder<String>> = LazyLock::new(|| {
 /// How far around a place a value may go on.
 const REACH: usize = 400;
 
-/// Whether a place in a text is, or is in, a printed example that stands there whole.
-pub(super) fn is_documented(text: &str, place: &Range<usize>) -> bool {
-    let from = floor(text, place.start.saturating_sub(REACH));
-    let to = floor(text, place.end + REACH);
-    let around = &text[from..to];
-    let place = place.start - from..place.end - from;
-    // To the letter: in another case it may be somebody's own.
-    KNOWN.any_exact(around, |found| {
-        found.start <= place.start && place.end <= found.end && stands_whole(around, &found)
-    })
+/// The places near these where a printed example stands whole; in order, none within another. Each part of the text is read once,
+/// however many places lie in it.
+pub(super) fn near<'p>(
+    text: &str,
+    places: impl Iterator<Item = &'p Range<usize>>,
+) -> Vec<Range<usize>> {
+    // What is longer than any of them is none.
+    let mut windows: Vec<Range<usize>> = places
+        .filter(|place| place.len() <= REACH)
+        .map(|place| floor(text, place.start.saturating_sub(REACH))..floor(text, place.end + REACH))
+        .collect();
+    windows.sort_by_key(|window| window.start);
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut read = 0usize;
+    for window in windows {
+        // What begins before the part that was read may go on in this one.
+        let from = floor(text, window.start.max(read.saturating_sub(REACH)));
+        if window.end <= read {
+            continue;
+        }
+        let around = &text[from..window.end];
+        // To the letter: in another case it may be somebody's own.
+        KNOWN.any_exact(around, |example| {
+            let place = from + example.start..from + example.end;
+            let is_in_last = found.last().is_some_and(|last| place.end <= last.end);
+            if !is_in_last && stands_whole(around, &example) {
+                found.push(place);
+            }
+            false
+        });
+        read = window.end;
+    }
+    found
+}
+
+/// Whether a place is, or is in, one of these examples.
+pub(super) fn is_in(examples: &[Range<usize>], place: &Range<usize>) -> bool {
+    let behind = examples.partition_point(|example| example.start <= place.start);
+    let example = behind.checked_sub(1).and_then(|at| examples.get(at));
+    example.is_some_and(|example| place.end <= example.end)
 }
 
 /// No letter or digit goes on at either side; the address of a bot has `bot` before it.
@@ -48,7 +78,8 @@ mod tests {
         let known = |text: &str| {
             let text = text.replace('·', "");
             let start = text.find("sk_").expect("there");
-            is_documented(&text, &(start..text.len()))
+            let place = start..text.len();
+            is_in(&near(&text, [&place].into_iter()), &place)
         };
         assert!(known("x = sk_test_·4eC39HqLyjWDarjtT1zdp7dc"));
         assert!(!known("x = sk_test_·4eC39HqLyjWDarjtT1zdp7dd"));

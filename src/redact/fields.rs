@@ -19,10 +19,11 @@ use super::words::{NO_OWNERS, PLAIN_KEYS};
 /// How far back a vendor's name counts for a weak name.
 const VENDOR_REACH: usize = 120;
 
-/// The secret that follows a name, and what the name says.
+/// The secret that follows a name, and what the name says, unless that lies before a place up to which all is known.
 pub(super) fn secret_after(
     text: &str,
     name: Range<usize>,
+    known: usize,
     runs: &Runs,
 ) -> Option<(Range<usize>, NameClass)> {
     let class = class_in_words(text, &name)?;
@@ -37,6 +38,10 @@ pub(super) fn secret_after(
     }
     let read = field.value.end;
     widen(text, &mut field, class, runs);
+    let bare = field.quoting == Quoting::Bare;
+    if field.value.end <= known || (bare && !runs.is_judged(field.value.end)) {
+        return None;
+    }
     let value = runs.head(text.get(field.value.clone())?, field.value.start);
     if convinces(text, &field, class, value) {
         return Some((field.value, class));
@@ -58,7 +63,7 @@ pub(super) fn secret_after(
             return Some((short.value, class));
         }
     }
-    let expression = field.quoting == Quoting::Bare && value.contains(['(', '.', '[', '|']);
+    let expression = bare && value.contains(['(', '.', '[', '|']);
     if class >= NameClass::Strong && expression && matches!(field.tie, Tie::Assign | Tie::Call) {
         return fallback(text, &field, runs).map(|range| (range, class));
     }
@@ -366,8 +371,8 @@ mod tests {
         let hit = FIELD_WORDS
             .iter()
             .find_map(|word| lower.find(word).map(|at| at..at + word.len()))?;
-        secret_after(text, name_around(text.as_bytes(), hit)?, &Runs::default())
-            .map(|(range, _)| &text[range])
+        let name = name_around(text.as_bytes(), hit)?;
+        secret_after(text, name, 0, &Runs::default()).map(|(range, _)| &text[range])
     }
 
     #[test]

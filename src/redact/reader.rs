@@ -347,8 +347,7 @@ impl Reader<'_> {
 
     fn run(&mut self, stop: Stop) -> Range<usize> {
         let start = self.at;
-        let end = self.runs.end(self.bytes, stop, start);
-        self.at = end.min(start + VALUE_MAX);
+        self.at = self.runs.end(self.bytes, stop, start);
         start..self.at
     }
 

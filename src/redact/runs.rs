@@ -9,6 +9,8 @@ const LOOKS_A_BYTE: usize = 8;
 /// How much of a value is judged: as a rule, and in a text that is made of names alone.
 const WHOLE: usize = 512;
 const HEAD: usize = 48;
+/// How many names that stand in one run are judged, each by what comes after it up to the run's end.
+const NAMES: usize = 64;
 
 /// What ends a run.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +44,8 @@ impl Stop {
 pub(super) struct Runs {
     known: [Cell<(usize, usize)>; 5],
     looked: Cell<usize>,
+    /// Where the last bare value ended, and how many names have it.
+    ended: Cell<(usize, usize)>,
 }
 
 impl Runs {
@@ -57,6 +61,14 @@ impl Runs {
         let end = at + length.unwrap_or(rest.len());
         known.set((at, end));
         end
+    }
+
+    /// Whether a bare value that ends here is judged: of very many names in one run (`pwd=pwd=…`) the last say nothing.
+    pub(super) fn is_judged(&self, end: usize) -> bool {
+        let (last, names) = self.ended.get();
+        let names = if last == end { names + 1 } else { 1 };
+        self.ended.set((end, names));
+        names <= NAMES
     }
 
     /// The part of a value at `at` that is judged.
@@ -109,6 +121,13 @@ mod tests {
         assert_eq!(runs.end(text, Stop::Bare, 8), 9);
         assert_eq!(runs.end(text, Stop::And, 8), 9);
         assert_eq!(runs.end(text, Stop::Bare, 9), 9);
+    }
+
+    #[test]
+    fn not_all_of_the_many_names_in_a_run_are_judged() {
+        let runs = Runs::default();
+        assert_eq!((0..100).filter(|_| runs.is_judged(9)).count(), NAMES);
+        assert!(runs.is_judged(10));
     }
 
     #[test]

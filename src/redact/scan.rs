@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::commands::{self, PROGRAMS};
-use super::documented::is_documented;
 use super::field_names::{NameClass, classify, names_a_public_value};
 use super::fields::secret_after;
 use super::judge::is_like;
@@ -19,7 +18,7 @@ use super::span::{FoundBy, Span, ceil, floor, merged};
 use super::syntax::name_around;
 use super::values::Values;
 use super::words::WORD_PREFIXES;
-use super::{bare_keys, columns, headers, jwk, tokens, urls};
+use super::{bare_keys, columns, documented, headers, jwk, tokens, urls};
 
 /// The general rules that do not override a public block, and those of them that are guesses.
 const NAMED: &str = "key-value";
@@ -62,7 +61,9 @@ pub(super) fn secrets(text: &str, values: &Values) -> Vec<Span> {
     }
     add_repeats(text, &mut scan.spans);
     // Last, so that a printed example stays whoever found it.
-    scan.spans.retain(|span| !is_documented(text, &span.range));
+    let examples = documented::near(text, scan.spans.iter().map(|span| &span.range));
+    scan.spans
+        .retain(|span| !documented::is_in(&examples, &span.range));
     scan.spans
 }
 
@@ -142,6 +143,8 @@ struct Scan<'a> {
     name_end: usize,
     /// The end of the last column that was read.
     column_end: usize,
+    /// The end of the last password that a name told of.
+    password_end: usize,
     /// How far each row of the third form has searched, and each of the first has read what is long.
     searched: HashMap<usize, usize>,
     /// The end of the last header of credentials or cookies.
@@ -165,6 +168,7 @@ impl<'a> Scan<'a> {
             blocks: Blocks::default(),
             name_end: 0,
             column_end: 0,
+            password_end: 0,
             searched: HashMap::new(),
             header_end: 0,
             body_end: 0,
@@ -291,13 +295,23 @@ impl<'a> Scan<'a> {
         };
         self.name_end = name.end;
         self.column(&name);
-        if let Some((range, class)) = secret_after(self.text, name, &self.runs) {
-            let found_by = FoundBy::General(rule_of(class));
-            if class == NameClass::Weak {
-                self.hinted.push(Span { range, found_by });
-            } else {
+        // A value within a password goes with it.
+        let known = if name.start < self.password_end {
+            self.password_end
+        } else {
+            0
+        };
+        let Some((range, class)) = secret_after(self.text, name, known, &self.runs) else {
+            return;
+        };
+        let found_by = FoundBy::General(rule_of(class));
+        match class {
+            NameClass::Weak => self.hinted.push(Span { range, found_by }),
+            NameClass::Password => {
+                self.password_end = range.end;
                 self.push(range, found_by);
             }
+            NameClass::Strong | NameClass::None => self.push(range, found_by),
         }
     }
 

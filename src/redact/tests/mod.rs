@@ -641,6 +641,9 @@ fn filled(piece: &str, length: usize) -> String {
 const HEAVY: &[&str] = &[
     "password=",
     "PASSWORD=",
+    "pw=",
+    "pwd=",
+    "PW=",
     "password=a&",
     "password:a#",
     "password=hunter2",
