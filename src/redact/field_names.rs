@@ -2,7 +2,8 @@
 
 use super::words::{
     ABOUT, FOREIGN_PASSWORDS, NO_KEYS, PASS_OWNERS, PASSWORD_ENDS, PASSWORDS, PLAIN_KEYS,
-    PUBLIC_KEYS, PUBLIC_VALUES, SECRET_ENDS, SECRET_KEYS, SECRETS, TRAILING, WEAK_NAMES,
+    PUBLIC_KEYS, PUBLIC_VALUES, SECRET_ENDS, SECRET_KEYS, SECRETS, TRAILING, VAGUE_PASSWORDS,
+    WEAK_NAMES,
 };
 
 /// How much a name promises that its value is a secret.
@@ -157,6 +158,19 @@ fn last_class(word: &str, before: &[String]) -> NameClass {
     word_class(word)
 }
 
+/// Whether a name is a word for a password that names other things as often, and nothing says whose it is: `pw`, `self.pw`;
+/// not `DB_PW`.
+pub(super) fn is_vague_password(name: &str) -> bool {
+    let words = words(name);
+    words.split_last().is_some_and(|(last, owners)| {
+        let last = last.trim_end_matches(|c: char| c.is_ascii_digit());
+        VAGUE_PASSWORDS.has(last)
+            && owners
+                .iter()
+                .all(|owner| matches!(owner.as_str(), "self" | "this" | "cls"))
+    })
+}
+
 /// Whether a name is of many: `tokens` are what a text is cut into as often as they are secrets.
 pub(super) fn names_many(name: &str) -> bool {
     words(name).last().is_some_and(|last| last == "tokens")
@@ -261,6 +275,16 @@ mod tests {
             "compass",
         ] {
             assert_eq!(classify(name), NameClass::None, "{name}");
+        }
+    }
+
+    #[test]
+    fn vague_passwords() {
+        for name in ["pw", "pw1", "self.pw", "mdp", "passe", "heslo"] {
+            assert!(is_vague_password(name), "{name}");
+        }
+        for name in ["DB_PW", "userPw", "password", "pwd", "kennwort"] {
+            assert!(!is_vague_password(name), "{name}");
         }
     }
 

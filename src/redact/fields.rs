@@ -8,10 +8,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use super::chosen::{Place, is_phrase, is_word_with_digits};
-use super::field_names::{NameClass, classify, names_many};
+use super::field_names::{NameClass, classify, is_vague_password, names_many};
 use super::judge::{Trust, is_assigned_secret, is_mnemonic, is_secret};
+use super::ordinary::{is_algorithm, is_among_names, is_call, is_quantity};
 use super::runs::{Runs, Stop, run_at_end, run_at_start};
 use super::shape::{Shape, is_uuid, wordiness};
+use super::span::FoundBy;
 use super::syntax::{Field, Quoting, Tie, field_after, literal_on_line};
 use super::vendors;
 use super::words::{NO_OWNERS, PLAIN_KEYS};
@@ -19,13 +21,48 @@ use super::words::{NO_OWNERS, PLAIN_KEYS};
 /// How far back a vendor's name counts for a weak name.
 const VENDOR_REACH: usize = 120;
 
-/// The secret that follows a name, and what the name says, unless that lies before a place up to which all is known.
+/// A secret that a name tells of.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) range: Range<usize>,
+    pub(super) class: NameClass,
+    /// Whether it may be a name in code: then it is none at other places.
+    is_guess: bool,
+}
+
+impl Named {
+    fn new(text: &str, field: &Field, class: NameClass, value: &str) -> Self {
+        let is_name = value
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte));
+        Self {
+            range: field.value.clone(),
+            class,
+            is_guess: field.quoting == Quoting::Bare
+                && is_name
+                && !is_flag(text, field)
+                && !is_trusted_place(text, field)
+                && !is_secret(value, Trust::Named),
+        }
+    }
+
+    /// What it counts as.
+    pub(super) fn found_by(&self, rule: &'static str) -> FoundBy {
+        if self.is_guess {
+            FoundBy::Guess(rule)
+        } else {
+            FoundBy::General(rule)
+        }
+    }
+}
+
+/// The secret that follows a name, unless that lies before a place up to which all is known.
 pub(super) fn secret_after(
     text: &str,
     name: Range<usize>,
     known: usize,
     runs: &Runs,
-) -> Option<(Range<usize>, NameClass)> {
+) -> Option<Named> {
     let class = class_in_words(text, &name)?;
     // A path of types: `Api::Secret`.
     if class == NameClass::None || text[..name.start].ends_with("::") {
@@ -44,14 +81,14 @@ pub(super) fn secret_after(
     }
     let value = runs.head(text.get(field.value.clone())?, field.value.start);
     if convinces(text, &field, class, value) {
-        return Some((field.value, class));
+        return Some(Named::new(text, &field, class, value));
     }
     if field.value.end > read {
         // A generated one may have these signs inside; they tell nothing of it.
         if class == NameClass::Strong
             && convinces(text, &field, class, &value.replace([',', ';'], ""))
         {
-            return Some((field.value, class));
+            return Some(Named::new(text, &field, class, value));
         }
         // Not as a whole: what stands behind the sign at which a value usually ends may be something else.
         let narrow = text.get(field.value.start..read)?;
@@ -59,13 +96,18 @@ pub(super) fn secret_after(
             value: field.value.start..read,
             ..field.clone()
         };
-        if convinces(text, &short, class, runs.head(narrow, read - narrow.len())) {
-            return Some((short.value, class));
+        let narrow = runs.head(narrow, read - narrow.len());
+        if convinces(text, &short, class, narrow) {
+            return Some(Named::new(text, &short, class, narrow));
         }
     }
     let expression = bare && value.contains(['(', '.', '[', '|']);
     if class >= NameClass::Strong && expression && matches!(field.tie, Tie::Assign | Tie::Call) {
-        return fallback(text, &field, runs).map(|range| (range, class));
+        return fallback(text, &field, runs).map(|range| Named {
+            range,
+            class,
+            is_guess: false,
+        });
     }
     None
 }
@@ -104,6 +146,11 @@ fn fallback(text: &str, field: &Field, runs: &Runs) -> Option<Range<usize>> {
 pub(super) fn is_secret_under(name: &str, value: &str) -> bool {
     match classify(name) {
         NameClass::None => false,
+        NameClass::Password
+            if is_vague_password(name) && (is_algorithm(value) || is_quantity(value)) =>
+        {
+            false
+        }
         NameClass::Password => is_secret(value, Trust::Password),
         NameClass::Strong if names_many(name) => is_secret(value, Trust::Named),
         NameClass::Strong => is_secret(value, Trust::Made(Place::Quotes)),
@@ -113,7 +160,7 @@ pub(super) fn is_secret_under(name: &str, value: &str) -> bool {
 
 /// Whether a name alone makes a number a secret.
 pub(super) fn is_password_name(name: &str) -> bool {
-    classify(name) == NameClass::Password
+    classify(name) == NameClass::Password && !is_vague_password(name)
 }
 
 /// `NAME=value` of an environment file runs to the next blank; a query string's value to the next `&`.
@@ -173,32 +220,9 @@ fn convinces(text: &str, field: &Field, class: NameClass, value: &str) -> bool {
     if ((bare && (far || call)) || (far && call)) && !stands_out(value) {
         return false;
     }
-    let flag = text[field.name.clone()].starts_with('-') && field.tie == Tie::Blank;
+    let flag = is_flag(text, field) && field.tie == Tie::Blank;
     match class {
-        NameClass::Password => {
-            let trust = if is_trusted_place(text, field) {
-                Trust::Password
-            } else {
-                Trust::BarePassword
-            };
-            let sure = match field.tie {
-                Tie::Assign | Tie::Element => true,
-                Tie::Call if is_word_with_digits(value, Place::Code) => true,
-                Tie::Call if bare => reads_like_no_word(value),
-                Tie::Call => is_made_up(value),
-                Tie::Is => {
-                    let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
-                    reads_like_no_word(value)
-                        || ((is_word || !bare) && is_word_with_digits(value, Place::Quotes))
-                }
-                Tie::Blank => {
-                    flag || (has_digits(value, 1)
-                        && !value.starts_with('-')
-                        && is_whole_word(&text[field.name.clone()]))
-                }
-            };
-            sure && !is_label(text, field, value) && is_secret(value, trust)
-        }
+        NameClass::Password => is_password(text, field, value),
         NameClass::Strong => {
             let sure = !matches!(field.tie, Tie::Blank | Tie::Is) || flag || stands_out(value);
             sure && is_secret(value, trust_in(text, field))
@@ -218,10 +242,72 @@ fn convinces(text: &str, field: &Field, class: NameClass, value: &str) -> bool {
     }
 }
 
+/// Whether a value under a name that says password is one.
+fn is_password(text: &str, field: &Field, value: &str) -> bool {
+    let bare = field.quoting == Quoting::Bare;
+    let name = &text[field.name.clone()];
+    let flag = is_flag(text, field);
+    let vague = !flag && is_vague(text, field);
+    let trusted = is_trusted_place(text, field);
+    // What is cheap to ask comes first.
+    if bare && vague && !trusted && !is_query(text, field) && !is_no_name(text, field, value) {
+        return false;
+    }
+    let ordinary = (!trusted && !flag || vague) && (is_algorithm(value) || is_quantity(value));
+    if ordinary || (bare && !trusted && is_call(text, field, value)) {
+        return false;
+    }
+    let sure = match field.tie {
+        Tie::Assign | Tie::Element => true,
+        Tie::Call if field.quoted_name && !bare && is_among_names(text, field) => stands_out(value),
+        Tie::Call if is_word_with_digits(value, Place::Code) => true,
+        Tie::Call if bare => reads_like_no_word(value),
+        Tie::Call => is_made_up(value),
+        Tie::Is => {
+            let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            reads_like_no_word(value)
+                || ((is_word || !bare) && is_word_with_digits(value, Place::Quotes))
+        }
+        Tie::Blank => {
+            flag || (has_digits(value, 1) && !value.starts_with('-') && is_whole_word(name))
+        }
+    };
+    let trust = if trusted {
+        Trust::Password
+    } else {
+        Trust::BarePassword
+    };
+    sure && !is_label(text, field, value) && is_secret(value, trust)
+}
+
+fn is_flag(text: &str, field: &Field) -> bool {
+    text[field.name.clone()].starts_with('-')
+}
+
+/// Whether the name alone may be of another thing; `mot de passe` is not.
+fn is_vague(text: &str, field: &Field) -> bool {
+    is_vague_password(&text[field.name.clone()])
+        && !["mot de ", "Mot de ", "MOT DE "]
+            .iter()
+            .any(|before| text[..field.name.start].ends_with(before))
+}
+
+/// `?pw=`, `&pw=`.
+fn is_query(text: &str, field: &Field) -> bool {
+    let before = field.name.start.checked_sub(1);
+    before.is_some_and(|at| b"?&".contains(&text.as_bytes()[at]))
+}
+
+/// Bare, and yet no name, number or sum of code: random, or with signs where settings stand.
+fn is_no_name(text: &str, field: &Field, value: &str) -> bool {
+    let has_sign = value.bytes().any(|byte| b"!@#%^?~".contains(&byte));
+    stands_out(value) || (has_sign && !value.contains('=') && is_setting(text, field))
+}
+
 /// How far a value under a name like `token` or `api_key` is trusted where it stands.
 fn trust_in(text: &str, field: &Field) -> Trust {
     let name = &text[field.name.clone()];
-    let flag = name.starts_with('-') && matches!(field.tie, Tie::Assign | Tie::Blank | Tie::Call);
+    let flag = is_flag(text, field) && matches!(field.tie, Tie::Assign | Tie::Blank | Tie::Call);
     let assigned = matches!(field.tie, Tie::Assign | Tie::Element);
     match field.quoting {
         _ if names_many(name) => Trust::Named,
@@ -303,7 +389,7 @@ fn is_whole_word(name: &str) -> bool {
 /// Where even a word is taken for the password.
 fn is_trusted_place(text: &str, field: &Field) -> bool {
     match field.quoting {
-        Quoting::Quoted if text[field.name.clone()].starts_with('-') => field.tie != Tie::Is,
+        Quoting::Quoted if is_flag(text, field) => field.tie != Tie::Is,
         Quoting::Quoted | Quoting::Text => matches!(field.tie, Tie::Assign | Tie::Element),
         Quoting::Bare => field.tie == Tie::Assign && is_environment(text, field),
     }
@@ -372,7 +458,7 @@ mod tests {
             .iter()
             .find_map(|word| lower.find(word).map(|at| at..at + word.len()))?;
         let name = name_around(text.as_bytes(), hit)?;
-        secret_after(text, name, 0, &Runs::default()).map(|(range, _)| &text[range])
+        secret_after(text, name, 0, &Runs::default()).map(|named| &text[named.range])
     }
 
     #[test]

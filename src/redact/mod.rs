@@ -23,6 +23,7 @@ mod json;
 mod judge;
 mod jwk;
 mod keywords;
+mod ordinary;
 mod pem;
 mod placeholder;
 mod reader;

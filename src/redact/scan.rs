@@ -53,7 +53,7 @@ pub(super) fn secrets(text: &str, values: &Values) -> Vec<Span> {
     scan.spans.extend(known);
     scan.spans.retain(|span| match span.found_by {
         FoundBy::General(LOOKS | HINTED) => !is_within(&public, &span.range) && is_guessed(span),
-        FoundBy::General(NAMED) => !is_within(&public, &span.range),
+        FoundBy::General(NAMED) | FoundBy::Guess(NAMED) => !is_within(&public, &span.range),
         _ => true,
     });
     for range in values.find(text) {
@@ -97,8 +97,10 @@ fn add_repeats(text: &str, spans: &mut Vec<Span>) {
 
 /// Whether a secret is long, odd and sure enough to be known again; a guess is not.
 pub(super) fn is_distinctive(value: &str, found_by: FoundBy) -> bool {
-    !matches!(found_by, FoundBy::General(LOOKS | HINTED))
-        && (12..=512).contains(&value.len())
+    !matches!(
+        found_by,
+        FoundBy::General(LOOKS | HINTED) | FoundBy::Guess(_)
+    ) && (12..=512).contains(&value.len())
         && value.bytes().filter(u8::is_ascii_digit).count() >= 2
 }
 
@@ -301,11 +303,12 @@ impl<'a> Scan<'a> {
         } else {
             0
         };
-        let Some((range, class)) = secret_after(self.text, name, known, &self.runs) else {
+        let Some(named) = secret_after(self.text, name, known, &self.runs) else {
             return;
         };
-        let found_by = FoundBy::General(rule_of(class));
-        match class {
+        let found_by = named.found_by(rule_of(named.class));
+        let range = named.range;
+        match named.class {
             NameClass::Weak => self.hinted.push(Span { range, found_by }),
             NameClass::Password => {
                 self.password_end = range.end;

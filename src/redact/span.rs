@@ -12,6 +12,8 @@ const NAME_MAX: usize = 80;
 /// What found a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FoundBy {
+    /// A general rule that may have taken a name in code, whose other places stay; by the name that is counted.
+    Guess(&'static str),
     /// A general rule, by the name that is counted.
     General(&'static str),
     /// A row of the table, by its id.
@@ -22,9 +24,15 @@ impl FoundBy {
     /// What stands in the place of the secret.
     pub(super) fn mark(self) -> String {
         match self {
-            Self::General(_) => format!("{MARK}***"),
+            Self::Guess(_) | Self::General(_) => format!("{MARK}***"),
             Self::Rule(id) => format!("{MARK}:{id}***"),
         }
+    }
+
+    /// What it is counted as.
+    pub(super) fn name(self) -> &'static str {
+        let (Self::Guess(name) | Self::General(name) | Self::Rule(name)) = self;
+        name
     }
 }
 
@@ -50,7 +58,10 @@ pub(super) fn merged(mut spans: Vec<Span>) -> Vec<Span> {
             merged.push(span);
             continue;
         };
-        if name_length(&span) > named {
+        let is_surer = matches!(last.found_by, FoundBy::Guess(_))
+            && matches!(span.found_by, FoundBy::General(_))
+            && span.range == last.range;
+        if name_length(&span) > named || is_surer {
             named = name_length(&span);
             last.found_by = span.found_by;
         }
@@ -61,7 +72,7 @@ pub(super) fn merged(mut spans: Vec<Span>) -> Vec<Span> {
 
 fn name_length(span: &Span) -> usize {
     match span.found_by {
-        FoundBy::General(_) => 0,
+        FoundBy::Guess(_) | FoundBy::General(_) => 0,
         FoundBy::Rule(_) => span.range.len(),
     }
 }
@@ -116,7 +127,7 @@ pub(super) fn replaced(text: &str, spans: &[Span], counts: &mut BTreeMap<String,
         let end = ceil(text, span.range.end).max(start);
         out.push_str(&text[at..start]);
         out.push_str(&span.found_by.mark());
-        let (FoundBy::General(name) | FoundBy::Rule(name)) = span.found_by;
+        let name = span.found_by.name();
         if let Some(count) = counts.get_mut(name) {
             *count += 1;
         } else {

@@ -92,6 +92,9 @@ pub(super) static FIELD_WORDS: Words = Words::new(include_str!("words/field_word
 /// What one word alone calls a password.
 pub(super) static PASSWORDS: Words = Words::new(include_str!("words/passwords.txt"));
 
+/// Those of them that name other things as often: the width of a parent, a Markov decision process, a pass.
+pub(super) static VAGUE_PASSWORDS: Words = Words::new(include_str!("words/vague_passwords.txt"));
+
 /// Words for a password with letters beyond ASCII; in either case, as no finder knows the case of these.
 pub(super) static FOREIGN_PASSWORDS: Words =
     Words::new(include_str!("words/foreign_passwords.txt"));
@@ -128,3 +131,9 @@ pub(super) static PASSWORD_TALK: Words = Words::new(include_str!("words/password
 
 /// Words before `key` that own nothing.
 pub(super) static NO_OWNERS: Words = Words::new(include_str!("words/no_owners.txt"));
+
+/// Parts of the names of algorithms and of encodings.
+pub(super) static ALGORITHMS: Words = Words::new(include_str!("words/algorithms.txt"));
+
+/// Units of amounts.
+pub(super) static UNITS: Words = Words::new(include_str!("words/units.txt"));

@@ -342,6 +342,30 @@ fn a_secret_found_once_is_one_everywhere() {
 }
 
 #[test]
+fn what_may_be_a_name_in_code_is_no_secret_elsewhere() {
+    let redactor = Redactor::new();
+    for (text, redacted) in [
+        (
+            "password = GridWorld33x\nimport GridWorld33x",
+            "password = ***REDACTED***\nimport GridWorld33x",
+        ),
+        (
+            "password = 'GridWorld33x'\nsent GridWorld33x",
+            "password = '***REDACTED***'\nsent ***REDACTED***",
+        ),
+        (
+            "password: Vq7mKe2zRt9Wx\nsent Vq7mKe2zRt9Wx",
+            "password: ***REDACTED***\nsent ***REDACTED***",
+        ),
+    ] {
+        assert_eq!(redactor.text(text).text, redacted);
+    }
+    let lines = "{\"text\":\"password = GridWorld33x\"}\n{\"text\":\"import GridWorld33x\"}";
+    let redacted = redactor.json_lines(lines).text;
+    assert!(redacted.ends_with("import GridWorld33x\"}"), "{redacted}");
+}
+
+#[test]
 fn key_blocks_go_and_certificates_stay() {
     let mut dice = Dice(7);
     let line = |dice: &mut Dice| {
@@ -714,6 +738,7 @@ const HEAVY: &[&str] = &[
     "***REDACTED:a***@",
     "user,password\n",
     "user,password\nbob,hunter2\n",
+    "[\"password\", \"hunter2\",",
     "password,",
     "|password|a|\n",
     "<key>password</key><string>",
