@@ -2,59 +2,38 @@
 
 use std::ops::Range;
 
-use super::field_names::NameClass;
+use super::field_names::{NameClass, classify, is_vague_password};
 use super::fields::is_made_up;
 use super::judge::{Trust, is_secret};
+use super::ordinary::is_quantity;
 use super::runs::{alphanumeric_or, run_at_end, run_at_start};
 
-/// The longest line, and how many of them are read.
-const LINE_MAX: usize = 512;
-const LINES: usize = 256;
+/// The longest head.
+const HEAD_MAX: usize = 2048;
+/// The longest cell in quotes that goes over more than a line.
+const CELL_MAX: usize = 4096;
+/// How many lines that do not fit may stand between two that do.
+const MISFITS: usize = 3;
+/// How many words the name of a column has.
+const WORDS: usize = 3;
 
-/// The secrets below a name that is the head of a column, and the place after the last line that was read.
-pub(super) fn below(
-    text: &str,
-    name: &Range<usize>,
-    class: NameClass,
-) -> (Vec<Range<usize>>, usize) {
-    let mut found = Vec::new();
-    let Some((head, column)) = Head::around(text, name) else {
-        return (found, name.end);
-    };
-    let mut at = head.end;
-    for number in 0..LINES {
-        // The line's end.
-        at += 1;
-        let Some(line) = line_at(text, at) else {
-            break;
-        };
-        if is_rule(text, &line) {
-            at = line.end;
-            continue;
-        }
-        if number == 0 && head.separator == b'|' {
-            break;
-        }
-        let cells = head.cells(text, &line);
-        let Some(cell) = cells.get(column).filter(|_| cells.len() == head.columns) else {
-            break;
-        };
-        if text
-            .get(cell.clone())
-            .is_some_and(|value| is_password(value, class))
-        {
-            found.push(cell.clone());
-        }
-        at = line.end;
+/// A secret in a column, and what the column's name says.
+type Found = (Range<usize>, NameClass);
+
+/// The secrets below the line in which a name stands, if that is the head of a table; and the place up to which no name is in the
+/// head of another.
+pub(super) fn below(text: &str, name: &Range<usize>) -> (Vec<Found>, usize) {
+    let bytes = text.as_bytes();
+    let length = run_at_start(&bytes[name.end..], HEAD_MAX, |byte| byte != b'\n');
+    let line_end = name.end + length;
+    let before = run_at_end(&bytes[..name.start], HEAD_MAX, |byte| byte != b'\n');
+    let start = name.start - before;
+    if line_end - start > HEAD_MAX {
+        return (Vec::new(), line_end);
     }
-    (found, at)
-}
-
-fn is_password(value: &str, class: NameClass) -> bool {
-    match class {
-        NameClass::Password => is_made_up(value) && is_secret(value, Trust::BarePassword),
-        NameClass::Strong => is_secret(value, Trust::Named),
-        NameClass::Weak | NameClass::None => false,
+    match Head::of(text, &(start..line_end)) {
+        Some(head) => Rows::below(text, &head, line_end).read(),
+        None => (Vec::new(), line_end),
     }
 }
 
@@ -62,71 +41,252 @@ fn is_password(value: &str, class: NameClass) -> bool {
 struct Head {
     separator: u8,
     columns: usize,
-    end: usize,
+    /// Which columns are of secrets.
+    secret: Vec<(usize, NameClass)>,
 }
 
 impl Head {
-    /// The head in which this is the name of a column, and which column.
-    fn around(text: &str, name: &Range<usize>) -> Option<(Self, usize)> {
+    /// The head that a line is.
+    fn of(text: &str, line: &Range<usize>) -> Option<Self> {
         let bytes = text.as_bytes();
-        let goes_on = |byte: Option<&u8>| byte.is_some_and(|byte| !b"|,;\t \"'\r\n".contains(byte));
-        let before = name.start.checked_sub(1).and_then(|at| bytes.get(at));
-        if goes_on(before) || goes_on(bytes.get(name.end)) {
-            return None;
-        }
-        let start = name.start - run_at_end(&bytes[..name.start], LINE_MAX, |byte| byte != b'\n');
-        let line = line_at(text, start)?;
         let separator = *b"|\t;,"
             .iter()
             .find(|sign| bytes[line.clone()].contains(sign))?;
-        let mut head = Self {
-            separator,
-            columns: 0,
-            end: line.end,
-        };
-        let cells = head.cells(text, &line);
-        head.columns = cells.len();
+        let cells = cells(text, separator, line.clone());
         let is_name = |cell: &Range<usize>| {
             let cell = &bytes[cell.clone()];
             cell.iter().any(u8::is_ascii_alphabetic)
                 && cell.iter().copied().all(alphanumeric_or(b"_-. "))
         };
-        let column = cells.iter().position(|cell| cell == name)?;
-        // A line among others of the table is no head.
-        let end_before = start.checked_sub(1);
-        let before = end_before.map(|end| {
-            let length = run_at_end(&bytes[..end], LINE_MAX, |byte| byte != b'\n');
-            head.cells(text, &(end - length..end)).len()
-        });
-        if before == Some(head.columns) {
+        if cells.len() < 2 || !cells.iter().all(is_name) {
             return None;
         }
-        (cells.len() > 1 && cells.iter().all(is_name)).then_some((head, column))
+        let names = || cells.iter().filter_map(|cell| text.get(cell.clone()));
+        let has_user = names().any(names_a_user);
+        let secret: Vec<(usize, NameClass)> = names()
+            .map(|name| secret_class(name, separator, has_user))
+            .enumerate()
+            .filter(|(_, class)| *class >= NameClass::Strong)
+            .collect();
+        // A line among others of the table is no head.
+        let is_among_others = line.start.checked_sub(1).is_some_and(|end| {
+            let length = run_at_end(&bytes[..end], HEAD_MAX, |byte| byte != b'\n');
+            self::cells(text, separator, end - length..end).len() == cells.len()
+        });
+        (!secret.is_empty() && !is_among_others).then_some(Self {
+            separator,
+            columns: cells.len(),
+            secret,
+        })
+    }
+}
+
+/// What the name of a column says. Between commas some words are rather a part of a sentence.
+fn secret_class(name: &str, separator: u8, has_user: bool) -> NameClass {
+    let most = if separator == b',' { 1 } else { WORDS };
+    if name.split(' ').count() > most || (!has_user && is_vague_password(name)) {
+        return NameClass::None;
+    }
+    classify(name)
+}
+
+/// Whether a column is of those whose passwords another one may hold.
+fn names_a_user(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["user", "login", "mail", "account"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+/// The lines below a head.
+struct Rows<'a> {
+    text: &'a str,
+    head: &'a Head,
+    /// The end of the line before the next one.
+    at: usize,
+    /// No cell that begins before this place goes over more than a line.
+    torn: usize,
+}
+
+impl<'a> Rows<'a> {
+    fn below(text: &'a str, head: &'a Head, at: usize) -> Self {
+        Self {
+            text,
+            head,
+            at,
+            torn: 0,
+        }
     }
 
-    /// The cells of a line, without blanks and quotes around them.
-    fn cells(&self, text: &str, line: &Range<usize>) -> Vec<Range<usize>> {
-        let bytes = text.as_bytes();
-        let is_edge = |byte: u8| b" \t\r\"'".contains(&byte);
-        let mut edges = line.clone();
-        if self.separator == b'|' {
-            // A line of Markdown begins and ends with the sign.
-            let is_edge = |byte: u8| b" \t\r|".contains(&byte);
-            edges.start += run_at_start(&bytes[edges.clone()], LINE_MAX, is_edge);
-            edges.end -= run_at_end(&bytes[edges.clone()], LINE_MAX, is_edge);
+    /// The secrets of all lines, and the end of the last line that fits.
+    fn read(mut self) -> (Vec<Found>, usize) {
+        let mut found = Vec::new();
+        let (mut end, mut misfits, mut rows) = (self.at, 0, 0usize);
+        let is_markdown = self.head.separator == b'|';
+        let mut has_rule = false;
+        while misfits <= MISFITS && self.at + 1 < self.text.len() {
+            let line = line_at(self.text, self.at + 1);
+            if is_rule(self.text, &line) {
+                has_rule = true;
+                self.at = line.end;
+                continue;
+            }
+            let is_blank = self.text[line.clone()].trim().is_empty();
+            if (is_markdown && (is_blank || !has_rule))
+                || (misfits > 0 && Head::of(self.text, &line).is_some())
+            {
+                break;
+            }
+            let cells = self.row(line);
+            if cells.len() == self.head.columns && !is_blank {
+                found.extend(self.secrets(&cells));
+                (end, misfits) = (self.at, 0);
+                rows += 1;
+            } else if rows == 0 {
+                break;
+            } else {
+                misfits += 1;
+            }
         }
-        let mut start = edges.start;
-        bytes[edges]
-            .split(|byte| *byte == self.separator)
-            .map(|cell| {
-                let mut range = start..start + cell.len();
-                start = range.end + 1;
-                range.start += run_at_start(cell, LINE_MAX, is_edge);
-                range.end -= run_at_end(&bytes[range.clone()], LINE_MAX, is_edge);
-                range
+        (found, end)
+    }
+
+    /// The cells of the next row, which is a line, or more when a cell in quotes goes on.
+    fn row(&mut self, line: Range<usize>) -> Vec<Range<usize>> {
+        let start = line.start;
+        self.at = line.end;
+        let cells = cells(self.text, self.head.separator, line);
+        let fits = cells.len() == self.head.columns;
+        if fits || self.head.separator == b'|' || start < self.torn {
+            return cells;
+        }
+        let limit = super::span::floor(self.text, start + CELL_MAX);
+        let (longer, end) = quoted_cells(self.text, self.head.separator, &(start..limit));
+        let is_whole = end == self.text.len() || self.text[end..].starts_with('\n');
+        if is_whole && longer.len() == self.head.columns {
+            self.at = end;
+            return longer;
+        }
+        self.torn = end;
+        cells
+    }
+
+    fn secrets(&self, cells: &[Range<usize>]) -> Vec<Found> {
+        let secret = self.head.secret.iter();
+        secret
+            .filter_map(|(column, class)| {
+                let cell = cells.get(*column)?;
+                let value = self.text.get(cell.clone())?;
+                let before = cell
+                    .start
+                    .checked_sub(1)
+                    .and_then(|at| self.text.as_bytes().get(at));
+                let is_quoted = before.is_some_and(|byte| b"\"'".contains(byte));
+                is_cell_secret(value, *class, is_quoted).then(|| (cell.clone(), *class))
             })
             .collect()
     }
+}
+
+fn is_cell_secret(value: &str, class: NameClass, is_quoted: bool) -> bool {
+    match class {
+        NameClass::Password => {
+            let trust = if is_quoted {
+                Trust::Password
+            } else {
+                Trust::BarePassword
+            };
+            (is_made_up(value) || has_every_kind(value))
+                && !is_quantity(value)
+                && is_secret(value, trust)
+        }
+        NameClass::Strong => is_secret(value, Trust::Named),
+        NameClass::Weak | NameClass::None => false,
+    }
+}
+
+/// Letters, digits and signs in one word: `Sommer;2024!`.
+fn has_every_kind(value: &str) -> bool {
+    let has = |kind: fn(u8) -> bool| value.bytes().any(kind);
+    has(|byte| byte.is_ascii_alphabetic())
+        && has(|byte| byte.is_ascii_digit())
+        && has(|byte| b"!#$%^&*+=~?;,".contains(&byte))
+        && !has(|byte| byte.is_ascii_whitespace())
+}
+
+/// The cells of a line, without blanks and quotes around them.
+fn cells(text: &str, separator: u8, line: Range<usize>) -> Vec<Range<usize>> {
+    if separator != b'|' {
+        return line_cells(text, separator, &line);
+    }
+    let bytes = text.as_bytes();
+    // A line of Markdown begins and ends with the sign.
+    let is_edge = |byte: u8| b" \t\r|".contains(&byte);
+    let mut edges = line;
+    edges.start += run_at_start(&bytes[edges.clone()], usize::MAX, is_edge);
+    edges.end -= run_at_end(&bytes[edges.clone()], usize::MAX, is_edge);
+    let mut start = edges.start;
+    bytes[edges]
+        .split(|byte| *byte == separator)
+        .map(|cell| {
+            let range = start..start + cell.len();
+            start = range.end + 1;
+            trimmed(bytes, range)
+        })
+        .collect()
+}
+
+/// The cells of one line, where a separator between quotes is none.
+fn line_cells(text: &str, separator: u8, line: &Range<usize>) -> Vec<Range<usize>> {
+    let (cells, _) = quoted_cells(&text[..line.end], separator, line);
+    cells
+}
+
+/// The cells from a place on up to the end of a line outside of quotes, and that end.
+fn quoted_cells(text: &str, separator: u8, within: &Range<usize>) -> (Vec<Range<usize>>, usize) {
+    let bytes = &text.as_bytes()[..within.end];
+    let mut cells = Vec::new();
+    let mut at = within.start;
+    loop {
+        let blanks = run_at_start(&bytes[at..], usize::MAX, |byte| {
+            byte == b' ' || (byte == b'\t' && separator != byte)
+        });
+        let start = at + blanks;
+        let ends = |byte: u8| byte == separator || byte == b'\n';
+        let quoted = closing(bytes, start, separator);
+        let from = quoted.unwrap_or(start);
+        let end = from + run_at_start(&bytes[from..], usize::MAX, |byte| !ends(byte));
+        cells.push(trimmed(bytes, start..end));
+        if bytes.get(end) != Some(&separator) {
+            return (cells, end);
+        }
+        at = end + 1;
+    }
+}
+
+/// The place of the quote that ends the cell which begins here with one. Two of them in it are one.
+fn closing(bytes: &[u8], start: usize, separator: u8) -> Option<usize> {
+    let quote = *bytes.get(start).filter(|byte| b"\"'".contains(byte))?;
+    let mut at = start + 1;
+    loop {
+        let rest = bytes.get(at..)?;
+        at += rest.iter().position(|byte| *byte == quote)?;
+        if bytes.get(at + 1) == Some(&quote) {
+            at += 2;
+            continue;
+        }
+        let after = bytes[at + 1..].iter().find(|byte| !b" \r".contains(byte));
+        let is_end = after.is_none_or(|byte| *byte == separator || *byte == b'\n');
+        return is_end.then_some(at);
+    }
+}
+
+/// A cell without what stands around its text.
+fn trimmed(bytes: &[u8], mut range: Range<usize>) -> Range<usize> {
+    let is_edge = |byte: u8| b" \t\r\"'".contains(&byte);
+    range.start += run_at_start(&bytes[range.clone()], usize::MAX, is_edge);
+    range.end -= run_at_end(&bytes[range.clone()], usize::MAX, is_edge);
+    range
 }
 
 /// `|---|---|`, `-----+-----`: what stands between a head and its lines.
@@ -135,14 +295,10 @@ fn is_rule(text: &str, line: &Range<usize>) -> bool {
     !line.is_empty() && line.iter().all(|byte| b"-|:+= \t".contains(byte))
 }
 
-/// The line that begins at a place; none when it is longer than the longest.
-fn line_at(text: &str, start: usize) -> Option<Range<usize>> {
-    let rest = text
-        .as_bytes()
-        .get(start..)
-        .filter(|rest| !rest.is_empty())?;
-    let length = run_at_start(rest, LINE_MAX + 1, |byte| byte != b'\n');
-    (length <= LINE_MAX).then_some(start..start + length)
+/// The line that begins at a place.
+fn line_at(text: &str, start: usize) -> Range<usize> {
+    let length = run_at_start(&text.as_bytes()[start..], usize::MAX, |byte| byte != b'\n');
+    start..start + length
 }
 
 #[cfg(test)]
@@ -150,10 +306,10 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<&str> {
-        let at = text.find("password").expect("there");
+        let at = text.to_ascii_lowercase().find("password").expect("there");
         let name = at..at + "password".len();
-        let (found, _) = below(text, &name, NameClass::Password);
-        found.into_iter().map(|range| &text[range]).collect()
+        let (found, _) = below(text, &name);
+        found.into_iter().map(|(range, _)| &text[range]).collect()
     }
 
     #[test]
@@ -171,6 +327,64 @@ mod tests {
     }
 
     #[test]
+    fn every_column_of_secrets_and_every_line() {
+        for (text, secrets) in [
+            (
+                "username,password,api_key\nbob,Eq9-Lantern7,q7gzkxv0w1jh9p2m",
+                &["Eq9-Lantern7", "q7gzkxv0w1jh9p2m"][..],
+            ),
+            (
+                "user,old_password,new_password\nbob,hunter2x,hunter3y\n",
+                &["hunter2x", "hunter3y"],
+            ),
+            (
+                "| user | password | token |\n|---|---|---|\n| bob | hunter2 | q7gzkxv0w1jh9p2m |",
+                &["hunter2", "q7gzkxv0w1jh9p2m"],
+            ),
+            (
+                "user,password\nbob,\"Eq9,Lantern7\"\namy,hunter2horse",
+                &["Eq9,Lantern7", "hunter2horse"],
+            ),
+            (
+                "id,password,year\n1,\"Sommer;2024,!\",2024\n2,Winter%2024,2025\n",
+                &["Sommer;2024,!", "Winter%2024"],
+            ),
+            (
+                "user,password\n\"Bob, the \"\"first\"\"\",hunter2\namy,hunter3",
+                &["hunter2", "hunter3"],
+            ),
+            (
+                "user,password,note\nbob,hunter2,\"two\nlines\"\namy,hunter3,x\n",
+                &["hunter2", "hunter3"],
+            ),
+            (
+                "user,password,note\nbob,hunter2,x\nand, a, lost, line\n\namy,hunter3,x\n",
+                &["hunter2", "hunter3"],
+            ),
+            (
+                "user,password,note\nbob,hunter2,\"never closed\namy,hunter3,x\n",
+                &["hunter2", "hunter3"],
+            ),
+            ("Account\tUser Password\nbob\thunter2\n", &["hunter2"]),
+            (
+                "user,password\nbob,hunter2\n\npassword,user\nhunter3,amy",
+                &["hunter2"],
+            ),
+        ] {
+            assert_eq!(found(text), secrets, "{text}");
+        }
+        let long = format!(
+            "user,password,note\nbob,hunter2,{}\namy,hunter3,x",
+            "y ".repeat(600)
+        );
+        assert_eq!(found(&long), ["hunter2", "hunter3"]);
+        let many: String = (0..1000)
+            .map(|row| format!("user{row},hunter{row}x\n"))
+            .collect();
+        assert_eq!(found(&format!("user,password\n{many}")).len(), 1000);
+    }
+
+    #[test]
     fn no_columns() {
         for text in [
             "login(user, password)\nrun(host1, value2)",
@@ -178,11 +392,23 @@ mod tests {
             "x = 1, password\nbob, hunter2x",
             "user password\nbob hunter2x",
             "name | password\n---|---\ntype | string(32)\nsize | max",
+            "| rule | password |\n|---|---|\n| length | 12..64 |\n| age | 90 days |\n| size | 640px |",
+            "say who, and a password\nbob, hunter2",
             "a,b,password",
             "user | password\nbob | hunter2",
             "| kind | what |\n|---|---|\n| x | password |\n| x | hunter2 |",
         ] {
             assert_eq!(found(text), Vec::<&str>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_vague_name_needs_a_user_beside_it() {
+        for (text, count) in [
+            ("block,pw\nconv,conv1x1\n", 0),
+            ("login,pw\nbob,hunter2\n", 1),
+        ] {
+            assert_eq!(below(text, &(6..8)).0.len(), count, "{text}");
         }
     }
 }

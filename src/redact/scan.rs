@@ -143,7 +143,7 @@ struct Scan<'a> {
     blocks: Blocks,
     /// The end of the last name that was read.
     name_end: usize,
-    /// The end of the last column that was read.
+    /// The end of the last table that was read.
     column_end: usize,
     /// The end of the last password that a name told of.
     password_end: usize,
@@ -322,13 +322,12 @@ impl<'a> Scan<'a> {
         if name.start < self.column_end {
             return;
         }
-        let class = classify(&self.text[name.clone()]);
-        if class < NameClass::Strong {
+        if classify(&self.text[name.clone()]) < NameClass::Strong {
             return;
         }
-        let (found, end) = columns::below(self.text, name, class);
+        let (found, end) = columns::below(self.text, name);
         self.column_end = end;
-        for range in found {
+        for (range, class) in found {
             self.push(range, FoundBy::General(rule_of(class)));
         }
     }

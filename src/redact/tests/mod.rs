@@ -738,6 +738,8 @@ const HEAVY: &[&str] = &[
     "***REDACTED:a***@",
     "user,password\n",
     "user,password\nbob,hunter2\n",
+    "user,password\nbob,\"hunter2\n",
+    "user,password\nbob,x\n\n",
     "[\"password\", \"hunter2\",",
     "password,",
     "|password|a|\n",
