@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::fields::behind_mark;
 use super::judge::{Trust, is_secret};
 use super::runs::{alphanumeric_or, run_at_start};
 
@@ -132,7 +133,8 @@ impl Program {
                 continue;
             };
             let whole = bare(word, start..word.len());
-            let value = after_lead(word, whole.clone(), self.lead)?;
+            let mut value = after_lead(word, whole.clone(), self.lead)?;
+            value.start = value.end - behind_mark(word.get(value.clone())?)?.len();
             if value.is_empty() && self.lead == ":" {
                 // A key for a user, who has no password then.
                 let key = whole.start..value.end - self.lead.len();

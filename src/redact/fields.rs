@@ -7,19 +7,22 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
+use super::MARK;
 use super::chosen::{Place, is_phrase, is_word_with_digits};
 use super::field_names::{NameClass, classify, is_vague_password, names_many};
 use super::judge::{Trust, is_assigned_secret, is_mnemonic, is_secret};
 use super::ordinary::{is_algorithm, is_among_names, is_call, is_quantity};
 use super::runs::{Runs, Stop, run_at_end, run_at_start};
 use super::shape::{Shape, is_uuid, wordiness};
-use super::span::FoundBy;
+use super::span::{FoundBy, floor, mark_at_start};
 use super::syntax::{Field, Quoting, Tie, field_after, literal_on_line};
 use super::vendors;
 use super::words::{NO_OWNERS, PLAIN_KEYS};
 
 /// How far back a vendor's name counts for a weak name.
 const VENDOR_REACH: usize = 120;
+/// How far into a value a mark is looked for.
+const MARK_REACH: usize = 256;
 
 /// A secret that a name tells of.
 #[derive(Debug)]
@@ -69,16 +72,14 @@ pub(super) fn secret_after(
         return None;
     }
     let mut field = field_after(text, name, runs)?;
-    // Replaced before, or by an earlier pass: redacting twice is redacting once.
-    if text.as_bytes()[field.value.start..].starts_with(b"***REDACTED") {
-        return None;
-    }
+    step_over_mark(text, &mut field)?;
     let read = field.value.end;
     widen(text, &mut field, class, runs);
     let bare = field.quoting == Quoting::Bare;
     if field.value.end <= known || (bare && !runs.is_judged(field.value.end)) {
         return None;
     }
+    cut_at_mark(text, &mut field);
     let value = runs.head(text.get(field.value.clone())?, field.value.start);
     if convinces(text, &field, class, value) {
         return Some(Named::new(text, &field, class, value));
@@ -110,6 +111,34 @@ pub(super) fn secret_after(
         });
     }
     None
+}
+
+/// Steps over a mark: what was replaced before, or by an earlier pass, stays so. What goes on behind one that was set too early is
+/// judged for itself.
+fn step_over_mark(text: &str, field: &mut Field) -> Option<()> {
+    let value = text.get(field.value.clone())?;
+    field.value.start = field.value.end - behind_mark(value)?.len();
+    Some(())
+}
+
+/// What stands before a mark is judged without it.
+fn cut_at_mark(text: &str, field: &mut Field) {
+    let value = &text[field.value.clone()];
+    let head = &value[..floor(value, MARK_REACH)];
+    if let Some(length) = head.find(MARK) {
+        field.value.end = field.value.start + length;
+    }
+}
+
+/// What goes on at once behind the mark that a value begins with, the whole when it begins with none.
+pub(super) fn behind_mark(value: &str) -> Option<&str> {
+    let mut rest = value;
+    while let Some(mark) = mark_at_start(rest) {
+        rest = &rest[mark..];
+        let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-+!#$%^~*".contains(byte);
+        rest.as_bytes().first().filter(|byte| goes_on(byte))?;
+    }
+    Some(rest)
 }
 
 /// The class of a name, with the word before it when it is `key` alone: `my API key`.
@@ -144,6 +173,9 @@ fn fallback(text: &str, field: &Field, runs: &Runs) -> Option<Range<usize>> {
 
 /// Whether a whole value under a name is a secret, as in decoded JSON.
 pub(super) fn is_secret_under(name: &str, value: &str) -> bool {
+    let Some(value) = behind_mark(value) else {
+        return false;
+    };
     match classify(name) {
         NameClass::None => false,
         NameClass::Password
@@ -202,10 +234,16 @@ fn widen(text: &str, field: &mut Field, class: NameClass, runs: &Runs) {
 
 /// Upper case, `=` at once: a line of an environment file or a shell's assignment.
 fn is_environment(text: &str, field: &Field) -> bool {
-    field.value.start == field.name.end + 1
+    is_tight(text, field)
         && text[field.name.clone()]
             .bytes()
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// Whether one sign alone stands between a name and its value, or a mark for what was replaced of that.
+fn is_tight(text: &str, field: &Field) -> bool {
+    let gap = &text[field.name.end..field.value.start];
+    gap.find(MARK).unwrap_or(gap.len()) == 1
 }
 
 fn convinces(text: &str, field: &Field, class: NameClass, value: &str) -> bool {
@@ -325,7 +363,7 @@ fn is_setting(text: &str, field: &Field) -> bool {
     let bytes = text.as_bytes();
     let name = &text[field.name.clone()];
     field.tie == Tie::Assign
-        && field.value.start == field.name.end + 1
+        && is_tight(text, field)
         && bytes[field.name.end] == b'='
         && !["self.", "this."].iter().any(|own| name.starts_with(own))
         && bytes

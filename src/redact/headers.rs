@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::chosen::{Place, is_word_with_digits};
 use super::field_names::{NameClass, classify};
-use super::fields::is_basic;
+use super::fields::{behind_mark, is_basic};
 use super::judge::{Trust, is_secret, is_token_byte};
 use super::placeholder::{is_placeholder, is_stand_in};
 use super::runs::{one_of, run_at_start};
@@ -54,6 +54,7 @@ fn credentials(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
     if credentials.contains([' ', ',', '(', '{', '$', '<', '+']) && !credentials.ends_with('=') {
         return None;
     }
+    let credentials = behind_mark(credentials)?;
     let known = scheme.is_empty() || SCHEMES.has(&scheme.to_ascii_lowercase());
     let shape = Shape::of(credentials);
     let secret = known
@@ -84,8 +85,11 @@ fn cookies_on(text: &str, line: &Range<usize>, set: bool) -> Vec<Range<usize>> {
         if let Some((name, value)) = pair.split_once('=') {
             let start = at + name.len() + 1;
             let value = value.trim_end();
-            if is_cookie_secret(name.trim(), value) {
-                found.push(start..start + value.len());
+            let end = start + value.len();
+            if let Some(value) = behind_mark(value)
+                && is_cookie_secret(name.trim(), value)
+            {
+                found.push(end - value.len()..end);
             }
         }
         if set {

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::MARK;
 use super::runs::{Runs, Stop, alphanumeric_or, run_at_start};
 use super::syntax::{GAP_MAX, Quoting, Tie};
 
@@ -189,7 +190,9 @@ impl Reader<'_> {
     fn operator(&mut self) -> Option<Tie> {
         // `password: x` in Markdown's bold, a table, or a space before the sign.
         let (tie, _) = OPERATORS.iter().find(|(_, signs)| self.eat_any(signs))?;
-        self.eat("**");
+        if !self.is_at(MARK) {
+            self.eat("**");
+        }
         Some(*tie)
     }
 

@@ -89,6 +89,11 @@ pub(super) fn mark_at_start(text: &str) -> Option<usize> {
     end.then_some(MARK.len() + name + "***".len())
 }
 
+fn ends_with_mark(text: &str) -> bool {
+    let last = text.rfind(MARK).filter(|_| text.ends_with("***"));
+    last.is_some_and(|at| mark_at_start(&text[at..]) == Some(text.len() - at))
+}
+
 /// Takes from each span what is of a mark that it begins or ends in: a mark stays whole.
 pub(super) fn keep_marks(text: &str, spans: &mut Vec<Span>) {
     let marks: Vec<Range<usize>> = text
@@ -126,7 +131,11 @@ pub(super) fn replaced(text: &str, spans: &[Span], counts: &mut BTreeMap<String,
         let start = floor(text, span.range.start).max(at);
         let end = ceil(text, span.range.end).max(start);
         out.push_str(&text[at..start]);
-        out.push_str(&span.found_by.mark());
+        // The rest of what a mark beside it stands for already needs none of its own.
+        let has_mark = ends_with_mark(&text[at..start]) || mark_at_start(&text[end..]).is_some();
+        if !has_mark {
+            out.push_str(&span.found_by.mark());
+        }
         let name = span.found_by.name();
         if let Some(count) = counts.get_mut(name) {
             *count += 1;

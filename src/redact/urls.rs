@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::fields::behind_mark;
 use super::judge::{Trust, is_secret};
 use super::placeholder::is_stand_in;
 use super::runs::{alphanumeric_or, run_at_start};
@@ -43,11 +44,12 @@ pub(super) fn userinfo_secret(text: &str, from: usize) -> Option<Range<usize>> {
     if password.is_empty() || matches!(password, "x-oauth-basic" | "x" | "X") {
         return is_secret(user, Trust::Hinted).then_some(from..from + user.len());
     }
+    let password = behind_mark(password)?;
     let secret = !is_stand_in(password)
         && !is_documentation(user, password)
         && !password.starts_with("//")
         && !user.starts_with('[');
-    secret.then_some(from + user.len() + 1..end)
+    secret.then_some(end - password.len()..end)
 }
 
 /// A password with slashes that nobody encoded: only when it looks random.

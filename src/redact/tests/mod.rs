@@ -668,6 +668,7 @@ const HEAVY: &[&str] = &[
     "pw=",
     "pwd=",
     "PW=",
+    "password=***REDACTED***a",
     "password=a&",
     "password:a#",
     "password=hunter2",
