@@ -12,6 +12,7 @@
 //! A return that renames what is in its way notes that here first: whoever dies in between leaves what goes back to its place.
 
 mod filtered;
+mod renamed;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ use crate::worktree::ignore::LeftAlone;
 use crate::worktree::manifest::{DirFlags, FileRec, Kind, Manifest};
 use crate::worktree::plan::{DirChange, Plan};
 pub use filtered::{Certainty, Filtered};
+pub use renamed::{NameOf, Renamed, give_all};
 
 const VERSION: u32 = 1;
 
@@ -54,6 +56,9 @@ struct Noted {
     /// What was renamed to be out of the way of the return, or was about to be: old and new names.
     #[serde(default)]
     moved_aside: Vec<(String, String)>,
+    /// What has another name in the past.
+    #[serde(default)]
+    renamed: Vec<renamed::Stored>,
     /// Large files that a filter converts.
     #[serde(default)]
     filtered: Vec<(String, Filtered)>,
@@ -73,6 +78,8 @@ pub struct Unsaved {
     pub looked_at: Option<i64>,
     /// What was renamed to be out of the way of the return, or was about to be: old and new names. Some of it may be in there.
     pub moved_aside: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What has another name in the past, in the order in which the present's names were given.
+    pub renamed: Vec<Renamed>,
     /// Large files that a filter converts: the backup has what git's index says of them.
     pub filtered: BTreeMap<Vec<u8>, Filtered>,
 }
@@ -166,6 +173,10 @@ impl Unsaved {
             },
             looked_at: noted.looked_at,
             moved_aside: pairs(&noted.moved_aside),
+            renamed: {
+                let renamed = noted.renamed.iter();
+                renamed.filter_map(renamed::Stored::read).collect()
+            },
             filtered: {
                 let filtered = noted.filtered.into_iter();
                 filtered
@@ -314,21 +325,16 @@ impl Unsaved {
         is_new
     }
 
-    /// Forgets what lies at a path that it has no more, since it was renamed.
-    pub fn forget_beneath(&mut self, path: &[u8]) {
-        let stays = |at: &Vec<u8>| !path::is_within(at, path);
-        self.left_alone.roots.retain(stays);
-        self.left_alone.written.retain(stays);
-        self.dirs.retain(stays);
-        self.bits.retain(|at, _| stays(at));
-        self.filtered.retain(|at, _| stays(at));
+    /// Puts what was renamed among the fields of the return's journal, what an undo had given its old name before among it.
+    pub fn note_moved_aside(&self, extra: &mut Map<String, Value>) {
+        note_pairs(MOVED_ASIDE, &self.moved(), extra);
     }
 
-    /// Puts what was renamed among the fields of the return's journal.
-    pub fn note_moved_aside(&self, extra: &mut Map<String, Value>) {
-        if !self.moved_aside.is_empty() {
-            extra.insert(MOVED_ASIDE.into(), json!(stored_pairs(&self.moved_aside)));
-        }
+    /// Old and new names of all that has, or may have, another name than in the past when its return is done.
+    pub fn moved(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let renamed = self.renamed.iter();
+        let renamed = renamed.map(|one| (one.past.clone(), one.present.clone()));
+        renamed.chain(self.moved_aside.iter().cloned()).collect()
     }
 
     /// Notes it for the stay that has this backup; before the stay begins, or a swap of it.
@@ -336,7 +342,7 @@ impl Unsaved {
     /// # Errors
     /// The disk refuses.
     pub fn note(&self, dir: &StateDir, backup_id: &str) -> Result<()> {
-        if self.is_empty() && self.moved_aside.is_empty() {
+        if self.is_empty() && self.moved_aside.is_empty() && self.renamed.is_empty() {
             return forget(dir);
         }
         let stored =
@@ -354,6 +360,7 @@ impl Unsaved {
                     .collect()
             },
             moved_aside: stored_pairs(&self.moved_aside),
+            renamed: self.renamed.iter().map(renamed::Stored::from).collect(),
             filtered: {
                 let filtered = self.filtered.iter();
                 filtered
@@ -452,11 +459,21 @@ fn stored_pairs(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<(String, String)> {
 }
 
 /// The field of a return's journal with what it renamed: its undo gives it its name again.
-const MOVED_ASIDE: &str = "moved_aside";
+pub const MOVED_ASIDE: &str = "moved_aside";
 
-/// What a return renamed, by its journal: old and new names.
-pub fn moved_aside(journal: &Journal) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let noted = journal.extra.get(MOVED_ASIDE).cloned();
+/// The field of the journal of such an undo with what it gives its old name.
+pub const OLD_NAMES: &str = "old_names";
+
+/// Puts old and new names among the fields of a journal, when there are any.
+pub fn note_pairs(field: &str, pairs: &[(Vec<u8>, Vec<u8>)], extra: &mut Map<String, Value>) {
+    if !pairs.is_empty() {
+        extra.insert(field.into(), json!(stored_pairs(pairs)));
+    }
+}
+
+/// Old and new names of a field of a journal.
+pub fn noted_pairs(field: &str, journal: &Journal) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let noted = journal.extra.get(field).cloned();
     let noted = noted.and_then(|noted| serde_json::from_value::<Vec<(String, String)>>(noted).ok());
     pairs(&noted.unwrap_or_default())
 }

@@ -6,6 +6,7 @@ mod filtered;
 mod head;
 mod ignored;
 mod in_place;
+mod moved_aside;
 mod operations;
 mod repositories;
 mod submodules;

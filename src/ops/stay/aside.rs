@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, Mode};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use crate::env::fail_point;
@@ -22,9 +22,9 @@ use crate::ops::capture::Storing;
 use crate::ops::outcome::MovedAside;
 use crate::ops::swap::goal::Goal;
 use crate::ops::swap::prepare;
-use crate::ops::unsaved::Unsaved;
+use crate::ops::unsaved::{NameOf, Renamed, Unsaved, give_all};
 use crate::store::Store;
-use crate::store::state::path_from_stored;
+use crate::store::state::{Mode, State, path_from_stored};
 use crate::store::stored::Stored;
 use crate::text::typed_path;
 
@@ -32,7 +32,7 @@ use crate::text::typed_path;
 const MOST: usize = 1000;
 
 /// Old and new name.
-type Pair = (Vec<u8>, Vec<u8>);
+pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
 /// What is renamed on the way home, all returns of a stay together.
 pub(super) struct Aside<'a> {
@@ -80,6 +80,75 @@ impl<'a> Aside<'a> {
         Ok(())
     }
 
+    /// Gives what has its name of the past again, since a return was undone, that of the present. With `make_way` what came under that
+    /// meanwhile is renamed.
+    ///
+    /// # Errors
+    /// `WOULD_OVERWRITE`, where something has that name or its directory lets nobody rename it; all have their names of the past then.
+    pub fn take_names_home(&mut self, make_way: bool) -> Result<()> {
+        let all = self.unsaved.renamed.clone();
+        for (one, errno) in give_all(&self.root, &all, NameOf::Present) {
+            if let Err(error) = self.take_home(one, errno, make_way) {
+                self.leave_names();
+                return Err(error);
+            }
+        }
+        if !all.is_empty() {
+            fail_point("return-names-home");
+        }
+        Ok(())
+    }
+
+    fn take_home(&mut self, one: &Renamed, errno: Errno, make_way: bool) -> Result<()> {
+        let mut given = Err(errno);
+        if errno == Errno::EXIST && make_way && self.rename(&one.present)? {
+            given = one.give(&self.root, NameOf::Present);
+        }
+        match given {
+            Ok(_) => Ok(()),
+            Err(Errno::EXIST) => Err(has_its_name(one)),
+            Err(Errno::ACCESS | Errno::PERM) => Err(self.closed_for_writing(&one.past)),
+            Err(errno) => {
+                Err(errno).context(|| format!("cannot rename '{}'", path::display(&one.past)))
+            }
+        }
+    }
+
+    /// Gives them the names of the past again, unless the return came to its end or left a journal.
+    pub fn leave_names(&self) {
+        let is_past = |state: State| state.mode == Mode::Past;
+        if !self.store.dir.has_journal() && self.store.dir.state().is_ok_and(is_past) {
+            // One that keeps the present's gets it from the next return all the same.
+            let _ = give_all(&self.root, &self.unsaved.renamed, NameOf::Past);
+        }
+    }
+
+    /// What [`Self::take_names_home`] would rename: old and new names.
+    ///
+    /// # Errors
+    /// `WOULD_OVERWRITE`, as there.
+    pub fn to_take_home(&self, make_way: bool) -> Result<Vec<Pair>> {
+        let all = &self.unsaved.renamed;
+        let mut found = Vec::new();
+        for one in all
+            .iter()
+            .filter(|one| one.has_name(&self.root, NameOf::Past))
+        {
+            let goes = |other: &Renamed| {
+                other.past == one.present && other.has_name(&self.root, NameOf::Past)
+            };
+            let names = self.root.names(&one.present);
+            let is_free = self.stamp(&one.present)?.is_none()
+                || names.is_ok_and(|names| names.is_empty())
+                || all.iter().any(goes);
+            if !is_free && !make_way {
+                return Err(has_its_name(one));
+            }
+            found.push((one.past.clone(), one.present.clone()));
+        }
+        Ok(found)
+    }
+
     /// Renames what is in the way and cannot be captured.
     ///
     /// # Errors
@@ -113,7 +182,9 @@ impl<'a> Aside<'a> {
     /// # Errors
     /// As [`Self::moved`].
     pub fn let_stay(&self, goal: &mut Goal<'_>) -> Result<()> {
-        goal.keep(self.moved()?.into_iter().map(|(_, to)| to));
+        let moved = self.unsaved.moved_aside.iter().chain(&self.left);
+        let moved = self.that_are_there(moved.cloned())?;
+        goal.keep(moved.into_iter().map(|(_, to)| to));
         Ok(())
     }
 
@@ -144,13 +215,25 @@ impl<'a> Aside<'a> {
     /// # Errors
     /// A directory cannot be looked at.
     pub fn moved(&self) -> Result<Vec<Pair>> {
-        let mut moved = Vec::new();
-        for pair in self.unsaved.moved_aside.iter().chain(&self.left) {
+        let home = self.unsaved.renamed.iter();
+        let home = home.filter(|one| one.has_name(&self.root, NameOf::Present));
+        let mut moved: Vec<Pair> = home
+            .map(|one| (one.past.clone(), one.present.clone()))
+            .collect();
+        let aside = self.unsaved.moved_aside.iter().chain(&self.left);
+        moved.extend(self.that_are_there(aside.cloned())?);
+        Ok(moved)
+    }
+
+    /// Those of which the new name is there.
+    fn that_are_there(&self, pairs: impl Iterator<Item = Pair>) -> Result<Vec<Pair>> {
+        let mut there = Vec::new();
+        for pair in pairs {
             if self.stamp(&pair.1)?.is_some() {
-                moved.push(pair.clone());
+                there.push(pair);
             }
         }
-        Ok(moved)
+        Ok(there)
     }
 
     fn stamp(&self, path: &[u8]) -> Result<Option<Stamp>> {
@@ -226,6 +309,17 @@ impl<'a> Aside<'a> {
         }
         Ok(())
     }
+}
+
+/// The error where something else has the name of the present.
+fn has_its_name(one: &Renamed) -> Error {
+    let (past, present) = (path::display(&one.past), path::display(&one.present));
+    let message =
+        format!("'{past}' is called '{present}' in the present, and something else is there");
+    Error::new(Code::WouldOverwrite, message)
+        .paths("paths", &[one.present.as_slice()])
+        .hint("tw return --move-aside")
+        .hint("or move that away yourself and run 'tw return' again")
 }
 
 /// What [`Aside::make_way`] would rename of these paths: old and new names, as names are free now.
@@ -331,7 +425,7 @@ fn rename_with_dirs(root: &Root, from: &[u8], to: &[u8]) -> rustix::io::Result<(
 }
 
 /// A directory that was made: the one over it, its name and its final permission bits.
-type MadeDir = (OwnedFd, OsString, Mode);
+type MadeDir = (OwnedFd, OsString, rustix::fs::Mode);
 
 /// Makes the directories over the new name that are not there, closed to all others.
 fn make_dirs_over(
@@ -349,10 +443,10 @@ fn make_dirs_over(
         let Some(like) = root.stamp(like)? else {
             return Err(Errno::NOENT);
         };
-        let mode = Mode::from_bits_truncate(like.permissions());
+        let mode = rustix::fs::Mode::from_bits_truncate(like.permissions());
         let above = root.open_dir(above)?;
         let name = OsStr::from_bytes(name);
-        rustix::fs::mkdirat(&above, name, Mode::RWXU)?;
+        rustix::fs::mkdirat(&above, name, rustix::fs::Mode::RWXU)?;
         made.push((above, name.to_owned(), mode));
     }
     Ok(())

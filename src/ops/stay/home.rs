@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::ReturnOperation;
-use super::aside::{Aside, would_move};
+use super::aside::{Aside, Pair, would_move};
 use super::commits::CommitsOfStay;
 use super::experiment::Leaving;
 use super::left_out::LeftOut;
@@ -22,7 +22,7 @@ use crate::ops::swap::goal::{
 };
 use crate::ops::swap::head::head_for;
 use crate::ops::swap::notices::swap_notices;
-use crate::ops::swap::{changes, prepare, swap};
+use crate::ops::swap::{Swapped, changes, prepare, swap};
 use crate::ops::unsaved::Unsaved;
 use crate::store::state::{Mode, State};
 use crate::store::trigger::SwapKind;
@@ -57,11 +57,13 @@ impl ReturnOperation<'_> {
     pub fn dry_run(&self, request: &Return) -> Result<Returned> {
         let start = self.start_home(request)?;
         let aside = Aside::of_stay(self.ctx, self.store, &self.backup)?;
+        let home = aside.to_take_home(request.move_aside)?;
         let mut stays = self.changed_left_out(aside.unsaved())?;
         let in_the_way = RefCell::new(Vec::new());
         let prepared = self.with_experiment(&start.leaving, |experiment| {
             let mut goal = self.goal(&start, experiment)?;
             aside.let_stay(&mut goal)?;
+            goal = goal.renaming(home.iter().map(|(from, _)| from.clone()).collect());
             if request.move_aside {
                 goal = goal.looking_past(&in_the_way);
             }
@@ -76,15 +78,20 @@ impl ReturnOperation<'_> {
         )?;
         let mut moved_aside: Vec<MovedAside> =
             aside.moved()?.into_iter().map(MovedAside::from).collect();
+        moved_aside.extend(home.iter().cloned().map(MovedAside::from));
         let would = would_move(self.ctx, self.store, &self.backup, &in_the_way.take())?;
-        let mut changes = changes(&prepared.plan);
-        // What goes elsewhere with all that is in it is not removed.
-        let goes = |path: &RepoPath| {
-            let mut from = would.iter().map(|moved| moved.from.as_bytes());
-            from.any(|from| path::is_within(path.as_bytes(), from))
-        };
-        changes.removed.retain(|path| !goes(path));
         moved_aside.extend(would);
+        let mut changes = changes(&prepared.plan);
+        // What goes elsewhere with all that is in it is neither removed nor written.
+        let is_in =
+            |path: &RepoPath, dir: &RepoPath| path::is_within(path.as_bytes(), dir.as_bytes());
+        let goes = |path: &RepoPath| moved_aside.iter().any(|moved| is_in(path, &moved.from));
+        changes.removed.retain(|path| !goes(path));
+        let comes = |path: &RepoPath| {
+            home.iter()
+                .any(|(_, to)| path::is_within(path.as_bytes(), to))
+        };
+        changes.written.retain(|path| !comes(path));
         let filtered = filtered::notices(&prepared.plan);
         let away = self.kept_away(&start.keep, &prepared.capture)?;
         let mut returned = self.returned(start, stays, changes, moved_aside);
@@ -104,23 +111,9 @@ impl ReturnOperation<'_> {
         // Before the swap, whose plan has to know the new names.
         let mut aside = Aside::of_stay(self.ctx, self.store, &self.backup)?;
         aside.finish_earlier()?;
-        let (swapped, moved_aside, mut stays) =
-            self.with_experiment(&start.leaving, |experiment| {
-                let mut goal = self.goal(&start, experiment)?;
-                // What an earlier return renamed, first.
-                aside.let_stay(&mut goal)?;
-                if request.move_aside {
-                    aside.make_way(&mut goal)?;
-                }
-                let moved_aside = aside.moved()?;
-                let stays = self.changed_left_out(aside.unsaved())?;
-                // Of what the present had: all else that is left out was made in the past, and is so again.
-                let stayed = stays.paths.iter().map(RepoPath::as_bytes);
-                let stayed = stayed.filter(|path| aside.unsaved().is_one(path));
-                let goal = goal.staying(stayed.map(<[u8]>::to_vec).collect());
-                let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
-                Ok((swapped, moved_aside, stays))
-            })?;
+        aside.take_names_home(request.move_aside)?;
+        let done = self.swap_home(request, &start, &mut aside);
+        let (swapped, moved_aside, mut stays) = done.inspect_err(|_| aside.leave_names())?;
         let manifest = &swapped.saved.capture.manifest;
         self.add_appeared(
             &mut stays.paths,
@@ -147,6 +140,31 @@ impl ReturnOperation<'_> {
             .notices
             .splice(0..0, swap_notices(&swapped.applied));
         Ok(returned)
+    }
+
+    /// The swap, once what has to have another name has it: with what has another name after it, and what of the past stays.
+    fn swap_home(
+        &self,
+        request: &Return,
+        start: &Start,
+        aside: &mut Aside<'_>,
+    ) -> Result<(Swapped<'_>, Vec<Pair>, Stays)> {
+        self.with_experiment(&start.leaving, |experiment| {
+            let mut goal = self.goal(start, experiment)?;
+            // What an earlier return renamed, first.
+            aside.let_stay(&mut goal)?;
+            if request.move_aside {
+                aside.make_way(&mut goal)?;
+            }
+            let moved_aside = aside.moved()?;
+            let stays = self.changed_left_out(aside.unsaved())?;
+            // Of what the present had: all else that is left out was made in the past, and is so again.
+            let stayed = stays.paths.iter().map(RepoPath::as_bytes);
+            let stayed = stayed.filter(|path| aside.unsaved().is_one(path));
+            let goal = goal.staying(stayed.map(<[u8]>::to_vec).collect());
+            let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
+            Ok((swapped, moved_aside, stays))
+        })
     }
 
     fn start_home(&self, request: &Return) -> Result<Start> {

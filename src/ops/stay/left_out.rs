@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::git::fs::{Root, nanoseconds};
 use crate::git::path::{self, RepoPath};
 use crate::git::tree::{self, Node};
-use crate::ops::unsaved::{self, Unsaved};
+use crate::ops::unsaved::{self, Renamed, Unsaved};
 use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::worktree::manifest::{Kind, Manifest};
@@ -91,7 +91,10 @@ impl LeftOut<'_> {
         // Which files cannot be read only their hashing tells.
         let unreadable = unsaved::unreadable(manifest);
         for path in seen.union(&unreadable) {
-            if path == DESK || self.unsaved.has(path) || self.unsaved.is_moved_to(path) {
+            let is_known = self.unsaved.has(path)
+                || self.unsaved.is_moved_to(path)
+                || self.unsaved.has_old_name(path);
+            if path == DESK || is_known {
                 continue;
             }
             let kind = manifest.file(path).map(|file| file.kind);
@@ -163,7 +166,11 @@ impl LeftOut<'_> {
         // Also where a file or a link took the place of a directory over it.
         let root = Root::open(root).ok()?;
         // What a return has put under another name is told of as that.
-        let is_told = |path: &[u8]| is_saved(path) || self.unsaved.is_moved_from(path);
+        let is_told = |path: &[u8]| {
+            is_saved(path)
+                || self.unsaved.is_moved_from(path)
+                || self.unsaved.is_under_old_name(&root, path)
+        };
         let is_gone = |path: &&[u8]| matches!(root.stamp(path), Ok(None)) && !is_told(path);
         let gone = self.unsaved.roots().filter(is_gone);
         let gone: Vec<&[u8]> = gone.collect();
@@ -180,6 +187,7 @@ impl LeftOut<'_> {
             root,
             since: self.since,
             written: &self.unsaved.left_alone.written,
+            renamed: &self.unsaved.renamed,
             left: MOST_OF_ALL,
         }
     }
@@ -211,6 +219,8 @@ struct ChangeScan<'a> {
     since: i64,
     /// What swaps of the stay wrote, with the directories over it: that these are newer says nothing.
     written: &'a BTreeSet<Vec<u8>>,
+    /// What had another name in the past. A rename is a change of what is renamed.
+    renamed: &'a [Renamed],
     /// How many entries may still be looked at.
     left: usize,
 }
@@ -227,6 +237,9 @@ impl ChangeScan<'_> {
     }
 
     fn has_changed(&self, path: &[u8], meta: &Metadata) -> bool {
+        if self.renamed.iter().any(|one| one.present == path) {
+            return nanoseconds(meta.mtime(), meta.mtime_nsec()) >= self.since;
+        }
         !self.written.contains(path) && is_changed_since(meta, self.since)
     }
 

@@ -1,14 +1,10 @@
 //! Back into a past as it was left: the undo of a return, and of a hop from one past to another.
 
 use std::collections::BTreeSet;
-use std::os::fd::AsFd;
-
-use rustix::io::Errno;
 
 use super::{Step, Undone};
 use crate::error::{Code, Error, Result};
-use crate::git::fs::{Root, rename_to_free};
-use crate::git::{path, tree};
+use crate::git::tree;
 use crate::ops::record::Made;
 use crate::ops::stay::{Crossing, ReturnOperation, not_in_past};
 use crate::ops::swap::extras::stored_extras;
@@ -16,7 +12,7 @@ use crate::ops::swap::goal::{Aim, GitGoal, GitSide, Goal, OperationShare, Snapsh
 use crate::ops::swap::head::{head_for, past_head, past_operation};
 use crate::ops::swap::journal::{made_files, path_of, permissions_of};
 use crate::ops::swap::swap;
-use crate::ops::unsaved::{Unsaved, moved_aside};
+use crate::ops::unsaved::{MOVED_ASIDE, noted_pairs};
 use crate::store::names;
 use crate::store::snapshot::Lists;
 use crate::store::state::{Mode, State, path_from_stored};
@@ -40,7 +36,8 @@ impl Step<'_> {
         let goal = self
             .past_goal(&left, &lists, stays, title, &BTreeSet::new())?
             .reversing(Some(self.reversal.clone()))
-            .unwriting(&written);
+            .unwriting(&written)
+            .giving_old_names(noted_pairs(MOVED_ASIDE, &self.level));
         let state_after = |before: &State, saved: &Made<'_>| State {
             mode: Mode::Past,
             current_snapshot_id: past.current_snapshot_id.clone(),
@@ -59,38 +56,8 @@ impl Step<'_> {
         let swapped = swap(self.ctx, self.store, &goal, &state_after)?;
         let stays = stays.then_some("HEAD and index stayed as they were");
         let mut answer = self.answer(&swapped, Vec::new(), stays);
-        answer
-            .notices
-            .extend(self.bring_names_back(&swapped.saved.id.to_string())?);
+        answer.notices.extend(swapped.names_kept);
         Ok(answer)
-    }
-
-    /// Gives what the return had renamed, to be out of its way, the name that it had in the past. Says of what keeps the other one.
-    /// `backup_id`: the present's, which had it under that.
-    fn bring_names_back(&self, backup_id: &str) -> Result<Vec<String>> {
-        let root = Root::open(self.ctx.repo.worktree_root())?;
-        let mut unsaved = Unsaved::of_backup(&self.store.dir, backup_id)?;
-        let mut said = Vec::new();
-        for (from, to) in moved_aside(&self.level) {
-            // Both are in one directory.
-            let (dir, name) = path::split(&from);
-            let renamed = root
-                .open_dir(dir)
-                .and_then(|dir| rename_to_free(dir.as_fd(), path::split(&to).1, name));
-            match renamed {
-                Ok(()) => {
-                    unsaved.forget_beneath(&to);
-                    unsaved.note(&self.store.dir, backup_id)?;
-                }
-                Err(Errno::NOENT) => {}
-                Err(_) => said.push(format!(
-                    "'{}' is still called '{}', as the return had named it",
-                    path::display(&from),
-                    path::display(&to)
-                )),
-            }
-        }
-        Ok(said)
     }
 
     /// Undo of a hop: back into the past that it left, as that was left. What was made in this one is saved.

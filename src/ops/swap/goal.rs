@@ -273,6 +273,8 @@ pub struct Goal<'a> {
     pub(super) shown: BTreeSet<Vec<u8>>,
     pub(super) stayed: Vec<Vec<u8>>,
     pub(super) written: Option<Likely<'a>>,
+    pub(super) old_names: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) renames: Vec<Vec<u8>>,
 }
 
 impl<'a> Goal<'a> {
@@ -292,6 +294,8 @@ impl<'a> Goal<'a> {
             shown: BTreeSet::new(),
             stayed: Vec::new(),
             written: None,
+            old_names: Vec::new(),
+            renames: Vec::new(),
         }
     }
 
@@ -330,6 +334,18 @@ impl<'a> Goal<'a> {
     /// does, as long as it is as it was written: it is saved.
     pub fn unwriting(mut self, written: Likely<'a>) -> Self {
         self.written = Some(written);
+        self
+    }
+
+    /// What gets its name of the past again when that is there: old and new names.
+    pub fn giving_old_names(mut self, pairs: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
+        self.old_names = pairs;
+        self
+    }
+
+    /// For a look: what is at these paths has other names before the swap begins, and is not in its way.
+    pub fn renaming(mut self, paths: Vec<Vec<u8>>) -> Self {
+        self.renames = paths;
         self
     }
 

@@ -22,6 +22,7 @@ mod needs;
 pub mod newindex;
 pub mod notices;
 pub mod obstacles;
+mod old_names;
 mod one_name;
 pub mod pathindex;
 mod place;
@@ -84,6 +85,8 @@ pub struct Swapped<'s> {
     pub changed_since: Vec<Vec<u8>>,
     /// `state.json` as it is now.
     pub state: State,
+    /// What is said of what could not have its name of the past again.
+    pub names_kept: Vec<String>,
 }
 
 impl Swapped<'_> {

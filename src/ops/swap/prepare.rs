@@ -229,6 +229,8 @@ impl<'s> Preparation<'_, '_, 's> {
         let alike = alike.iter();
         refused.extend(alike.map(|path| Uncapturable::new(path, Why::SameButForCase)));
         refused.extend(self.made_and_hidden(root, capture)?);
+        let renames = &self.goal.renames;
+        refused.retain(|at| !renames.iter().any(|from| path::is_within(&at.path, from)));
         // What is in the way may have been made by the stay as well.
         refused.sort();
         refused.dedup();

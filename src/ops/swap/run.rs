@@ -16,7 +16,7 @@ use super::prove::prove;
 use super::secure::LateChanges;
 use super::unchanged::drop_needless;
 use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last, wait_for_all};
-use super::{filtered, flagged, index_file, journal, pathindex, taken_back, undo_log};
+use super::{filtered, flagged, index_file, journal, old_names, pathindex, taken_back, undo_log};
 use crate::env::{clock_nanos, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
@@ -26,7 +26,7 @@ use crate::git::{operation, path};
 use crate::ops::capture::Capture;
 use crate::ops::outcome::Recovered;
 use crate::ops::stages::Stage;
-use crate::ops::unsaved::Unsaved;
+use crate::ops::unsaved::{OLD_NAMES, Unsaved, note_pairs};
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::lock::Owner;
@@ -160,6 +160,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         }
         fail_point("swap-state");
         let is_saved = !self.drop_needless(&saved, &raw_head, &mut journal);
+        let names_kept = old_names::give(self.ctx, self.store, &journal);
         finish(self.store, &journal).map_err(|error| {
             let operation = &self.goal.operation;
             error.hint(format!("the {operation} itself was made; put right what is named, and any command of 'tw' ends it"))
@@ -173,6 +174,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             applied,
             changed_since,
             state: journal.state_after,
+            names_kept,
         }))
     }
 
@@ -270,6 +272,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         } else {
             Unsaved::of_stay(&self.store.dir)?
         };
+        unsaved.rename_in_past(&root, &self.goal.old_names)?;
         let mut has_changed = unsaved.write(&root, plan);
         has_changed |= !begins && unsaved.save_filtered(seen, plan, &journal.backup_id);
         for dir in plan.dirs.iter().filter(|dir| dir.before != dir.after) {
@@ -404,6 +407,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         {
             extra.insert(REVIVABLE.into(), true.into());
         }
+        note_pairs(OLD_NAMES, &self.goal.old_names, &mut extra);
         if self.goal.is_hop() {
             extra.insert(HOP.into(), true.into());
         }

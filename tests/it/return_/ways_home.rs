@@ -207,49 +207,6 @@ fn what_the_past_made_unreadable_is_named_and_moved_aside() {
 }
 
 #[test]
-fn what_was_moved_aside_has_its_name_again_after_an_undo() {
-    let sandbox = Sandbox::new();
-    sandbox.write("sub", "a file\n");
-    sandbox.git(["add", "sub"]);
-    let id = snapshot(&sandbox);
-    sandbox.write("a.txt", "now\n");
-    let home = sandbox.state();
-    sandbox.json(["travel", &id]);
-    sandbox.remove("sub");
-    sandbox.git(["init", "-q", "sub"]);
-    sandbox.write("sub/in", "made there\n");
-    let past = sandbox.state();
-    let returned = sandbox.json(["return", "--move-aside"]);
-    assert_eq!(returned["moved_aside"][0]["from"], "sub", "{returned}");
-    let undone = sandbox.json(["undo", "--into-past"]);
-    assert_eq!(list(&undone["notices"]), [""; 0], "{undone}");
-    past.assert_same(&sandbox.state());
-    // In the present's place it is once more in the way.
-    let (error, _) = sandbox.json_error(["return"]);
-    assert_eq!(error["hint"], "tw return --move-aside", "{error}");
-    let again = sandbox.json(["return", "--move-aside"]);
-    assert_eq!(again["moved_aside"].as_array().unwrap().len(), 1, "{again}");
-    assert_eq!(list(&again["notices"]), [""; 0], "{again}");
-    let to = again["moved_aside"][0]["to"].as_str().unwrap();
-    assert_eq!(sandbox.text(format!("{to}/in")), "made there\n");
-    // Where something else has the name by now, that is said.
-    sandbox.remove("sub");
-    sandbox.git(["init", "-q", "sub"]);
-    let undone = sandbox.json(["undo", "--into-past"]);
-    let told = undone["notices"].to_string();
-    assert!(
-        told.contains("'sub' is still called 'sub.tw-past-"),
-        "{told}"
-    );
-    sandbox.json(["return"]);
-    sandbox.remove("sub");
-    sandbox.write("sub", "a file\n");
-    assert_eq!(sandbox.text(format!("{to}/in")), "made there\n");
-    sandbox.remove(to);
-    home.assert_same(&sandbox.state());
-}
-
-#[test]
 fn keep_carries_named_files_over() {
     let sandbox = away();
     sandbox.write("notes.md", "what I found\n");

@@ -15,6 +15,7 @@ use super::super::goal::{Aim, Goal, PathChanges, PathsAim};
 use super::super::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::super::notices::lost_notices;
 use super::super::notices::renamed_notice;
+use super::super::old_names;
 use super::super::place::Placing;
 use super::super::run::VERIFY_FAILED;
 use super::super::secure::{LateChanges, settle};
@@ -118,6 +119,8 @@ impl<'a> Unfinished<'a> {
             SwapSide::Before => {
                 recovered.notices.extend(self.put_git_back()?);
                 fail_point("recover-git");
+                let kept = old_names::give_back(ctx, store, journal);
+                recovered.notices.extend(kept);
                 self.forget_journal()?;
             }
         }
@@ -143,6 +146,7 @@ impl<'a> Unfinished<'a> {
         let mut notices = self.renamed()?;
         notices.extend(filtered::noted(self.journal));
         let mut journal = self.journal.clone();
+        notices.extend(old_names::give(self.ctx, self.store, &journal));
         // It died before it wrote down where it left HEAD.
         if journal.head_left.is_empty() {
             journal.head_left = head_mark(self.ctx)?;
@@ -159,7 +163,7 @@ impl<'a> Unfinished<'a> {
             return Ok(Vec::new());
         };
         let root = Root::open(self.ctx.repo.worktree_root())?;
-        let renamed = Unsaved::of_backup(&self.store.dir, backup)?.moved_aside;
+        let renamed = Unsaved::of_backup(&self.store.dir, backup)?.moved();
         let is_there = |path: &[u8]| root.stamp(path).is_ok_and(|stamp| stamp.is_some());
         let told = renamed.iter().filter(|(_, to)| is_there(to));
         let told = told.map(|(from, to)| renamed_notice(&path::display(from), &path::display(to)));
