@@ -25,7 +25,7 @@ use crate::ops::record::Made;
 use crate::ops::swap::extras::stored_extras;
 use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
 use crate::ops::swap::notices::swap_notices;
-use crate::ops::swap::pathindex::PathEntries;
+use crate::ops::swap::pathindex::EntryChanges;
 use crate::ops::swap::taken_back::TakenBack;
 use crate::ops::swap::{changes, prepare, read_tree, swap};
 use crate::ops::three_way::{self, Steps, ThreeWay};
@@ -133,7 +133,7 @@ pub struct Applying<'a, 's> {
     beside: Beside,
     merging: ThreeWay<'a, 's>,
     steps: RefCell<Steps>,
-    entries: RefCell<PathEntries>,
+    entries: RefCell<EntryChanges>,
     /// Conflicts whose stages the index does not get.
     unstaged: RefCell<BTreeSet<Vec<u8>>>,
     taken_back: RefCell<Vec<TakenBack>>,
@@ -314,7 +314,7 @@ impl<'a, 's> Applying<'a, 's> {
         }
         let steps = self.steps.borrow();
         self.entries
-            .replace(self.index_entries(capture, &steps.merged)?);
+            .replace(self.index_entries(capture, &steps.merged)?.into());
         let mut becomes = PathChanges {
             paths: self.sides(capture, &steps),
             dirs: self.emptied(&read, capture, &steps)?,

@@ -25,7 +25,7 @@ use super::swap::extras::stored_extras;
 use super::swap::goal::{Aim, GitGoal, Goal, PathChanges, PathsAim, Reversal};
 use super::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::swap::notices::{renamed_notice, swap_notices};
-use super::swap::pathindex::PathEntries;
+use super::swap::pathindex::{EntryChanges, PathEntries};
 use super::swap::taken_back;
 use super::swap::undo_log::{self, Log, head_mark};
 use super::swap::{Swapped, changes, is_hop, pathindex, prepare, recover, swap};
@@ -329,7 +329,8 @@ impl<'a> Step<'a> {
         let entries = pathindex::read(&self.level, SwapSide::Before)?;
         // The recorded entries go with the HEAD of that time.
         let stays = entries.is_some() && self.head_moved()?;
-        let entries = RefCell::new(entries.filter(|_| !stays).unwrap_or_default());
+        let entries = entries.filter(|_| !stays).unwrap_or_default();
+        let entries = RefCell::new(EntryChanges::from(entries));
         let title = format!("before {} of {}", self.reversal.log, self.reversal.kind);
         let taken_back = RefCell::new(taken_back::read(&self.level));
         let goal = Goal::new(self.reversal.log.into(), title, Aim::Paths(aim))
@@ -345,7 +346,7 @@ impl<'a> Step<'a> {
             mut changed,
             beyond,
         } = self.since(&swapped)?;
-        changed.extend(self.staged_since(&swapped, &entries.borrow())?);
+        changed.extend(self.staged_since(&swapped, &entries.borrow().all())?);
         changed.sort();
         changed.dedup();
         let stays = stays.then_some("the index stayed as it is");

@@ -220,6 +220,24 @@ fn an_undo_after_a_commit_leaves_the_index_and_says_so() {
 }
 
 #[test]
+fn an_older_step_taken_back_alone_after_a_commit_leaves_the_index_and_says_so() {
+    let (sandbox, id) = tried(|sandbox| sandbox.write("same.txt", "theirs\n"));
+    sandbox.write("same.txt", "ours\n");
+    apply_to_conflicts(&sandbox, &id);
+    let marked = sandbox.text("same.txt");
+    sandbox.git(["commit", "-qam", "with its marks"]);
+    let later = crate::trip::snapshot(&sandbox);
+    sandbox.write("later.txt", "later\n");
+    sandbox.json(["restore", &later, "later.txt"]);
+    let undone = sandbox.json(["undo", "2"]);
+    assert_eq!(undone["head_stayed"], "head-moved", "{undone}");
+    let told = "HEAD has moved since, so the index stayed as it is: 'same.txt'";
+    assert!(undone["notices"].to_string().contains(told), "{undone}");
+    assert_eq!(sandbox.text("same.txt"), "ours\n");
+    assert_eq!(sandbox.git(["show", ":same.txt"]), marked);
+}
+
+#[test]
 fn what_cannot_be_applied_is_refused_with_a_way_out() {
     let (sandbox, id) = tried(|sandbox| {
         sandbox.write("dir/inner.txt", "1\n");

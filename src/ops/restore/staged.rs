@@ -20,7 +20,7 @@ use crate::ops::request::{DryRun, Restore};
 use crate::ops::snapshots;
 use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
 use crate::ops::swap::newindex::entries_beside;
-use crate::ops::swap::pathindex::{PathEntries, are_alike};
+use crate::ops::swap::pathindex::{EntryChanges, PathEntries, are_alike};
 use crate::ops::swap::{Prepared, prepare, swap_unless};
 use crate::store::Store;
 use crate::store::state::{State, stored_path};
@@ -40,12 +40,12 @@ pub(super) fn put_back(
 ) -> Result<Restored> {
     let spec = Pathspec::parse(ctx, &request.paths)?;
     let then = Then::of(store, stored)?;
-    let entries = RefCell::new(PathEntries::new());
+    let entries = RefCell::new(EntryChanges::default());
     let find = |capture: &Capture<'_>| {
         let none = Index::new(store.objects.format());
         let now = capture.parsed_index.as_ref().unwrap_or(&none);
         refuse_unmatched(ctx, request, stored, &then, now)?;
-        entries.replace(then.differing(now, &spec));
+        entries.replace(then.differing(now, &spec).into());
         Ok(PathChanges::default())
     };
     let saved = Extras::default();
@@ -71,7 +71,7 @@ pub(super) fn put_back(
     };
     if restored.dry_run {
         prepare(ctx, store, &goal, &Storing::No)?;
-        restored.changes = changes(&entries.borrow());
+        restored.changes = changes(&entries.borrow().all());
         return Ok(restored);
     }
     let state_after = |before: &State, _: &Made<'_>| State {
@@ -81,7 +81,7 @@ pub(super) fn put_back(
     let nothing = |_: &Prepared<'_>| entries.borrow().is_empty().then_some(());
     if let ControlFlow::Continue(swapped) = swap_unless(ctx, store, &goal, &state_after, &nothing)?
     {
-        restored.changes = changes(&entries.borrow());
+        restored.changes = changes(&entries.borrow().all());
         restored.backup_id = Some(swapped.saved.id.to_string());
     }
     Ok(restored)

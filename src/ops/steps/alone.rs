@@ -19,13 +19,13 @@ use crate::ops::request::DryRun;
 use crate::ops::swap::extras::stored_extras;
 use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
 use crate::ops::swap::journal::{SwapSide, path_of, permissions_of, side_of};
-use crate::ops::swap::pathindex::{self, PathEntries};
+use crate::ops::swap::pathindex::{self, EntryChanges, PathEntries};
 use crate::ops::swap::taken_back;
 use crate::ops::swap::{changes, prepare, read_tree, swap, undo_log};
 use crate::ops::three_way::{Sides, ThreeWay};
 use crate::store::state::State;
 use crate::store::stored::Stored;
-use crate::worktree::plan::{Extras, Side};
+use crate::worktree::plan::{Extras, Plan, Side};
 
 /// The paths of a level, before and after its swap.
 type BothSides = BTreeMap<Vec<u8>, [Option<Side>; 2]>;
@@ -37,9 +37,16 @@ struct TakingBack<'a> {
     extras: Extras,
     paths: BothSides,
     merging: ThreeWay<'a, 'a>,
-    entries: RefCell<PathEntries>,
-    /// Those that stay as they are.
-    staged_since: RefCell<BTreeSet<Vec<u8>>>,
+    entries: RefCell<EntryChanges>,
+    held_back: RefCell<HeldBack>,
+}
+
+/// Paths of which the index entries stay as they are.
+#[derive(Debug, Default)]
+struct HeldBack {
+    paths: BTreeSet<Vec<u8>>,
+    /// Since the recorded entries go with the HEAD of that time; else since something was staged there.
+    head_moved: bool,
 }
 
 impl Step<'_> {
@@ -47,7 +54,7 @@ impl Step<'_> {
     ///
     /// # Errors
     /// `USAGE` for one that went to another time, or was made in another; `CONFLICT` with the paths where later changes touch the
-    /// same lines. Nothing is changed then.
+    /// same lines, or where all that it did was to the index, which has to stay. Nothing is changed then, and the level stays.
     pub(super) fn take_back_alone(&self) -> Result<Undone> {
         self.refuse_other_times()?;
         let saved = self.saved("the undo log names no backup")?;
@@ -56,7 +63,7 @@ impl Step<'_> {
             paths: self.both_sides()?,
             merging: ThreeWay::new(self.ctx, self.store)?,
             entries: RefCell::default(),
-            staged_since: RefCell::default(),
+            held_back: RefCell::default(),
             step: self,
             saved,
         };
@@ -122,6 +129,7 @@ impl TakingBack<'_> {
             .reversing(Some(step.reversal.clone()));
         // A look without writing first: where there is a conflict, nothing is merged for good.
         let prepared = prepare(step.ctx, step.store, &goal, &Storing::No)?;
+        self.refuse_to_do_nothing(&prepared.plan)?;
         if step.dry_run == DryRun::Yes {
             return Ok(step.would(changes(&prepared.plan)));
         }
@@ -131,15 +139,48 @@ impl TakingBack<'_> {
         let swapped = swap(step.ctx, step.store, &goal, &state_after);
         // Before the swap's own error is given: what the merge kept is not needed after a failure, either.
         self.merging.release()?;
-        let mut answer = step.answer(&swapped?, Vec::new(), None);
-        let kept = self.staged_since.take();
-        answer.notices.extend((!kept.is_empty()).then(|| {
+        let HeldBack { paths, head_moved } = self.held_back.take();
+        let stays = head_moved.then(|| {
             format!(
-                "staged since, and left as it is: {}",
-                path::listed(kept.iter(), 5)
+                "the index stayed as it is: {}",
+                path::listed(paths.iter(), 5)
             )
-        }));
+        });
+        let mut answer = step.answer(&swapped?, Vec::new(), stays.as_deref());
+        answer
+            .notices
+            .extend((!head_moved && !paths.is_empty()).then(|| {
+                format!(
+                    "staged since, and left as it is: {}",
+                    path::listed(paths.iter(), 5)
+                )
+            }));
         Ok(answer)
+    }
+
+    /// Refuses where all that is left to take back is what stays: it would count as taken back.
+    fn refuse_to_do_nothing(&self, plan: &Plan) -> Result<()> {
+        let held_back = self.held_back.borrow();
+        let is_needless = held_back.paths.is_empty();
+        if is_needless || !plan.is_empty() || !self.entries.borrow().is_empty() {
+            return Ok(());
+        }
+        let (level, paths) = (
+            self.step.view.level,
+            path::listed(held_back.paths.iter(), 5),
+        );
+        let message = if held_back.head_moved {
+            format!("HEAD has moved since swap {level}, so the index has to stay as it is: {paths}")
+        } else {
+            format!("what came after swap {level} was staged in the same place: {paths}")
+        };
+        let paths: Vec<&[u8]> = held_back.paths.iter().map(Vec::as_slice).collect();
+        let backup = &self.step.view.backup_id;
+        Err(Error::new(Code::Conflict, message)
+            .hint(format!(
+                "take single entries from before it: tw restore --staged {backup} PATH"
+            ))
+            .paths("paths", &paths))
     }
 
     /// What the paths become, given what is there.
@@ -148,7 +189,7 @@ impl TakingBack<'_> {
         if !merged.conflicts.is_empty() || !merged.blocked.is_empty() {
             return Err(self.conflict(&merged));
         }
-        self.entries.replace(self.index_entries(capture)?);
+        self.entries.replace(self.index_entries(capture)?.into());
         Ok(PathChanges {
             paths: self.sides(capture, &merged),
             dirs: self.dirs()?,
@@ -277,8 +318,13 @@ impl TakingBack<'_> {
         let ((Some(mut before), Some(after)), Some(index)) = (sides, &capture.parsed_index) else {
             return Ok(PathEntries::new());
         };
+        before.retain(|path, coming| !pathindex::are_alike(index.stages(path), coming));
         // The recorded entries go with the HEAD of that time.
         if self.step.head_moved()? {
+            self.held_back.replace(HeldBack {
+                paths: before.into_keys().collect(),
+                head_moved: true,
+            });
             return Ok(PathEntries::new());
         }
         let mut kept: BTreeSet<Vec<u8>> = BTreeSet::new();
@@ -302,7 +348,10 @@ impl TakingBack<'_> {
             kept.extend(more);
         }
         before.retain(|path, _| !kept.contains(path));
-        self.staged_since.replace(kept);
+        self.held_back.replace(HeldBack {
+            paths: kept,
+            head_moved: false,
+        });
         Ok(before)
     }
 

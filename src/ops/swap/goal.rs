@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::extras::stored_extras;
-use super::pathindex::PathEntries;
+use super::pathindex::EntryChanges;
 use super::taken_back::TakenBack;
 use super::undo_log::Log;
 use crate::error::Result;
@@ -160,7 +160,7 @@ pub enum GitGoal<'a> {
     Stay,
     /// Entries of single paths of the index change, all else stays. Without any the index stays.
     // A cell: paths that are computed are decided anew by every scan, when the goal has long been made.
-    Entries(&'a RefCell<PathEntries>),
+    Entries(&'a RefCell<EntryChanges>),
     /// They become a snapshot's.
     Snapshot(GitSide<'a>),
 }

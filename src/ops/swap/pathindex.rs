@@ -83,18 +83,51 @@ pub fn are_alike(one: &[Entry], other: &[Entry]) -> bool {
     all(one) == all(other)
 }
 
-/// Takes out what an index cannot have beside the entries that come.
-pub(super) fn make_room(entries: &mut PathEntries, now: &Index) {
-    let mut in_the_way: BTreeMap<Vec<u8>, BTreeSet<u8>> = BTreeMap::new();
-    for (path, coming) in entries.iter() {
-        for (other, stages) in in_its_place(now, path, coming) {
-            in_the_way.entry(other).or_default().extend(stages);
+/// What becomes of single paths of an index.
+#[derive(Debug, Clone, Default)]
+pub struct EntryChanges {
+    wanted: PathEntries,
+    /// What is left of others, which an index cannot have beside these.
+    room: PathEntries,
+}
+
+impl From<PathEntries> for EntryChanges {
+    fn from(wanted: PathEntries) -> Self {
+        Self {
+            wanted,
+            room: PathEntries::new(),
         }
     }
-    for (path, stages) in in_the_way {
-        let stays = |entry: &&Entry| !stages.contains(&entry.stage);
-        let left = now.stages(&path).iter().filter(stays).cloned().collect();
-        entries.entry(path).or_insert(left);
+}
+
+impl EntryChanges {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// All of it.
+    pub fn all(&self) -> PathEntries {
+        let mut all = self.room.clone();
+        all.extend(self.wanted.clone());
+        all
+    }
+
+    /// Takes out what this index cannot have beside the entries that come. What had to give way in another one does not count: somebody
+    /// staged something since.
+    pub(super) fn make_room(&mut self, now: &Index) {
+        let mut in_the_way: BTreeMap<Vec<u8>, BTreeSet<u8>> = BTreeMap::new();
+        for (path, coming) in &self.wanted {
+            for (other, stages) in in_its_place(now, path, coming) {
+                in_the_way.entry(other).or_default().extend(stages);
+            }
+        }
+        let left = in_the_way.into_iter().map(|(path, stages)| {
+            let stays = |entry: &&Entry| !stages.contains(&entry.stage);
+            let left = now.stages(&path).iter().filter(stays).cloned().collect();
+            (path, left)
+        });
+        self.room = left.collect();
     }
 }
 
@@ -135,6 +168,35 @@ fn entry(value: &Value) -> Option<Entry> {
 mod tests {
     use super::*;
     use crate::git::index::Builder;
+
+    /// Between two looks of one swap somebody may stage something.
+    #[test]
+    fn what_gave_way_in_an_earlier_look_does_not_come_back() {
+        let oid = |digit: &str| Oid::from_hex(&digit.repeat(40)).expect("an id");
+        let index = |entries: &[(&[u8], u8)]| {
+            let mut builder = Builder::new(crate::git::ObjectFormat::Sha1);
+            for (path, stage) in entries {
+                let mut entry = Entry::new(0o100_644, oid("a"));
+                entry.stage = *stage;
+                builder.push(path, entry).expect("small");
+            }
+            builder.finish()
+        };
+        let coming = PathEntries::from([(b"x".to_vec(), vec![Entry::new(0o100_644, oid("b"))])]);
+        let mut changes = EntryChanges::from(coming);
+        changes.make_room(&index(&[(b"x/in", 0), (b"x/un", 0), (b"x/un", 2)]));
+        let left = |changes: &EntryChanges| -> Vec<(Vec<u8>, usize)> {
+            let all = changes.all().into_iter();
+            all.map(|(path, entries)| (path, entries.len())).collect()
+        };
+        let (x, inner, conflict) = (b"x".to_vec(), b"x/in".to_vec(), b"x/un".to_vec());
+        assert_eq!(
+            left(&changes),
+            [(x.clone(), 1), (inner.clone(), 0), (conflict, 1)]
+        );
+        changes.make_room(&index(&[(b"x/in", 0), (b"x/un", 3)]));
+        assert_eq!(left(&changes), [(x, 1), (inner, 0)]);
+    }
 
     #[test]
     fn both_sides_come_back_from_the_journal() {

@@ -18,7 +18,7 @@ use super::present_own::PresentOwn;
 use super::recover::node_of;
 use super::refusal::{refuse_to_lay_open, would_overwrite};
 use super::repositories::OtherRepositories;
-use super::{TRIES, copied, pathindex, protected_dirs};
+use super::{TRIES, copied, protected_dirs};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
@@ -160,7 +160,7 @@ impl<'s> Preparation<'_, '_, 's> {
             return Ok(None);
         }
         if let (GitGoal::Entries(entries), Some(index)) = (&goal.git, &capture.parsed_index) {
-            pathindex::make_room(&mut entries.borrow_mut(), index);
+            entries.borrow_mut().make_room(index);
         }
         let unproven = unproven_paths(&capture.manifest, &plan);
         if !unproven.is_empty() {

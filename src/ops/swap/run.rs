@@ -393,7 +393,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             && let Some(index) = &saved.capture.parsed_index
             && !entries.borrow().is_empty()
         {
-            let entries = pathindex::stored(index, &entries.borrow());
+            let entries = pathindex::stored(index, &entries.borrow().all());
             extra.insert(pathindex::FIELD.into(), entries);
         }
         let reversal = self.goal.reversal.as_ref();
@@ -465,7 +465,7 @@ impl<'s> SwapRun<'_, '_, 's> {
 
     fn put_index(&self, capture: &Capture<'_>, applied: &Applied, plan: &Plan) -> Result<()> {
         let entries = match &self.goal.git {
-            GitGoal::Entries(changed) => changed.borrow().clone(),
+            GitGoal::Entries(changed) => changed.borrow().all(),
             GitGoal::Stay | GitGoal::Snapshot(_) => PathEntries::new(),
         };
         let source = match &self.goal.git {

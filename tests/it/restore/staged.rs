@@ -236,6 +236,35 @@ fn an_older_step_that_is_taken_back_alone_leaves_what_was_staged_since_whole() {
     let id = snapshot(&sandbox);
     sandbox.git(["rm", "-rqf", "x"]);
     sandbox.write("x", "x\n");
+    sandbox.write("b", "b\n");
+    sandbox.git(["add", "x", "b"]);
+    sandbox.json(["restore", "--staged", &id, "x", "b"]);
+    sandbox.write("a.txt", "later\n");
+    sandbox.json(["restore", &id, "a.txt"]);
+    sandbox.remove("x");
+    sandbox.write("x/new", "new\n");
+    sandbox.git(["add", "x/new"]);
+    let mut before = index(&sandbox);
+    let undone = sandbox.json(["undo", "2"]);
+    let told = undone["notices"].to_string();
+    assert!(
+        told.contains("staged since, and left as it is: 'x', 'x/in'"),
+        "{told}"
+    );
+    let mut now = index(&sandbox);
+    assert!(now.remove("b").is_some(), "{now:?}");
+    before.remove("b");
+    assert_eq!(now, before);
+}
+
+#[test]
+fn an_older_step_of_which_all_was_staged_since_is_refused_and_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.write("x/in", "in\n");
+    sandbox.git(["add", "x"]);
+    let id = snapshot(&sandbox);
+    sandbox.git(["rm", "-rqf", "x"]);
+    sandbox.write("x", "x\n");
     sandbox.git(["add", "x"]);
     sandbox.json(["restore", "--staged", &id, "x"]);
     sandbox.write("a.txt", "later\n");
@@ -244,13 +273,37 @@ fn an_older_step_that_is_taken_back_alone_leaves_what_was_staged_since_whole() {
     sandbox.write("x/new", "new\n");
     sandbox.git(["add", "x/new"]);
     let before = index(&sandbox);
-    let undone = sandbox.json(["undo", "2"]);
-    let told = undone["notices"].to_string();
-    assert!(
-        told.contains("staged since, and left as it is: 'x', 'x/in'"),
-        "{told}"
-    );
+    let (error, code) = sandbox.json_error(["undo", "2"]);
+    assert_eq!((error["code"].as_str(), code), (Some("CONFLICT"), 5));
+    assert_eq!(list(&error["paths"]), ["x", "x/in"], "{error}");
     assert_eq!(index(&sandbox), before);
+    sandbox.git(["rm", "-q", "--cached", "x/new"]);
+    sandbox.json(["undo", "2"]);
+    assert_eq!(sandbox.git(["ls-files"]), "a.txt\nx\n");
+}
+
+/// The recorded entries go with the HEAD of that time.
+#[test]
+fn an_older_step_whose_entries_stay_since_head_moved_says_so() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "staged\n");
+    sandbox.git(["add", "a.txt"]);
+    sandbox.json(["restore", "--staged", &id, "a.txt"]);
+    sandbox.write("b", "later\n");
+    sandbox.json(["restore", &id, "a.txt"]);
+    sandbox.git(["commit", "-qm", "x", "--allow-empty"]);
+    let before = sandbox.state();
+    for args in [&["undo", "2"][..], &["undo", "2", "--dry-run"]] {
+        let (error, code) = sandbox.json_error(args);
+        assert_eq!((error["code"].as_str(), code), (Some("CONFLICT"), 5));
+        assert_eq!(list(&error["paths"]), ["a.txt"], "{error}");
+        let message = "HEAD has moved since swap 2, so the index has to stay as it is: 'a.txt'";
+        assert_eq!(error["message"], message);
+        before.assert_same(&sandbox.state());
+    }
+    let levels = sandbox.json(["undo", "--list"])["levels"].clone();
+    assert_eq!(levels.as_array().unwrap().len(), 2, "{levels}");
 }
 
 #[test]
