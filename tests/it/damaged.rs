@@ -534,5 +534,59 @@ fn doctor_names_the_way_home_from_a_past_whose_snapshot_is_gone() {
     let back = in_linked(&["return"]);
     assert_eq!(back["verified"], true, "{back}");
     assert!(!linked.join("made").exists());
-    assert_eq!(here(), format!("tw drop {id}"));
+    // The undo log there holds it.
+    let drop = format!("tw -C {there} drop --force {id}");
+    assert_eq!(here(), drop);
+    let dropped = sandbox.paste(&format!("{drop} -y"));
+    assert_eq!(dropped.code, 0, "{}", dropped.err());
+}
+
+#[test]
+fn doctor_names_the_drop_that_is_not_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "gc.auto", "0"]);
+    sandbox.git(["worktree", "add", "-q", "../linked"]);
+    let linked = sandbox.root().join("linked");
+    let there = linked.to_str().unwrap().to_owned();
+    let id = snapshot(&sandbox);
+    let experiment = |dir: &str| {
+        let run = |args: &[&str]| -> Value {
+            let ran = sandbox.tw([&["-C", dir, "--json"], args].concat());
+            serde_json::from_slice(&ran.stdout).unwrap()
+        };
+        run(&["travel", &id]);
+        std::fs::write(Path::new(dir).join("made"), format!("in {dir}\n")).unwrap();
+        let returned = run(&["return"]);
+        returned["experiment_id"].as_str().unwrap().to_owned()
+    };
+    let damage = |id: &str| {
+        let commit = crate::trip::commit_of(&sandbox, id);
+        let junk = sandbox.git(["commit-tree", "-m", "junk", "HEAD^{tree}"]);
+        let refs = sandbox.git([
+            "for-each-ref",
+            "--points-at",
+            &commit,
+            "--format=%(refname)",
+        ]);
+        for name in refs.lines() {
+            sandbox.git(["update-ref", name, junk.trim()]);
+        }
+    };
+    let here = sandbox.repo().to_str().unwrap().to_owned();
+    sandbox.write("kept.txt", "kept\n");
+    let labelled = snapshot(&sandbox);
+    sandbox.json(["label", &labelled, "kept"]);
+    let cases = [
+        (experiment(&here), "tw drop --force ID".to_owned()),
+        (experiment(&there), format!("tw -C {there} drop --force ID")),
+        (labelled, "tw drop --force ID".to_owned()),
+    ];
+    for (id, drop) in cases {
+        damage(&id);
+        let fix = doctor(&sandbox, "snapshots")["fix"].clone();
+        assert_eq!(fix, drop.replace("ID", &id));
+        let ran = sandbox.paste(&format!("{} -y", fix.as_str().unwrap()));
+        assert_eq!(ran.code, 0, "{fix} {}", ran.err());
+        assert_eq!(doctor(&sandbox, "snapshots")["fix"], Value::Null);
+    }
 }

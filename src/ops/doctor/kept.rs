@@ -6,15 +6,18 @@ use super::{Finding, SHOWN, broken, listed, ok, tell, warning};
 use crate::error::{Code, Result};
 use crate::git::Oid;
 use crate::ops::Context;
+use crate::ops::holders::{self, HoldStrength, Holders, RetentionScope};
 use crate::ops::issues::mend;
 use crate::ops::outcome::Check;
 use crate::ops::stray_notes;
+use crate::ops::swap::undo_log::{self, Log};
 use crate::ops::whole::Whole;
 use crate::ops::workspaces::{head_of_member, membership};
-use crate::ops::worktrees;
+use crate::ops::worktrees::{self, Worktree};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{self, RecordKind};
+use crate::store::state::StateDir;
 use crate::text::{count, typed, typed_path};
 
 /// Whether every record can be read, and whether everything it holds is there.
@@ -49,7 +52,7 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
     let readable = if !broken_refs.is_empty() {
         remove_broken(store, &broken_refs, "")
     } else if !damaged.is_empty() {
-        let fix = without(ctx, &damaged);
+        let fix = without(ctx, store, &damaged);
         broken(format!("not readable: {}", listed(&damaged)), Some(fix))
     } else if !newer.is_empty() {
         warning(format!("of a newer tw: {}", listed(&newer)), "upgrade tw")
@@ -89,31 +92,82 @@ fn why_torn(ctx: &Context<'_>, store: &Store, torn: &[String]) -> (&'static str,
     } else {
         ""
     };
-    (why, without(ctx, torn))
+    (why, without(ctx, store, torn))
 }
 
 /// What goes on without snapshots that are damaged. Nobody may drop what a past began with, and the way home does without.
-fn without(ctx: &Context<'_>, damaged: &[String]) -> String {
-    for worktree in worktrees::all(&ctx.repo).unwrap_or_default() {
+fn without(ctx: &Context<'_>, store: &Store, damaged: &[String]) -> String {
+    let worktrees = worktrees::all(&ctx.repo).unwrap_or_default();
+    for worktree in &worktrees {
         let state = worktree.dir.state().ok();
         let start = state.and_then(|state| state.current_snapshot_id);
         if start.is_some_and(|start| damaged.contains(&start)) {
-            let elsewhere =
-                (worktree.git_dir != ctx.repo.git_dir()).then(|| worktrees::root(&worktree));
-            return match elsewhere.flatten() {
-                Some(root) => format!("tw -C {} return", typed_path(&root)),
-                None => "tw return".to_owned(),
-            };
+            return in_worktree(ctx, worktree, "return");
         }
     }
+    // Where something cannot be read, no drop goes before that is put right.
+    let holders = holders(ctx, store).ok();
+    let mut drops = damaged.iter().filter_map(|id| {
+        let is_held = holders.as_ref().and_then(|all| is_held(store, all, id))?;
+        Some(format!("tw {}", drop_of(id, is_held)))
+    });
+    if let Some(drop) = drops.next() {
+        return drop;
+    }
     let first = damaged.first().map_or("", String::as_str);
-    // A backup is held by the undo log.
-    let force = if first.starts_with(IdKind::Backup.letter()) {
-        "--force "
-    } else {
-        ""
+    for worktree in &worktrees {
+        if needs(&worktree.dir, first) {
+            return in_worktree(ctx, worktree, &drop_of(first, true));
+        }
+        let state = worktree.dir.state().ok();
+        if state.is_some_and(|state| state.backup_id.as_deref() == Some(first)) {
+            return in_worktree(ctx, worktree, "recover");
+        }
+    }
+    format!("tw {}", drop_of(first, false))
+}
+
+/// A command of `tw` for a worktree, which is named unless it is this one.
+fn in_worktree(ctx: &Context<'_>, worktree: &Worktree, command: &str) -> String {
+    let is_elsewhere = worktree.git_dir != ctx.repo.git_dir();
+    let elsewhere = is_elsewhere.then(|| worktrees::root(worktree)).flatten();
+    match elsewhere {
+        Some(root) => format!("tw -C {} {command}", typed_path(&root)),
+        None => format!("tw {command}"),
+    }
+}
+
+fn drop_of(id: &str, is_held: bool) -> String {
+    let force = if is_held { "--force " } else { "" };
+    format!("drop {force}{id}")
+}
+
+/// As `tw drop` asks for them.
+fn holders(ctx: &Context<'_>, store: &Store) -> Result<Holders> {
+    let reach = RetentionScope {
+        now: ctx.env.now(),
+        keep_days: ctx.settings.keep_days,
+        strict: false,
     };
-    format!("tw drop {force}{first}")
+    holders::find(ctx, store, reach, &[])
+}
+
+/// Whether something holds a snapshot, where `tw drop --force` lets go of it here.
+fn is_held(store: &Store, holders: &Holders, id: &str) -> Option<bool> {
+    let id = SnapshotId::parse(id)?;
+    let commit = store.refs.read(&names::snapshot_ref(&id)).ok()??;
+    let by = holders.of(&id, commit);
+    let is_firm = by.iter().any(|holder| holder.grip == HoldStrength::Firm);
+    (!is_firm).then_some(!by.is_empty())
+}
+
+/// Whether a level of one of its logs needs a snapshot: there, and nowhere else, `tw drop --force` lets go of it.
+fn needs(dir: &StateDir, id: &str) -> bool {
+    let in_log = |log| {
+        let mut levels = undo_log::heads(dir, log).into_iter().flatten().flatten();
+        levels.any(|level| level.needs().contains(&id))
+    };
+    Log::ALL.into_iter().any(in_log)
 }
 
 /// The refs that are there and name nothing, as a power cut leaves them.
@@ -200,7 +254,7 @@ pub fn records(store: &Store) -> Result<Finding> {
     }
     let (mut total, mut apart, mut newer) = (0, Vec::new(), Vec::new());
     let (mut unreadable, mut fix) = (Vec::new(), None);
-    for (record, tips) in crate::ops::holders::record_tips(store)? {
+    for (record, tips) in holders::record_tips(store)? {
         total += 1;
         let notes_ref = record.note_ref().map(|name| store.refs.read(&name));
         let notes_ref = notes_ref.transpose()?.flatten();
