@@ -20,8 +20,7 @@ pub use self::listing::{entries, is_dir, is_there, tells_of_names, try_entries};
 pub use self::rename::{
     ASIDE, Exchanged, exchange, place_to_free, rename_to_free, rename_to_free_in, replace_known,
 };
-use self::temps::clear_dead_temps_of;
-pub use self::temps::{Below, clear_dead_temps, temp_of};
+pub use self::temps::{Below, clear_dead_temps, clear_dead_temps_of, temp_of};
 pub use self::times::{set_times_at, touch_at};
 use self::writers::OVERLAY;
 pub use self::writers::{file_system, has_writer, may_change_unseen, young_since};
@@ -451,7 +450,7 @@ pub fn change_known(path: &Path, old: Option<&[u8]>, new: Option<(&[u8], u32)>) 
     let parent = parent.unwrap_or(Path::new("."));
     let dir = open_dir(parent).context(what)?;
     // One that cannot be removed is in nobody's way.
-    let _ = clear_dead_temps_of(parent, &name(path));
+    let _ = clear_dead_temps_of(path);
     let may_go = |found: &[u8]| old == Some(found);
     let (temp_name, place) = (name(&temp), name(path));
     let changed = match new {

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::access::{USER, somebodys, tw_as};
 use crate::damage::litter;
-use crate::sandbox::Sandbox;
+use crate::faults::killed_at;
+use crate::sandbox::{Sandbox, is_root};
 use crate::trip::with_stop;
 
 /// Every file beneath a directory and what is in it, but not git's own.
@@ -545,6 +547,47 @@ fn what_an_agent_saves_while_its_settings_are_changed_stays() {
         sandbox.json(args);
         assert!(sandbox.text(file).contains("Bash"));
     }
+}
+
+#[test]
+fn what_a_killed_init_left_goes_with_what_takes_ours_out() {
+    let sandbox = Sandbox::new();
+    let before = both(&sandbox);
+    let args = ["init", "--agent", "claude"];
+    killed_at(&sandbox, "replace-known", &args);
+    let left = litter(&sandbox);
+    assert!(
+        left.iter().any(|path| path.contains("settings.json.tmp-")),
+        "{left:?}"
+    );
+    sandbox.json([&args[..], &["--remove", "--dry-run"]].concat());
+    assert_eq!(litter(&sandbox), left);
+    sandbox.json([&args[..], &["--remove"]].concat());
+    assert_eq!(both(&sandbox), before);
+    assert!(!sandbox.exists(".claude"));
+}
+
+/// As in a container that runs as somebody else.
+#[test]
+fn a_home_directory_that_may_not_be_entered_is_named_once() {
+    let sandbox = if is_root() {
+        somebodys()
+    } else {
+        Sandbox::new()
+    };
+    sandbox.chmod(sandbox.home(), 0);
+    let args = ["--json", "init", "--remove", "-y"];
+    let ran = if is_root() {
+        tw_as(&sandbox, USER, &args)
+    } else {
+        sandbox.tw(args)
+    };
+    sandbox.chmod(sandbox.home(), 0o700);
+    let answer: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let home = sandbox.home();
+    let message = format!("'{}' may not be entered and was left alone", home.display());
+    assert_eq!(answer["error"]["message"], message, "{answer}");
+    assert_eq!(answer["error"]["left"], json!([home]), "{answer}");
 }
 
 // --- git's hooks ---

@@ -1,5 +1,6 @@
 //! Temporary files of atomic writes: their names, which tell who made them, and the end of those whose makers died.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,14 +26,17 @@ const TEMP: &str = ".tmp-";
 /// # Errors
 /// One cannot be removed.
 pub fn clear_dead_temps(dir: &Path, below: Below) -> Result<()> {
-    clear_dead_temps_in(dir, below, &|_| true)
+    clear_dead_temps_in(dir, below, &|_| true).map(|_| ())
 }
 
-/// As [`clear_dead_temps`], of one file's in its directory.
+/// As [`clear_dead_temps`], of one file's beside it. Whether there was any.
 ///
 /// # Errors
 /// One cannot be removed.
-pub(super) fn clear_dead_temps_of(dir: &Path, name: &[u8]) -> Result<()> {
+pub fn clear_dead_temps_of(path: &Path) -> Result<bool> {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = dir.unwrap_or(Path::new("."));
     let is_of_it = |temp: &[u8]| {
         let rest = temp.strip_prefix(name);
         rest.is_some_and(|rest| rest.starts_with(TEMP.as_bytes()))
@@ -40,19 +44,21 @@ pub(super) fn clear_dead_temps_of(dir: &Path, name: &[u8]) -> Result<()> {
     clear_dead_temps_in(dir, Below::Not, &is_of_it)
 }
 
-fn clear_dead_temps_in(dir: &Path, below: Below, is_meant: &dyn Fn(&[u8]) -> bool) -> Result<()> {
+fn clear_dead_temps_in(dir: &Path, below: Below, is_meant: &dyn Fn(&[u8]) -> bool) -> Result<bool> {
+    let mut any = false;
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         if below == Below::Too && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            clear_dead_temps_in(&entry.path(), below, is_meant)?;
+            any |= clear_dead_temps_in(&entry.path(), below, is_meant)?;
         }
         let name = entry.file_name();
         let meant = name.to_str().filter(|name| is_meant(name.as_bytes()));
         let maker = meant.and_then(temp_maker);
         if maker.is_some_and(|maker| !maker.is_alive()) {
             remove_optional(&entry.path())?;
+            any = true;
         }
     }
-    Ok(())
+    Ok(any)
 }
 
 /// Whether directories below are meant as well.

@@ -47,6 +47,14 @@ pub fn carry_out(
     Ok(())
 }
 
+/// Takes away what one that was killed left of a file beside it, and the directories that it had made for that.
+pub fn clear_after_death(path: &Path) {
+    // What cannot be removed is in nobody's way.
+    if fs::clear_dead_temps_of(path).unwrap_or_default() {
+        remove_empty_parents(path);
+    }
+}
+
 /// Writes a file with the bits that it has, or `mode` when it is new. `old` as for [`carry_out`].
 ///
 /// # Errors

@@ -1,8 +1,9 @@
 //! The settings of agents: read and planned, all of them, before the first is written.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::files::{Change, carry_out};
+use super::files::{Change, carry_out, clear_after_death};
 use super::outcome::{AgentFile, AgentFiles, FileChange, Installed, LeftFile};
 use super::{Install, RequestedAgent, Way};
 use crate::agents::by_name;
@@ -157,6 +158,9 @@ impl<'a> Installer<'a> {
         }
         self.describe(wanted, named, &planned, done);
         for file in planned {
+            if !done.dry_run {
+                clear_after_death(&file.path);
+            }
             if matches!(file.became(), FileChange::Unchanged) && !file.existed {
                 continue;
             }
@@ -299,7 +303,13 @@ impl<'a> Installer<'a> {
                     return None;
                 }
                 Err(error) => {
-                    done.leave_for(path, &error);
+                    match closed_over(&path) {
+                        Some(dir) => done.leave(LeftFile {
+                            code: error.code(),
+                            ..refused(&dir, "may not be entered")
+                        }),
+                        None => done.leave_for(path, &error),
+                    }
                     return None;
                 }
             }
@@ -363,6 +373,17 @@ impl<'a> Installer<'a> {
         real.extend(missing.into_iter().rev());
         Ok(real)
     }
+}
+
+/// The directory over a file that nobody may enter: one for all that would be in there.
+fn closed_over(path: &Path) -> Option<PathBuf> {
+    let all: Vec<&Path> = path.ancestors().collect();
+    let is_closed = |at: &&&Path| {
+        let found = at.symlink_metadata();
+        found.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+    };
+    let first = all.iter().rev().find(is_closed)?;
+    first.parent().map(Path::to_owned)
 }
 
 /// What is said of files that go on calling `tw` when all of ours is out of them.
