@@ -114,7 +114,7 @@ fn without_known_hooks(body: &str, text: &str) -> Option<String> {
             add_range(hook, body, &mut found)?;
         }
     }
-    Some(without_ranges(body, found))
+    Some(without_ranges_and_gaps(body, found))
 }
 
 /// The text without our entries; None when it is not valid TOML.
@@ -180,7 +180,11 @@ fn without_block(text: &str) -> Option<String> {
     let Some(inside) = inside_block(text) else {
         return Some(text.to_owned());
     };
-    let foreign = without_ours(inside)?;
+    let document = Document::parse(inside).ok()?;
+    let foreign = match ranges(&document, inside) {
+        Some(ranges) => without_ranges_and_gaps(inside, ranges),
+        None => without_inline(inside)?,
+    };
     if foreign.trim().is_empty() {
         return Some(take_block(text));
     }
@@ -216,6 +220,32 @@ fn without_ranges(text: &str, mut ranges: Vec<Range<usize>>) -> String {
     let mut left = text.to_owned();
     ranges.sort_by_key(|range| std::cmp::Reverse(range.start));
     for range in ranges {
+        left.replace_range(range, "");
+    }
+    left
+}
+
+/// As [`without_ranges`], with the empty lines that part these entries from others: between our marks those are ours.
+fn without_ranges_and_gaps(text: &str, mut ranges: Vec<Range<usize>>) -> String {
+    let mut left = text.to_owned();
+    ranges.sort_by_key(|range| std::cmp::Reverse(range.start));
+    for mut range in ranges {
+        let (before, behind) = (&left[..range.start], &left[range.end..]);
+        let line_end = |text: &str| {
+            ["\n", "\r\n"]
+                .into_iter()
+                .find(|end| text.starts_with(end))
+                .map(str::len)
+        };
+        let gap_before = ["\r\n", "\n"].into_iter().find(|end| {
+            let rest = before.strip_suffix(end);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('\n'))
+        });
+        match (gap_before, line_end(behind)) {
+            (gap, Some(behind)) if gap.is_some() || before.is_empty() => range.end += behind,
+            (Some(gap), None) if behind.is_empty() => range.start -= gap.len(),
+            _ => {}
+        }
         left.replace_range(range, "");
     }
     left
@@ -548,6 +578,37 @@ mod tests {
             );
             let left = take_toml(&changed).expect("valid");
             assert_eq!(left, format!("a = 1\n{body}{more}"));
+        }
+    }
+
+    #[test]
+    fn a_hook_that_somebody_changed_leaves_no_empty_lines() {
+        let hook = |name: &str| {
+            format!("[[hooks]]\nevent = \"{name}\"\ncommand = \"tw hook kimi {name}\"\n")
+        };
+        let body = ["a", "b", "c", "d"].map(hook).join("\n");
+        for end in ["\n", "\r\n"] {
+            let mine = format!("a = 1{end}");
+            let made = put_toml(&mine, &body).expect("valid");
+            for names in [&["a"][..], &["b"], &["d"], &["a", "c"], &["b", "c", "d"]] {
+                let changed = |name: &&str| format!("{}async = true\n", hook(name));
+                let text = names.iter().fold(made.clone(), |text, name| {
+                    let [hook, changed] =
+                        [hook(name), changed(name)].map(|text| text.replace('\n', end));
+                    text.replace(&hook, &changed)
+                });
+                let left: Vec<String> = names.iter().map(changed).collect();
+                let left = format!("{mine}{}", left.join("\n").replace('\n', end));
+                let rest = ["a", "b", "c", "d"]
+                    .into_iter()
+                    .filter(|name| !names.contains(name));
+                let rest: Vec<String> = rest.map(hook).collect();
+                let again = put_toml(&text, &body).expect("valid");
+                assert_eq!(again, put_block(&left, &rest.join("\n"), None), "{text}");
+                assert_eq!(put_toml(&again, &body).as_deref(), Some(again.as_str()));
+                assert_eq!(take_toml(&again).as_deref(), Some(left.as_str()));
+                assert_eq!(take_toml(&text).as_deref(), Some(left.as_str()));
+            }
         }
     }
 
