@@ -261,16 +261,34 @@ impl Repo {
 
 impl Repo {
     /// The commit that a full or abbreviated id, or a ref's full name, names. No other revision syntax.
-    pub fn resolve_commit(&self, objects: &ObjectStore, name: &str) -> Option<Oid> {
+    pub fn resolve_commit(&self, objects: &ObjectStore, name: &str) -> Option<NamedCommit> {
         if let Some(part) = PartOfId::parse(name.as_bytes()) {
-            return objects.resolve(part).filter(|oid| objects.is_commit(*oid));
+            let oid = objects
+                .resolve(part)
+                .filter(|oid| objects.is_commit(*oid))?;
+            return Some(NamedCommit { oid, by_ref: None });
         }
         let refs = self.refs();
         // git's order for short names, as far as a ref of ours or a tag or branch of the user's goes.
-        let mut oids = ["", "refs/", "refs/tags/", "refs/heads/"]
+        let mut found = ["", "refs/", "refs/tags/", "refs/heads/"]
             .iter()
-            .filter_map(|prefix| refs.read(&format!("{prefix}{name}")).ok().flatten());
-        let oid = oids.next()?;
-        objects.is_commit(oid).then_some(oid)
+            .map(|prefix| format!("{prefix}{name}"))
+            .filter_map(|full| Some((refs.read(&full).ok().flatten()?, full)));
+        let (oid, full) = found.next()?;
+        let is_direct = full.starts_with("refs/")
+            && matches!(refs.read_direct(&full), Ok(Some(at)) if at == oid);
+        let by_ref = is_direct.then_some(full);
+        objects
+            .is_commit(oid)
+            .then_some(NamedCommit { oid, by_ref })
     }
+}
+
+/// What a name that git knows leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCommit {
+    /// The commit.
+    pub oid: Oid,
+    /// The ref that names it, in full, unless an id does, or HEAD or another symbolic ref.
+    pub by_ref: Option<String>,
 }

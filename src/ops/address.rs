@@ -15,7 +15,7 @@ use crate::store::address::{Address, moment_of, parse};
 use crate::store::id::{IdKind, PartMatch, SnapshotId, resolve_part};
 use crate::store::names;
 use crate::store::state::Mode;
-use crate::store::stored::{Stored, not_found};
+use crate::store::stored::{FoundBeside, Stored, not_found};
 
 /// What an address names.
 ///
@@ -72,6 +72,14 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
     }
 }
 
+/// An address that means this very snapshot, also where its id leads nowhere.
+pub fn exactly(stored: &Stored) -> String {
+    match stored.beside {
+        Some(_) => stored.commit.to_string(),
+        None => stored.id.to_string(),
+    }
+}
+
 /// The address of what is meant where none is named: the snapshot travelled to, in the present the latest.
 ///
 /// # Errors
@@ -87,8 +95,8 @@ pub fn usual(store: &Store) -> Result<String> {
 
 /// Says what else the word is: whoever comes from git writes a revision or a path there.
 fn no_snapshot(ctx: &Context<'_>, store: &Store, word: &str) -> Error {
-    if let Some(oid) = ctx.repo.resolve_commit(&store.objects, word) {
-        let message = format!("'{word}' is commit {oid}, not a snapshot");
+    if let Some(named) = ctx.repo.resolve_commit(&store.objects, word) {
+        let message = format!("'{word}' is commit {}, not a snapshot", named.oid);
         return Error::new(Code::SnapshotNotFound, message)
             .hint("git compares with it and goes there; 'tw list' shows the snapshots");
     }
@@ -223,9 +231,10 @@ fn by_label(store: &Store, name: &str) -> Result<Option<Stored>> {
     if !names::is_component(name) {
         return Ok(None);
     }
-    match store.refs.read(&names::label_ref(name))? {
+    let label = names::label_ref(name);
+    match store.refs.read(&label)? {
         None => Ok(None),
-        Some(commit) => with_commit(store, commit),
+        Some(commit) => found_beside(store, commit, Some(label)),
     }
 }
 
@@ -248,8 +257,19 @@ pub fn with_commit(store: &Store, commit: Oid) -> Result<Option<Stored>> {
 }
 
 fn by_commit(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Option<Stored>> {
-    let Some(oid) = ctx.repo.resolve_commit(&store.objects, name) else {
-        return Ok(None);
-    };
-    with_commit(store, oid)
+    match ctx.repo.resolve_commit(&store.objects, name) {
+        Some(named) => found_beside(store, named.oid, named.by_ref),
+        None => Ok(None),
+    }
+}
+
+/// [`with_commit`], which notes that the snapshot's own ref does not lead there.
+fn found_beside(store: &Store, commit: Oid, by_ref: Option<String>) -> Result<Option<Stored>> {
+    let mut found = with_commit(store, commit)?;
+    if let Some(stored) = &mut found
+        && store.refs.read(&names::snapshot_ref(&stored.id))? != Some(commit)
+    {
+        stored.beside = Some(FoundBeside { by_ref });
+    }
+    Ok(found)
 }

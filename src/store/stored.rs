@@ -56,6 +56,15 @@ pub struct Stored {
     pub head: Option<Oid>,
     /// The index commit.
     pub index_commit: Oid,
+    /// How it was found, where its own ref did not lead to it.
+    pub beside: Option<FoundBeside>,
+}
+
+/// How a snapshot was found that has no ref of its own: by a commit id, or a ref that somebody fetched it to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundBeside {
+    /// The other ref.
+    pub by_ref: Option<String>,
 }
 
 /// [`Store::read`], for several threads at once.
@@ -87,6 +96,7 @@ pub(super) fn read(objects: &ObjectStore, id: &SnapshotId, commit: Oid) -> Resul
         json,
         head,
         index_commit: raw.parents[expected - 1],
+        beside: None,
     })
 }
 
@@ -182,6 +192,39 @@ impl Store {
             Reason::Changed { .. } => not_found(&stored.id.to_string()),
             _ => error.into(),
         })
+    }
+
+    /// Gives a snapshot its own ref when it was found without one: what needs it from now on names it by its id, and nobody else has to
+    /// keep what led to it.
+    ///
+    /// # Errors
+    /// `SNAPSHOT_NOT_FOUND` when what led to it is gone meanwhile, or when another commit has its id, as after `tw purge`.
+    pub fn give_ref(&self, stored: &Stored) -> Result<()> {
+        let Some(found) = &stored.beside else {
+            return Ok(());
+        };
+        let own = names::snapshot_ref(&stored.id);
+        let mut transaction = self.refs.transaction();
+        if let Some(name) = &found.by_ref {
+            transaction.verify(name, stored.commit);
+        }
+        transaction.create(&own, stored.commit);
+        transaction.durable();
+        let Err(error) = transaction.commit() else {
+            return Ok(());
+        };
+        match error.reason {
+            Reason::Exists { found } if found == Some(stored.commit) => Ok(()),
+            Reason::Exists { .. } => {
+                let (commit, id) = (stored.commit, stored.id);
+                let message =
+                    format!("commit {commit} is not '{id}' any more, which was rewritten");
+                Err(Error::new(Code::SnapshotNotFound, message)
+                    .hint(format!("'tw show {id}' shows what it is now")))
+            }
+            Reason::Changed { .. } => Err(not_found(&stored.id.to_string())),
+            _ => Err(error.into()),
+        }
     }
 
     /// The index tree and the state commit of a snapshot.

@@ -82,3 +82,111 @@ fn where_there_is_no_other_the_foreign_ones_count() {
     assert_eq!(before["snapshot"]["snapshot_id"], own);
     assert!(ids(&sandbox.json(["list"])).contains(&own));
 }
+
+/// A clone that has a snapshot under a branch's name alone, as `git fetch` puts it there that is told to, and its id.
+fn under_a_branch() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "mine\n");
+    let theirs = sandbox.root().join("theirs");
+    sandbox.git(["clone", "-q", ".", theirs.to_str().unwrap()]);
+    std::fs::write(theirs.join("a.txt"), "theirs\n").unwrap();
+    std::fs::write(theirs.join("new"), "theirs\n").unwrap();
+    let foreign = sandbox.tw_in(&theirs, ["-q", "snapshot"]).out();
+    let foreign = foreign.trim().to_owned();
+    let refs = format!("refs/timewarp/snapshots/{foreign}:refs/heads/snap");
+    sandbox.git(["fetch", "-q", theirs.to_str().unwrap(), &refs]);
+    (sandbox, foreign)
+}
+
+fn own_refs(sandbox: &Sandbox) -> String {
+    sandbox.git(["for-each-ref", "--format=%(refname)", "refs/timewarp"])
+}
+
+#[test]
+fn a_snapshot_that_only_a_branch_or_a_commit_id_names_is_travelled_to() {
+    for by_id in [false, true] {
+        let (sandbox, foreign) = under_a_branch();
+        let commit = sandbox.git(["rev-parse", "snap"]).trim().to_owned();
+        let address = if by_id { &*commit } else { "snap" };
+        sandbox.json(["travel", "--dry-run", address]);
+        assert_eq!(own_refs(&sandbox), "");
+        let travelled = sandbox.json(["travel", address]);
+        assert_eq!(travelled["snapshot_id"], foreign);
+        assert_eq!(sandbox.text("new"), "theirs\n");
+        // What led there is not needed any more.
+        sandbox.git(["branch", "-q", "-D", "snap"]);
+        sandbox.git(["gc", "-q", "--prune=now"]);
+        assert_eq!(
+            sandbox.json(["status"])["state"]["current_snapshot_id"],
+            foreign
+        );
+        sandbox.write("new", "changed\n");
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        assert!(returned["experiment_id"].is_string(), "{returned}");
+        assert_eq!(sandbox.text("a.txt"), "mine\n");
+        assert!(!sandbox.exists("new"));
+        sandbox.assert_round_trip(&foreign, |_| ());
+    }
+}
+
+#[test]
+fn a_snapshot_that_only_a_branch_names_is_opened_labelled_and_reported_on() {
+    let (sandbox, foreign) = under_a_branch();
+    let opened = sandbox.json(["open", "snap"]);
+    let dir = opened["dir"].as_str().unwrap();
+    assert_eq!(
+        std::fs::read(std::path::Path::new(dir).join("new")).unwrap(),
+        b"theirs\n"
+    );
+    sandbox.json(["close", dir]);
+    let (sandbox, _) = under_a_branch();
+    sandbox.json(["restore", "snap"]);
+    sandbox.json(["undo"]);
+    sandbox.git(["branch", "-q", "-D", "snap"]);
+    sandbox.git(["gc", "-q", "--prune=now"]);
+    sandbox.json(["redo"]);
+    assert_eq!(sandbox.text("new"), "theirs\n");
+    let (sandbox, _) = under_a_branch();
+    sandbox.json(["label", "snap", "theirs"]);
+    assert_eq!(sandbox.json(["show", "label:theirs"])["ok"], true);
+    let (sandbox, foreign_there) = under_a_branch();
+    assert_ne!(foreign, foreign_there);
+    let args = [
+        "issue",
+        "report",
+        "--task-context",
+        "t",
+        "--symptom",
+        "s",
+        "--success-criteria",
+        "c",
+    ];
+    let reported = sandbox.json(args.iter().chain(&["--snapshot", "snap"]));
+    assert_eq!(
+        reported["issue"]["snapshot_id"], foreign_there,
+        "{reported}"
+    );
+}
+
+/// `tw purge` gives a snapshot another commit; a branch may still have the old one.
+#[test]
+fn a_commit_that_was_rewritten_is_not_travelled_to() {
+    let sandbox = Sandbox::new();
+    sandbox.write("secret", "s3cret\n");
+    let id = sandbox.json(["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let id = id.as_str().unwrap();
+    sandbox.git(["branch", "kept", &format!("refs/timewarp/snapshots/{id}")]);
+    sandbox.json(["purge", "--yes-purge", "secret"]);
+    let refs = own_refs(&sandbox);
+    let (error, code) = sandbox.json_error(["travel", "kept"]);
+    assert_eq!(
+        (error["code"].as_str(), code),
+        (Some("SNAPSHOT_NOT_FOUND"), 3)
+    );
+    assert!(
+        error["message"].as_str().unwrap().contains("was rewritten"),
+        "{error}"
+    );
+    assert_eq!(own_refs(&sandbox), refs);
+}

@@ -271,6 +271,39 @@ fn a_snapshot_that_is_dropped_before_a_travel_holds_it_is_not_travelled_to() {
     assert_eq!(sandbox.json(["status"])["mode"], "present");
     before.assert_same(&sandbox.state());
     assert_eq!(litter(&sandbox), [""; 0]);
+    assert_eq!(sandbox.git(["for-each-ref", "refs/timewarp/backups"]), "");
+}
+
+/// Nothing but a branch has it, which goes before the snapshot has a ref of its own.
+#[test]
+fn a_snapshot_whose_branch_goes_before_a_travel_holds_it_is_not_travelled_to() {
+    let (sandbox, snapshot) = eventful();
+    sandbox.git([
+        "branch",
+        "snap",
+        &format!("refs/timewarp/snapshots/{snapshot}"),
+    ]);
+    sandbox.ok(["drop", "-y", "--force", &snapshot]);
+    let refs = || sandbox.git(["for-each-ref", "refs/timewarp"]);
+    let (before, refs_before) = (sandbox.state(), refs());
+    let root = sandbox.root();
+    let travel = raw_command(&root, env!("CARGO_BIN_EXE_tw"))
+        .current_dir(sandbox.repo())
+        .env("TW_STOP_POINT", "swap-prepared")
+        .args(["--json", "travel", "snap"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let travel = Held(travel.unwrap());
+    wait_until_stopped(travel.0.id());
+    let commit = sandbox.git(["rev-parse", "snap"]);
+    sandbox.git(["branch", "-q", "-D", "snap"]);
+    go_on(travel.0.id());
+    assert_is_not_found(travel);
+    assert_eq!(refs(), refs_before);
+    sandbox.git(["branch", "snap", commit.trim()]);
+    before.assert_same(&sandbox.state());
+    assert_eq!(litter(&sandbox), [""; 0]);
 }
 
 #[test]

@@ -41,6 +41,9 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
     };
     let named = named.map(|text| address::resolve(ctx, store, &text));
     let snapshot = named.transpose()?;
+    if let Some(stored) = &snapshot {
+        store.give_ref(stored)?;
+    }
     let annotated = snapshot
         .as_ref()
         .map_or(loaded.annotated, |stored| stored.commit);

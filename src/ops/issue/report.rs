@@ -195,7 +195,9 @@ fn snapshot(
     let in_json = || document::snapshot(request.json.as_deref()?);
     let named = request.snapshot.clone().or_else(in_json);
     if let Some(text) = named {
-        return address::resolve(ctx, store, &text);
+        let stored = address::resolve(ctx, store, &text)?;
+        store.give_ref(&stored)?;
+        return Ok(stored);
     }
     let of_session = caller.and_then(|caller| sessions::snapshot_of(ctx, &caller.session_id).ok());
     ctx.check_workspace_was_meant()

@@ -99,6 +99,7 @@ pub fn make<'a>(
     let mut notices = clear_dead(ctx)?;
     let store = ctx.store()?;
     layout::check_room(stored, &place.existing)?;
+    store.give_ref(stored)?;
     let present = Present::look(ctx)?;
     let mut opening = Opening::begin(ctx, &place.dir, &place.parents)?;
     fail_point("open-named");

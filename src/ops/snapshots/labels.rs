@@ -37,6 +37,7 @@ pub fn give_label(
     address: &str,
 ) -> Result<Vec<String>> {
     let store = ctx.store()?;
+    store.give_ref(stored)?;
     let place = names::snapshot_ref(&stored.id);
     let mut edit = store.refs.transaction();
     // A prune at the same time sees the label, or this sees that the snapshot is gone.

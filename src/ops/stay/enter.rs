@@ -58,7 +58,7 @@ fn enter_together(
     let targets = workspaces::targets(store, &stored, &partners)?;
     // What the address meant is what the members' snapshots belong to.
     let own = Travel {
-        address: stored.id.to_string(),
+        address: address::exactly(&stored),
         ..request.clone()
     };
     let member = |ctx: &Context<'_>, partner: &Partner| {

@@ -22,16 +22,17 @@ use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::index::Entry;
 use crate::git::objects::KeptPack;
-use crate::git::{operation, path};
+use crate::git::{Oid, operation, path};
 use crate::ops::capture::Capture;
 use crate::ops::outcome::Recovered;
 use crate::ops::stages::Stage;
 use crate::ops::unsaved::{OLD_NAMES, Unsaved, note_pairs};
-use crate::store::Store;
-use crate::store::id::IdKind;
+use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::Owner;
 use crate::store::state::{Journal, Mode, State, stored_path};
+use crate::store::trigger::SwapKind;
 use crate::store::workspace::Covered;
+use crate::store::{Store, names};
 use crate::worktree::apply::Applied;
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Plan;
@@ -61,8 +62,21 @@ pub(super) struct SwapRun<'a, 'g, 's> {
     pub(super) state_after: StateAfter<'a>,
 }
 
+/// How far a swap that failed had come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Touched {
+    /// Only what it saved and its journal were written.
+    Nothing,
+    /// Maybe files of the working tree.
+    Files,
+}
+
 /// So many paths are named.
 const SHOWN: usize = 5;
+
+fn found_all_as_it_was(recovered: &Recovered) -> bool {
+    recovered.differing.is_empty() && recovered.notices.is_empty() && recovered.rescue_id.is_none()
+}
 
 /// The error of a swap that failed and was undone.
 fn undone(error: Error, root: &Root, journal: &Journal, recovered: &Recovered) -> Error {
@@ -127,6 +141,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         } = prepared;
         // The journal of the swap before this one is what a power cut would be repaired from, and there is room for one.
         settle_last(self.ctx, self.store)?;
+        self.list_target()?;
         let Some(mut saved) = self.save(capture, &plan)? else {
             return Ok(None);
         };
@@ -145,14 +160,15 @@ impl<'s> SwapRun<'_, '_, 's> {
             return Err(error);
         }
         fail_point("swap-journal");
-        let result = self
-            .hold_target(&journal)
-            .and_then(|()| wait_for_all(self.ctx, Stage::Secured))
+        if let Err(error) = self.hold_target(&journal) {
+            return Err(self.failed(error, &plan, journal, kept, Touched::Nothing)?);
+        }
+        let result = wait_for_all(self.ctx, Stage::Secured)
             .and_then(|()| self.apply(&mut journal, &mut saved, &mut kept, (&plan, blobs)))
             .and_then(|done| wait_for_all(self.ctx, Stage::Applied).map(|()| done));
         let (applied, changed_since) = match result {
             Ok(done) => done,
-            Err(error) => return Err(self.failed(error, &plan, journal, kept)?),
+            Err(error) => return Err(self.failed(error, &plan, journal, kept, Touched::Files)?),
         };
         // The commit point: who dies after this is cleaned up after, not rolled back.
         if let Err(error) = self.store.dir.write_state(&journal.state_after) {
@@ -201,6 +217,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         plan: &Plan,
         mut journal: Journal,
         kept: Vec<KeptPack>,
+        touched: Touched,
     ) -> Result<Error> {
         if error.code() == Code::VerifyFailed {
             journal.extra.insert(VERIFY_FAILED.into(), true.into());
@@ -211,6 +228,9 @@ impl<'s> SwapRun<'_, '_, 's> {
         match unfinished.roll_back() {
             Ok(recovered) => {
                 release(kept)?;
+                if touched == Touched::Nothing && found_all_as_it_was(&recovered) {
+                    self.forget_backup(&journal)?;
+                }
                 let root = Root::open(self.ctx.repo.worktree_root())?;
                 let error = flagged::name_the_way(error, &root, &plan.paths());
                 Ok(undone(error, &root, &journal, &recovered))
@@ -239,7 +259,30 @@ impl<'s> SwapRun<'_, '_, 's> {
         if is_noted || self.ctx.together().is_some() {
             return Ok(error);
         }
-        self.failed(error, plan, journal, kept)
+        self.failed(error, plan, journal, kept, Touched::Files)
+    }
+
+    /// Takes the backup away of a swap that did nothing: it has nothing that is not there.
+    fn forget_backup(&self, journal: &Journal) -> Result<()> {
+        let Some(id) = SnapshotId::parse(&journal.backup_id) else {
+            return Ok(());
+        };
+        let mut transaction = self.store.refs.transaction();
+        let commit = Oid::from_hex(&journal.backup_commit)?;
+        transaction.delete(&names::snapshot_ref(&id), Some(commit));
+        Ok(transaction.commit()?)
+    }
+
+    /// Gives a target its own ref that was found without one: the stay and the undo log need it, whatever becomes of what led to it.
+    fn list_target(&self) -> Result<()> {
+        let Some(target) = self.goal.aim.target() else {
+            return Ok(());
+        };
+        match self.store.give_ref(target) {
+            // Where nothing but files is put in place the swap does without.
+            Err(_) if self.goal.operation != SwapKind::Travel => Ok(()),
+            done => done,
+        }
     }
 
     fn write_journal(&self, journal: &mut Journal) -> Result<()> {
