@@ -369,21 +369,6 @@ pub fn without_capabilities(access: &mut Access) {
     access.attributes.remove(CAPABILITY);
 }
 
-/// Whether a file system lets nobody change a file, not even root: it is immutable or append-only (`chattr(1)`).
-#[cfg(target_os = "linux")]
-pub fn is_fixed(file: impl AsFd) -> bool {
-    use rustix::fs::IFlags;
-
-    let fixed = IFlags::IMMUTABLE | IFlags::APPEND;
-    rustix::fs::ioctl_getflags(file).is_ok_and(|flags| flags.intersects(fixed))
-}
-
-/// Whether a file system lets nobody change a file: here nothing tells.
-#[cfg(not(target_os = "linux"))]
-pub fn is_fixed(_: impl AsFd) -> bool {
-    false
-}
-
 fn is_same_id(one: u32, other: u32) -> bool {
     one == other || [one, other].contains(&UNKNOWN)
 }

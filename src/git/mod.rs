@@ -9,6 +9,7 @@ pub mod commit;
 pub mod create;
 pub mod depot;
 pub mod durable;
+pub mod fixed;
 pub mod fs;
 pub mod gc;
 pub mod head;

@@ -35,8 +35,9 @@ use super::capture::{HashOnly, Sink};
 use super::plan::{Extras, Plan, PlanEntry, Side};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::access::{Access, Lost, is_fixed, refused};
+use crate::git::access::{Access, Lost, refused};
 use crate::git::access_list::AccessList;
+use crate::git::fixed::is_flagged;
 use crate::git::fs::{
     Root, Stamp, exchange, has_writer, open_at, read_link_at, rename_to_free, stamp_at, stamp_of,
 };
@@ -533,7 +534,9 @@ pub fn set_permissions(root: &Root, full: &[u8], perm: u32) -> Result<u32> {
     let what = || format!("cannot set the mode of '{}'", path::display(full));
     let done = change_permissions(root, full, perm);
     // What is immutable is to be named, with the way to change that.
-    if done == Err(Errno::PERM) && root.open_file(full).is_ok_and(is_fixed) {
+    let (dir, name) = path::split(full);
+    let is_fixed = || root.open_dir(dir).is_ok_and(|dir| is_flagged(dir, name));
+    if done == Err(Errno::PERM) && is_fixed() {
         done.context(what)?;
     }
     // So a namespace answers that does not know its group.

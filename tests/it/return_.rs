@@ -1,5 +1,6 @@
 //! `tw return`: the present exactly as it was, what was made in the past kept as an experiment.
 
+mod closed;
 mod dir_modes;
 mod directories;
 mod filtered;

@@ -69,12 +69,24 @@ pub(super) fn damaged(ctx: &Context<'_>, store: &Store) -> Option<PathBuf> {
 pub(super) fn put_back(ctx: &Context<'_>, store: &Store, was_absent: bool) -> Result<()> {
     let kept = store.dir.file(BEFORE);
     if is_there(&kept)? {
-        rename_into(&kept, &ctx.repo.index_path())
+        put_kept_back(&kept, &ctx.repo.index_path())
     // With neither a kept index nor the mark, a recovery that died had put it back already.
     } else if was_absent {
         remove_optional(&ctx.repo.index_path())
     } else {
         Ok(())
+    }
+}
+
+/// One that nobody may replace was not replaced by the swap, and has the same bytes: nothing is to be done.
+fn put_kept_back(kept: &Path, index: &Path) -> Result<()> {
+    let error = match rename_into(kept, index) {
+        Err(error) if error.is_refusal() => error,
+        other => return other,
+    };
+    match (regular::read(kept), regular::read(index)) {
+        (Ok(kept), Ok(there)) if kept == there => Ok(()),
+        _ => Err(error),
     }
 }
 

@@ -8,6 +8,7 @@ use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
 use super::blobs::Blobs;
 use super::closed::closed_to_us;
 use super::filtered::{Clean, Hashes};
+use super::flagged::refuse_fixed;
 use super::goal::{Aim, GitGoal, Goal};
 use super::made::blobs_made_here;
 use super::needs::{check_room, prove_objects};
@@ -169,6 +170,7 @@ impl<'s> Preparation<'_, '_, 's> {
             return Ok(None);
         }
         let root = Root::open(ctx.repo.worktree_root())?;
+        refuse_fixed(ctx, &root, goal, &plan)?;
         if !self.is_way_clear(&root, &capture, &plan)? {
             return Ok(None);
         }

@@ -232,17 +232,25 @@ impl<'s> SwapRun<'_, '_, 's> {
                     self.forget_backup(&journal)?;
                 }
                 let root = Root::open(self.ctx.repo.worktree_root())?;
-                let error = flagged::name_the_way(error, &root, &plan.paths());
+                let error = flagged::name_the_way(error, self.ctx, &plan.paths());
+                let error = match error.hint_of_system() {
+                    Some(hint) if error.hints().is_empty() && !error.is_refusal() => {
+                        error.hint(hint)
+                    }
+                    _ => error,
+                };
                 Ok(undone(error, &root, &journal, &recovered))
             }
-            Err(second) => Ok(Error::new(
-                Code::Interrupted,
-                format!(
+            Err(second) => {
+                let message = format!(
                     "{} stopped half-way and could not be undone: {error}; {second}",
                     self.goal.operation
-                ),
-            )
-            .hint("run 'tw recover'")),
+                );
+                let half_way = Error::new(Code::Interrupted, message);
+                let hints = second.hints().iter();
+                let half_way = hints.fold(half_way, |error, hint| error.hint(hint.clone()));
+                Ok(half_way.hint("run 'tw recover'"))
+            }
         }
     }
 

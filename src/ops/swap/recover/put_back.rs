@@ -11,6 +11,7 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::super::filtered;
+use super::super::flagged::name_the_way;
 use super::super::goal::{Aim, Goal, PathChanges, PathsAim};
 use super::super::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::super::notices::lost_notices;
@@ -27,6 +28,7 @@ use super::survey::{OnDisk, Survey};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::durable::sync_file_system;
+use crate::git::fixed::Fixed;
 use crate::git::fs::{Root, rename_to_free};
 use crate::git::objects::KeptPack;
 use crate::git::path::{self, RepoPath};
@@ -200,8 +202,9 @@ impl<'a> Unfinished<'a> {
         if saving {
             (prepared, rescue_id) = self.save(prepared, storing, &mut kept)?;
         }
-        // Not before what they hold is saved.
-        let mut notices = remove_temps(&root, survey)?;
+        // Not before what they hold is saved. What cannot be done keeps nothing else from being put back.
+        let (mut notices, failed) = remove_temps(&root, survey);
+        let failed = failed.or(leave_fixed(&root, &mut prepared.plan));
         // Late changes are noted in the journal; what was surveyed here is of the journal as it was found.
         let mut scratch = journal.clone();
         let applied = Placing {
@@ -223,6 +226,10 @@ impl<'a> Unfinished<'a> {
         ))?;
         notices.extend(lost_notices(&applied));
         kept.into_iter().try_for_each(KeptPack::release)?;
+        if let Some(error) = failed {
+            let error = name_the_way(error, ctx, &all_paths(survey, journal)?);
+            return Err(error.hint("all else was put in place; run 'tw recover' again then"));
+        }
         let differing = survey.differing.iter().cloned().chain(sides.blocked);
         Ok(Recovered {
             action: RecoveryAction::RolledBack,
@@ -445,34 +452,67 @@ fn explains(journal: &Journal, plan: &Plan) -> bool {
 }
 
 /// Removes temporary files, whose bytes are in a backup by now. A directory that came under such a name, since somebody put it where
-/// a file was exchanged, gets another; answers what is to be said of those.
-fn remove_temps(root: &Root, survey: &Survey) -> Result<Vec<String>> {
+/// a file was exchanged, gets another; answers what is to be said of those, and why the first stayed that could not be removed.
+fn remove_temps(root: &Root, survey: &Survey) -> (Vec<String>, Option<Error>) {
     let mut said = Vec::new();
+    let mut failed = None;
     for (temp, _) in &survey.temps {
-        let (dir, name) = path::split(temp);
-        let what = || format!("cannot remove '{}'", path::display(temp));
-        let Some(fd) = root.dir_if_there(dir).context(what)? else {
-            continue;
-        };
-        match rustix::fs::unlinkat(&fd, OsStr::from_bytes(name), AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(Errno::ISDIR) => {
-                let kept = keep_dir(fd.as_fd(), name)
-                    .context(|| format!("cannot rename '{}'", path::display(temp)))?;
-                said.extend(kept.map(|name| {
-                    let kept = path::join(dir, &name);
-                    format!(
-                        "a directory that somebody put in the way is '{}' now",
-                        path::display(&kept)
-                    )
-                }));
-            }
-            Err(errno) => {
-                return Err(errno).context(what);
-            }
+        match remove_temp(root, temp) {
+            Ok(kept) => said.extend(kept),
+            Err(error) => failed = failed.or(Some(error)),
         }
     }
-    Ok(said)
+    (said, failed)
+}
+
+fn remove_temp(root: &Root, temp: &[u8]) -> Result<Option<String>> {
+    let (dir, name) = path::split(temp);
+    let what = || format!("cannot remove '{}'", path::display(temp));
+    let Some(fd) = root.dir_if_there(dir).context(what)? else {
+        return Ok(None);
+    };
+    match rustix::fs::unlinkat(&fd, OsStr::from_bytes(name), AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(None),
+        Err(Errno::ISDIR) => {
+            let kept = keep_dir(fd.as_fd(), name)
+                .context(|| format!("cannot rename '{}'", path::display(temp)))?;
+            Ok(kept.map(|name| {
+                let kept = path::join(dir, &name);
+                format!(
+                    "a directory that somebody put in the way is '{}' now",
+                    path::display(&kept)
+                )
+            }))
+        }
+        Err(errno) => Err(errno).context(what),
+    }
+}
+
+/// Takes out of a plan what is in directories in which nobody may change a name: the first of it would keep all else from being put back.
+/// Answers why it is left.
+fn leave_fixed(root: &Root, plan: &mut Plan) -> Option<Error> {
+    let mut known: HashMap<Vec<u8>, bool> = HashMap::new();
+    let mut left = None;
+    plan.entries.retain(|entry| {
+        let dir = path::split(&entry.path).0;
+        let look = || root.open_dir(dir).is_ok_and(|dir| Fixed::of(dir).is_some());
+        let is_fixed = *known.entry(dir.to_vec()).or_insert_with(look);
+        if is_fixed && left.is_none() {
+            let failed = Err::<(), _>(Errno::PERM);
+            left = failed
+                .context(|| format!("cannot put '{}' back", path::display(&entry.path)))
+                .err();
+        }
+        !is_fixed
+    });
+    left
+}
+
+/// Every path that a recovery is about.
+fn all_paths(survey: &Survey, journal: &Journal) -> Result<Vec<Vec<u8>>> {
+    let temps = survey.temps.iter().map(|(temp, _)| Ok(temp.clone()));
+    let entries = journal.entries.iter().map(|entry| path_of(&entry.path));
+    temps.chain(entries).collect()
 }
 
 /// Takes away a directory under a temporary name: when nothing is in it, else by another name, which is answered.
