@@ -285,6 +285,9 @@ fn of_system(errno: Errno) -> Option<&'static str> {
         Errno::ROFS => {
             "the file system is mounted read-only; 'mount -o remount,rw' makes it writable"
         }
+        Errno::TOOBIG => {
+            "a file that is named has more extended attributes than can be listed; a copy has none: 'cp FILE COPY && mv COPY FILE'"
+        }
         Errno::ACCESS | Errno::PERM => "'ls -ld' shows who owns it and who may change it",
         Errno::IO => "the disk failed there; see what 'dmesg' says about it before you go on",
         _ => return None,

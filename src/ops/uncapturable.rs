@@ -56,6 +56,8 @@ pub enum Why {
     ChangedMeanwhile,
     /// It belongs to another user, who lets nobody else change what is in it.
     OfAnotherUser,
+    /// It is in the directory of another user, who lets nobody else change the names in it, and which cannot be renamed.
+    InAnothersDirectory,
     /// It is nothing that a snapshot could have, or has no name that it could have there.
     CannotBeCaptured,
 }
@@ -86,10 +88,17 @@ impl fmt::Display for Why {
             }
             Self::ChangedMeanwhile => "changed meanwhile",
             Self::OfAnotherUser => "only its owner may change what is in it",
+            Self::InAnothersDirectory => "only the owner of its directory may change it",
             Self::CannotBeCaptured => "cannot be captured",
         })
     }
 }
+
+/// The command that makes the user the owner of a directory, and of nothing in it.
+pub fn make_only_dir_own(dir: &Path) -> String {
+    format!("sudo chown \"$(id -u):$(id -g)\" {}", typed_path(dir))
+}
+
 /// The command that makes the user the owner of all that is in a directory.
 pub fn make_own(dir: &Path) -> String {
     format!("sudo chown -R \"$(id -u):$(id -g)\" {}", typed_path(dir))

@@ -8,12 +8,14 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::access::may_change;
 use crate::git::fs::{Root, Stamp, rename_to_free, rename_to_free_in, stamp_at};
 use crate::git::path;
 use crate::git::tree::{self, GITLINK_MODE};
@@ -22,6 +24,7 @@ use crate::ops::capture::Storing;
 use crate::ops::outcome::MovedAside;
 use crate::ops::swap::goal::Goal;
 use crate::ops::swap::prepare;
+use crate::ops::uncapturable::make_only_dir_own;
 use crate::ops::unsaved::{NameOf, Renamed, Unsaved, give_all};
 use crate::store::Store;
 use crate::store::state::{Mode, State, path_from_stored};
@@ -266,6 +269,7 @@ impl<'a> Aside<'a> {
                 }
                 Err(Errno::NOENT) => return Ok(false),
                 Err(Errno::ACCESS | Errno::PERM) => return Err(self.closed_for_writing(from)),
+                Err(Errno::XDEV) => return Err(self.not_renamed_here(from, &to)),
                 Err(errno) => return Err(errno).context(what),
             }
         }
@@ -278,14 +282,39 @@ impl<'a> Aside<'a> {
             "'{}' is in the way, and its directory lets nobody rename it",
             path::display(path)
         );
-        let dir = OsStr::from_bytes(path::split(path).0);
-        let there = self.ctx.repo.worktree_root().join(dir);
+        let dir = path::split(path).0;
+        let there = self.there(dir);
+        let owner = self
+            .root
+            .open_dir(dir)
+            .and_then(|dir| stamp_at(dir.as_fd(), b"."));
+        // Only its owner may change its bits.
+        let command = match owner {
+            Ok(Some(dir)) if !may_change(dir.uid) => make_only_dir_own(&there),
+            _ => format!("chmod u+w {}", typed_path(&there)),
+        };
         Error::new(Code::WouldOverwrite, message)
             .paths("paths", &[path])
             .hint(format!(
-                "let tw write into it, then run 'tw return --move-aside' again: chmod u+w {}",
-                typed_path(&there)
+                "let tw write into it, then run 'tw return --move-aside' again: {command}"
             ))
+    }
+
+    /// The error where the file system has a directory that it cannot rename: an overlay's, of a lower layer.
+    fn not_renamed_here(&self, from: &[u8], to: &[u8]) -> Error {
+        let (from, to) = (self.there(from), self.there(to));
+        let message = format!("the file system cannot rename '{}'", from.display());
+        let (from, to) = (typed_path(&from), typed_path(&to));
+        Error::new(Code::Io, message).hint(format!(
+            "copy it, then run 'tw return' again: cp -a {from} {to} && rm -r {from}"
+        ))
+    }
+
+    fn there(&self, path: &[u8]) -> PathBuf {
+        match path {
+            b"" => self.root.path().to_owned(),
+            _ => self.root.path().join(OsStr::from_bytes(path)),
+        }
     }
 
     /// Renames what the present left out back to its place, out of what has another name now.

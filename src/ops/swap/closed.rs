@@ -3,16 +3,18 @@
 //! belonged to somebody else could not be given back to him.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
 use crate::error::{Result, ResultExt};
-use crate::git::access::{STICKY, lets_us_write, may_change};
+use crate::git::access::{Access, STICKY, lets_us_write, may_change};
 use crate::git::fs::{Root, Stamp};
 use crate::git::path;
 use crate::ops::uncapturable::{Uncapturable, Why};
+use crate::worktree::apply::Granted;
 use crate::worktree::manifest::Manifest;
-use crate::worktree::plan::Plan;
+use crate::worktree::plan::{Plan, PlanEntry};
 
 /// What has to be moved away for a plan to be carried out: of the directories in which it could do nothing the innermost one that may be
 /// renamed where it is, or, where none may, the paths themselves.
@@ -22,14 +24,13 @@ use crate::worktree::plan::Plan;
 pub(super) fn closed_to_us(
     root: &Root,
     manifest: &Manifest,
-    plan: &Plan,
+    (plan, access): (&Plan, Granted<'_>),
 ) -> Result<Vec<Uncapturable>> {
     let mut looks = Looks {
         root,
         manifest,
         known: BTreeMap::new(),
     };
-    let entries = plan.entries.iter().filter(|entry| !entry.is_chmod());
     let is_put = |at: &[u8]| plan.entry(at).is_some_and(|entry| entry.after.is_some());
     let gives_way = |dir: &[u8]| path::with_parents(dir).any(is_put);
     // One that cannot be removed stays, and is told of, unless a file comes in its place.
@@ -37,11 +38,12 @@ pub(super) fn closed_to_us(
         Some(_) => dir.before.is_none(),
         None => gives_way(&dir.path),
     });
-    let paths = entries.map(|entry| &entry.path);
+    let dirs = dirs.map(|dir| (&dir.path, None));
+    let entries = plan.entries.iter().map(|entry| (&entry.path, Some(entry)));
     let mut found = BTreeSet::new();
     // Paths of one directory stand together.
     let mut ours: Option<&[u8]> = None;
-    for full in paths.chain(dirs.map(|dir| &dir.path)) {
+    for (full, entry) in entries.chain(dirs) {
         let over = path::split(full).0;
         if ours == Some(over) {
             continue;
@@ -49,14 +51,36 @@ pub(super) fn closed_to_us(
         let dir = looks.nearest(over);
         if looks.is_ours(dir) {
             ours = Some(over);
+        } else if entry.is_some_and(|entry| changes_in_place(root, entry, access)) {
+            // Nothing but the file itself is touched.
         } else if !looks.may_rename_in(dir, full)? {
-            found.insert(looks.movable(dir)?.unwrap_or(full).to_vec());
+            let (at, why) = match looks.movable(dir)? {
+                Some(at) => (at, Why::OfAnotherUser),
+                None if looks.is_closed(dir) => (full.as_slice(), Why::InAnothersDirectory),
+                None => (full.as_slice(), Why::OfAnotherUser),
+            };
+            found.insert(Uncapturable::new(at, why));
         }
     }
-    let found = found.iter();
-    Ok(found
-        .map(|at| Uncapturable::new(at, Why::OfAnotherUser))
-        .collect())
+    Ok(found.into_iter().collect())
+}
+
+/// Whether nothing but bits of a file are changed, where it is: it is ours, has the access that it is to have, and no other name. Any other
+/// is replaced, which needs its directory.
+fn changes_in_place(root: &Root, entry: &PlanEntry, access: Granted<'_>) -> bool {
+    if !entry.is_chmod() {
+        return false;
+    }
+    let (dir, name) = path::split(&entry.path);
+    let there = root
+        .open_dir(dir)
+        .and_then(|dir| Access::at(dir.as_fd(), name));
+    let Ok(Some((now, stat))) = there else {
+        return false;
+    };
+    let is_file_of_one_name = Stamp::of(&stat).is_file() && stat.st_nlink == 1;
+    let wanted = access.of(&entry.path);
+    is_file_of_one_name && may_change(now.uid) && wanted.is_none_or(|wanted| *wanted == now)
 }
 
 /// What was found out about directories.
@@ -114,6 +138,11 @@ impl Looks<'_> {
         };
         self.known.insert(dir.to_vec(), is_open);
         Ok(is_open)
+    }
+
+    /// Whether it was found that this process may change no name in a directory, whosever they are.
+    fn is_closed(&self, dir: &[u8]) -> bool {
+        self.known.get(dir) == Some(&false)
     }
 
     /// The directory, or the innermost one over it, that may be renamed where it is.

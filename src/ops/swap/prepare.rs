@@ -27,6 +27,7 @@ use crate::git::{Oid, path};
 use crate::ops::uncapturable::{Uncapturable, Why};
 use crate::ops::unsaved::Filtered;
 use crate::store::Store;
+use crate::worktree::apply::Granted;
 use crate::worktree::manifest::{DirRec, FileFlags, Kind, Manifest};
 use crate::worktree::plan::Plan;
 
@@ -216,7 +217,8 @@ impl<'s> Preparation<'_, '_, 's> {
         // All that is refused is named at once, so that it can be moved away at once.
         refused.extend(start_in_the_way(self.ctx, plan));
         refused.extend(self.of_the_present(plan)?);
-        refused.extend(closed_to_us(root, &capture.manifest, plan)?);
+        let access = Granted::by(self.goal.aim.extras(), plan);
+        refused.extend(closed_to_us(root, &capture.manifest, (plan, access))?);
         if self.shows_what_is_saved(root, plan, &to_force)? {
             return Ok(false);
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use super::goal::Goal;
 use crate::error::{Code, Error, Result};
@@ -10,7 +11,7 @@ use crate::git::access::may_change;
 use crate::git::path;
 use crate::git::tree::DIR_MODE;
 use crate::ops::Context;
-use crate::ops::uncapturable::{Uncapturable, Why, make_own};
+use crate::ops::uncapturable::{Uncapturable, Why, make_only_dir_own, make_own};
 use crate::store::state::stored_path;
 use crate::store::trigger::SwapKind;
 use crate::text::{listed, typed_path};
@@ -27,7 +28,8 @@ pub(super) fn would_overwrite(
     let paths: Vec<&[u8]> = refused.iter().map(|at| at.path.as_slice()).collect();
     let first = |why: Why| refused.iter().find(|at| at.why == why);
     let theirs = Why::OfAnotherUser;
-    let what = if refused.iter().all(|at| at.why == theirs) {
+    let inside = Why::InAnothersDirectory;
+    let what = if refused.iter().all(|at| [theirs, inside].contains(&at.why)) {
         "change what belongs to another user"
     } else {
         "overwrite what cannot be captured"
@@ -70,7 +72,24 @@ pub(super) fn would_overwrite(
         let command = make_own(&there(closed));
         error = error.hint(format!("or make it your own: {command}"));
     }
+    if let Some(inside) = first(inside) {
+        let command = make_only_dir_own(&nearest_dir(ctx, &inside.path));
+        error = error.hint(format!("make the directory your own: {command}"));
+    }
     error
+}
+
+/// The innermost directory over a path that is there.
+fn nearest_dir(ctx: &Context<'_>, full: &[u8]) -> PathBuf {
+    let root = ctx.repo.worktree_root();
+    let mut at = path::split(full).0;
+    while !at.is_empty() && !root.join(OsStr::from_bytes(at)).is_dir() {
+        at = path::split(at).0;
+    }
+    match at {
+        b"" => root.to_owned(),
+        _ => root.join(OsStr::from_bytes(at)),
+    }
 }
 
 /// Refuses a swap that puts files into a directory of another user that lets in more than the side had it for: only its owner can close

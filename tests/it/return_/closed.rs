@@ -1,4 +1,5 @@
-//! Directories in which names cannot be changed: append-only ones, and read-only ones.
+//! Directories in which names cannot be changed: another user's, append-only ones, read-only ones, and those that a file system does not
+//! rename.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -7,10 +8,111 @@ use std::process::Command;
 use rustix::fs::IFlags;
 use serde_json::Value;
 
+use crate::access::{USER, give_all, json_as, may_act_for_others, snapshot_as, somebodys, tw_as};
 use crate::damage::litter;
 use crate::provided::{root_or, skipped};
 use crate::sandbox::Sandbox;
-use crate::trip::{snapshot, with_stop};
+use crate::trip::{list, mode, snapshot, with_stop};
+
+/// The error of a command that this user runs, after which all is as it was and nothing more was saved.
+#[track_caller]
+fn refused_as(sandbox: &Sandbox, args: &[&str]) -> Value {
+    let before = sandbox.state();
+    let kept = sandbox.git(["for-each-ref"]);
+    let ran = tw_as(sandbox, USER, &[&["--json"], args].concat());
+    let answer: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(answer["ok"], false, "{args:?} {answer}");
+    before.assert_same(&sandbox.state());
+    assert_eq!(sandbox.git(["for-each-ref"]), kept, "{args:?}");
+    answer["error"].clone()
+}
+
+/// A directory of root's with a file of the user's in it, and the snapshot that he travelled to.
+fn travelled_with_roots_directory(links: bool) -> Sandbox {
+    let sandbox = somebodys();
+    sandbox.write("d/x", "x\n");
+    if links {
+        std::fs::hard_link(sandbox.path("d/x"), sandbox.path("d/y")).unwrap();
+    }
+    give_all(&sandbox.path("d"), USER, USER);
+    std::os::unix::fs::chown(sandbox.path("d"), Some(0), Some(0)).unwrap();
+    let id = snapshot_as(&sandbox, USER);
+    sandbox.write("a.txt", "now\n");
+    json_as(&sandbox, USER, &["travel", &id]);
+    sandbox
+}
+
+/// Only its bits differ, and it has to be replaced all the same.
+#[test]
+fn a_file_that_was_given_away_in_another_user_s_directory_comes_back() {
+    if !may_act_for_others() {
+        return;
+    }
+    for links in [false, true] {
+        let sandbox = travelled_with_roots_directory(links);
+        if links {
+            sandbox.chmod("d/x", 0o600);
+        } else {
+            std::os::unix::fs::chown(sandbox.path("d/x"), Some(0), Some(0)).unwrap();
+            sandbox.chmod("d/x", 0o664);
+        }
+        for args in [&["return"][..], &["undo"]] {
+            let error = refused_as(&sandbox, args);
+            assert_eq!(error["code"], "WOULD_OVERWRITE", "{error}");
+            assert_eq!(list(&error["paths"]), ["d"], "{error}");
+            assert_eq!(error["hint"], "tw return --move-aside", "{error}");
+        }
+        let returned = json_as(&sandbox, USER, &["return", "--move-aside"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        assert_eq!(returned["moved_aside"][0]["from"], "d", "{returned}");
+        assert_eq!(sandbox.text("d/x"), "x\n");
+        assert_eq!(mode(&sandbox, "d/x"), 0o644);
+        assert_eq!(sandbox.text("a.txt"), "now\n");
+    }
+}
+
+#[test]
+fn bits_of_one_s_own_file_in_another_user_s_directory_come_back_in_place() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = travelled_with_roots_directory(false);
+    sandbox.chmod("d/x", 0o600);
+    let returned = json_as(&sandbox, USER, &["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    assert_eq!(mode(&sandbox, "d/x"), 0o644);
+}
+
+#[test]
+fn a_root_of_another_user_is_what_is_named() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let id = snapshot_as(&sandbox, USER);
+    let own = |uid| std::os::unix::fs::chown(sandbox.repo(), Some(uid), Some(uid)).unwrap();
+    let command = format!(
+        "sudo chown \"$(id -u):$(id -g)\" {}",
+        sandbox.repo().display()
+    );
+    sandbox.write("a.txt", "now\n");
+    own(0);
+    let error = refused_as(&sandbox, &["travel", &id]);
+    assert_eq!(list(&error["paths"]), ["a.txt"], "{error}");
+    let hints = list(&error["hints"]);
+    assert!(hints.iter().any(|hint| hint.ends_with(&command)), "{error}");
+    own(USER);
+    json_as(&sandbox, USER, &["travel", &id]);
+    own(0);
+    refused_as(&sandbox, &["return"]);
+    let error = refused_as(&sandbox, &["return", "--move-aside"]);
+    assert!(
+        error["hint"].as_str().unwrap().ends_with(&command),
+        "{error}"
+    );
+    own(USER);
+    assert_eq!(json_as(&sandbox, USER, &["return"])["verified"], true);
+}
 
 /// Gives a path these flags. False: the file system has none, or this is not root.
 fn flag(path: PathBuf, flags: IFlags) -> bool {
@@ -151,4 +253,69 @@ fn a_directory_that_is_mounted_read_only_is_told_before_anything_is_saved() {
     drop(there);
     before.assert_same(&sandbox.state());
     sandbox.json(["travel", &id]);
+}
+
+/// An overlay does not rename a directory of its lower layer, unless it is told to.
+#[test]
+fn what_an_overlay_cannot_rename_is_copied_as_the_hint_says() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("place", "of the present\n");
+    let script = "mkdir ../up ../work ../below; mkdir -p 'place/in it'; mkfifo 'place/in it/pipe'; mv * .[!.]* ../below; \
+        mount -t overlay -o lowerdir=../below,upperdir=../up,workdir=../work,redirect_dir=off tw .";
+    sandbox.json(["travel", &id]);
+    let Some(_there) = mounted(&sandbox, script, sandbox.repo()) else {
+        return;
+    };
+    let (error, _) = sandbox.json_error(["return", "--move-aside"]);
+    assert_eq!(error["code"], "IO", "{error}");
+    let hint = error["hint"].as_str().unwrap().to_owned();
+    let command = hint.split_once("again: ").unwrap().1;
+    let mut shell = sandbox.command("sh");
+    assert!(
+        shell
+            .args(["-c", command])
+            .output()
+            .unwrap()
+            .status
+            .success(),
+        "{hint}"
+    );
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    assert_eq!(sandbox.text("place"), "of the present\n");
+}
+
+#[test]
+fn a_file_with_more_attributes_than_can_be_listed_is_no_dead_end() {
+    let sandbox = Sandbox::new();
+    sandbox.write("f", "x\n");
+    let name = |nth: usize| format!("user.{nth:0>249}");
+    let flags = rustix::fs::XattrFlags::empty();
+    for nth in 0..300 {
+        let set = rustix::fs::setxattr(sandbox.path("f"), name(nth), b"", flags);
+        if set.is_err() {
+            skipped(
+                "many attributes",
+                "this file system has no room for so many",
+            );
+            return;
+        }
+    }
+    let (error, _) = sandbox.json_error(["snapshot"]);
+    assert!(
+        error["message"].as_str().unwrap().contains("'f'"),
+        "{error}"
+    );
+    let hint = error["hint"].as_str().unwrap();
+    let command = hint
+        .rsplit('\'')
+        .nth(1)
+        .unwrap()
+        .replace("FILE", "f")
+        .replace("COPY", "g");
+    let mut shell = sandbox.command("sh");
+    let shell = shell.current_dir(sandbox.repo()).args(["-c", &command]);
+    assert!(shell.output().unwrap().status.success(), "{hint}");
+    sandbox.json(["snapshot"]);
 }
