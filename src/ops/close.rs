@@ -11,6 +11,7 @@ use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::Closed;
 use crate::ops::record::{About, Made, make};
+use crate::ops::scratches::remove::EmptyDir;
 use crate::ops::scratches::shared_refs::{AT_OPENING, SharedRefs};
 use crate::ops::scratches::survey::{Survey, refusal, survey};
 use crate::ops::scratches::{gone, opening, remove};
@@ -59,7 +60,7 @@ fn close_recovered(ctx: &Context<'_>, dir: &Path, recovered: &mut Recovery) -> R
         kept.release()?;
     }
     fail_point("close-saved");
-    let notices = said(&there, store, &found, &opened)?;
+    let mut notices = said(&there, store, &found, &opened)?;
     let refs_made = refs_made(&there, store);
     let left = remove::contents(&root, &made.capture.manifest, &found.output)?;
     if !left.is_empty() {
@@ -68,7 +69,13 @@ fn close_recovered(ctx: &Context<'_>, dir: &Path, recovered: &mut Recovery) -> R
         return Err(left_over(&dir, &made.id, &left));
     }
     fail_point("close-emptied");
-    remove::worktree(&pinned, &worktree.git_dir, &opened.parent_paths(), lock)?;
+    let parents = opened.parent_paths();
+    if remove::worktree(&pinned, &worktree.git_dir, &parents, lock)? == EmptyDir::Stays {
+        let there = dir.display();
+        notices.push(format!(
+            "'{there}' is empty and stays: the directory over it lets nobody else remove it"
+        ));
+    }
     Ok(Closed {
         dir,
         experiment_id: Some(made.id.to_string()),

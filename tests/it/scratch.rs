@@ -353,6 +353,69 @@ fn a_directory_with_one_of_another_user_in_it_is_refused_whole() {
     assert!(!dir.exists());
 }
 
+/// It was there before, and only its owner takes it away again.
+#[test]
+fn an_empty_directory_in_another_user_s_stays_when_it_is_closed() {
+    use crate::access::{USER, json_as, may_act_for_others, snapshot_as, somebodys};
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let id = snapshot_as(&sandbox, USER);
+    let theirs = sandbox.root().join("adm");
+    let dir = theirs.join("x");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::os::unix::fs::chown(&dir, Some(USER), Some(USER)).unwrap();
+    let there = dir.to_str().unwrap();
+    json_as(&sandbox, USER, &["open", &id, there]);
+    let closed = json_as(&sandbox, USER, &["close", there]);
+    let told = format!("'{there}' is empty and stays");
+    assert!(closed["notices"].to_string().contains(&told), "{closed}");
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+    assert_eq!(sandbox.git(["worktree", "list"]).lines().count(), 1);
+    json_as(&sandbox, USER, &["open", &id, there]);
+}
+
+#[test]
+fn an_ignored_directory_that_is_closed_is_refused_with_a_way_to_open_it() {
+    use crate::access::{USER, json_as, may_act_for_others, snapshot_as, somebodys, tw_as};
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    sandbox.write(".gitignore", "/ign/\n");
+    let id = snapshot_as(&sandbox, USER);
+    let dir = json_as(&sandbox, USER, &["open", &id])["dir"].clone();
+    let dir = Path::new(dir.as_str().unwrap());
+    let closed = dir.join("ign");
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::write(closed.join("f"), "x\n").unwrap();
+    let args = ["--json", "close", dir.to_str().unwrap()];
+    for (owner, bits, hint) in [
+        (0, 0o700, "sudo chown -R"),
+        (USER, 0o000, "chmod u+rwX"),
+        (USER, 0o600, "chmod u+rwX"),
+    ] {
+        std::os::unix::fs::chown(&closed, Some(owner), Some(owner)).unwrap();
+        let perm = std::os::unix::fs::PermissionsExt::from_mode(bits);
+        std::fs::set_permissions(&closed, perm).unwrap();
+        let ran = tw_as(&sandbox, USER, &args);
+        let error = serde_json::from_slice::<Value>(&ran.stdout).unwrap()["error"].clone();
+        assert_eq!(
+            (error["code"].as_str(), ran.code),
+            (Some("WOULD_OVERWRITE"), 5),
+            "{error}"
+        );
+        assert_eq!(error["paths"], serde_json::json!(["ign"]), "{error}");
+        assert!(error["hints"].to_string().contains(hint), "{error}");
+        assert!(dir.join("a.txt").exists());
+    }
+    let perm = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&closed, perm).unwrap();
+    json_as(&sandbox, USER, &args[1..]);
+    assert!(!dir.exists());
+}
+
 /// Other tools put a symlink to the git directory in the place of the file.
 #[test]
 fn a_directory_is_closed_although_its_git_file_is_a_symlink_by_now() {

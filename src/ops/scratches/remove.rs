@@ -156,11 +156,17 @@ fn leaves(root: &Root, top: &[u8], found: &mut Vec<Vec<u8>>) -> Result<()> {
 
 /// Removes an emptied directory, what made it a worktree, and the directories that were made to lead to it, while empty.
 ///
-/// `held` is what is open in its git directory.
+/// `held` is what is open in its git directory. Where the directory over it is another user's, or it is a mount point, the empty directory
+/// stays, as it was there before.
 ///
 /// # Errors
 /// When something was put into it meanwhile: then it stays a worktree.
-pub fn worktree<H>(dir: &PinnedDir, git_dir: &Path, parents: &[PathBuf], held: H) -> Result<()> {
+pub fn worktree<H>(
+    dir: &PinnedDir,
+    git_dir: &Path,
+    parents: &[PathBuf],
+    held: H,
+) -> Result<EmptyDir> {
     let what = || format!("cannot remove '{}'", dir.path().display());
     if dir.occupant() != PathOccupant::There {
         return Err(std::io::Error::other("something else is there by now")).context(what);
@@ -173,12 +179,16 @@ pub fn worktree<H>(dir: &PinnedDir, git_dir: &Path, parents: &[PathBuf], held: H
     };
     // The directory goes only by 'rmdir', which refuses when anything else is in it; so the link goes first, and comes back then.
     rustix::fs::unlinkat(dir, ".git", AtFlags::empty()).context(what)?;
+    let mut left = EmptyDir::Removed;
     if let Err(error) = std::fs::remove_dir(dir.path()) {
-        match symlink {
-            None => fs::write_atomic_with_mode(&link, &text, fs::Durable::No, 0o644)?,
-            Some(target) => std::os::unix::fs::symlink(target, &link).context(what)?,
+        if !is_barred(&error) || !is_empty(dir) {
+            match symlink {
+                None => fs::write_atomic_with_mode(&link, &text, fs::Durable::No, 0o644)?,
+                Some(target) => std::os::unix::fs::symlink(target, &link).context(what)?,
+            }
+            return Err(error).context(what);
         }
-        return Err(error).context(what);
+        left = EmptyDir::Stays;
     }
     // Last: until here git still knows the worktree, and 'git worktree prune' would clear away what a death leaves.
     metadata(git_dir, held)?;
@@ -187,7 +197,29 @@ pub fn worktree<H>(dir: &PinnedDir, git_dir: &Path, parents: &[PathBuf], held: H
             break;
         }
     }
-    Ok(())
+    Ok(left)
+}
+
+/// What became of the directory of a worktree that was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmptyDir {
+    /// It is gone.
+    Removed,
+    /// It is still there, with nothing in it.
+    Stays,
+}
+
+/// Whether a directory could not be removed because of the one over it, or because something is mounted there.
+fn is_barred(error: &std::io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::BUSY)
+    )
+}
+
+fn is_empty(dir: &PinnedDir) -> bool {
+    let is_so = |root: Root| root.names(b"").is_ok_and(|names| names.is_empty());
+    dir.root().is_ok_and(is_so)
 }
 
 /// Removes a linked worktree's git directory, and `worktrees` when it was the last, as git does. `held` is what is open in it: closed

@@ -17,7 +17,7 @@ use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
 use crate::ops::uncapturable::{Uncapturable, Why, make_own};
 use crate::store::Store;
-use crate::text::listed;
+use crate::text::{listed, typed_path};
 use crate::worktree::globs::{GlobSettings, GlobVerdict, Globs, Source};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::scan::DESK;
@@ -108,49 +108,71 @@ impl Walk<'_> {
     fn run(&mut self) -> Result<()> {
         let mut pending: Vec<(Vec<u8>, Inside)> = vec![(Vec::new(), Inside::Judged)];
         while let Some((dir, inside)) = pending.pop() {
-            if matches!(self.root.open_dir(&dir), Err(Errno::XDEV)) {
-                self.refuse(&dir, Why::MountPoint);
-                continue;
-            }
-            let names = self.root.names(&dir)?;
-            let is_repository = names.iter().any(|name| name == b".git");
-            if is_repository && !dir.is_empty() {
-                self.refuse(&dir, Why::Kind(Kind::Nested));
-                continue;
-            }
-            let fd = self.root.open_dir(&dir)?;
-            let stamp = stamp_of(fd.as_fd())?;
-            if self.own.contains(fd.as_fd(), &stamp) {
-                self.refuse(&dir, Why::Kind(Kind::GitDirectory));
-                continue;
-            }
-            // Half of it would be gone when that is found out by removing it.
-            if !names.is_empty() && !may_change(stamp.uid) && !lets_us_write(fd.as_fd()) {
-                self.refuse(&dir, Why::OfAnotherUser);
-                continue;
-            }
-            // Only the owner of a name takes it out of a sticky directory of somebody else's.
-            let is_sticky = stamp.mode & STICKY != 0 && !may_change(stamp.uid);
-            for name in names {
-                let full = path::join(&dir, &name);
-                if full == b".git" {
-                    continue;
-                }
-                let stamp = stamp_at(fd.as_fd(), &name)?;
-                if stamp.is_some_and(|stamp| is_sticky && !may_change(stamp.uid)) {
-                    self.refuse(&full, Why::OfAnotherUser);
-                    continue;
-                }
-                if let Some(stamp) = stamp
-                    && let Some(inside) = self.judge(&full, &stamp, inside)
-                {
-                    pending.push((full, inside));
-                }
+            match self.walk_dir(&dir, inside) {
+                Ok(found) => pending.extend(found),
+                // It would be found out half-way by removing it.
+                Err(error) if error.is_refusal() => self.refuse_closed(&dir),
+                Err(error) => return Err(error),
             }
         }
         self.found.output.sort();
         self.found.refused.sort();
         Ok(())
+    }
+
+    /// Judges what is in a directory; answers the directories in it that are to be walked.
+    fn walk_dir(&mut self, dir: &[u8], inside: Inside) -> Result<Vec<(Vec<u8>, Inside)>> {
+        let mut found = Vec::new();
+        if matches!(self.root.open_dir(dir), Err(Errno::XDEV)) {
+            self.refuse(dir, Why::MountPoint);
+            return Ok(Vec::new());
+        }
+        let names = self.root.names(dir)?;
+        let is_repository = names.iter().any(|name| name == b".git");
+        if is_repository && !dir.is_empty() {
+            self.refuse(dir, Why::Kind(Kind::Nested));
+            return Ok(Vec::new());
+        }
+        let fd = self.root.open_dir(dir)?;
+        let stamp = stamp_of(fd.as_fd())?;
+        if self.own.contains(fd.as_fd(), &stamp) {
+            self.refuse(dir, Why::Kind(Kind::GitDirectory));
+            return Ok(Vec::new());
+        }
+        // Half of it would be gone when that is found out by removing it.
+        if !names.is_empty() && !may_change(stamp.uid) && !lets_us_write(fd.as_fd()) {
+            self.refuse(dir, Why::OfAnotherUser);
+            return Ok(Vec::new());
+        }
+        // Only the owner of a name takes it out of a sticky directory of somebody else's.
+        let is_sticky = stamp.mode & STICKY != 0 && !may_change(stamp.uid);
+        for name in names {
+            let full = path::join(dir, &name);
+            if full == b".git" {
+                continue;
+            }
+            let stamp = stamp_at(fd.as_fd(), &name)?;
+            if stamp.is_some_and(|stamp| is_sticky && !may_change(stamp.uid)) {
+                self.refuse(&full, Why::OfAnotherUser);
+                continue;
+            }
+            if let Some(stamp) = stamp
+                && let Some(inside) = self.judge(&full, &stamp, inside)
+            {
+                found.push((full, inside));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Refuses a directory that nobody may look into.
+    fn refuse_closed(&mut self, dir: &[u8]) {
+        let owner = self.root.dir_stamp(dir).map(|stamp| stamp.uid);
+        let why = match owner {
+            Some(owner) if !may_change(owner) => Why::OfAnotherUser,
+            _ => Why::Kind(Kind::Unreadable),
+        };
+        self.refuse(dir, why);
     }
 
     /// Puts a name where it belongs. Answers how to go on when it is a directory to walk.
@@ -231,7 +253,8 @@ impl Walk<'_> {
 pub fn refusal(dir: &Path, refused: &[Uncapturable]) -> Error {
     let shown = refused.iter().map(Uncapturable::to_string);
     let paths: Vec<&[u8]> = refused.iter().map(|at| at.path.as_slice()).collect();
-    let theirs = refused.iter().find(|at| at.why == Why::OfAnotherUser);
+    let first = |why: Why| refused.iter().find(|at| at.why == why);
+    let theirs = first(Why::OfAnotherUser);
     let what = match theirs {
         Some(_) => "captured or removed",
         None => "captured",
@@ -246,9 +269,14 @@ pub fn refusal(dir: &Path, refused: &[Uncapturable]) -> Error {
     )
     .hint("move these elsewhere and close it again; nothing was removed")
     .paths("paths", &paths);
+    let there = |at: &Uncapturable| dir.join(OsStr::from_bytes(&at.path));
     if let Some(theirs) = theirs {
-        let command = make_own(&dir.join(OsStr::from_bytes(&theirs.path)));
+        let command = make_own(&there(theirs));
         error = error.hint(format!("or make it your own: {command}"));
+    }
+    if let Some(closed) = first(Why::Kind(Kind::Unreadable)) {
+        let closed = typed_path(&there(closed));
+        error = error.hint(format!("or let tw look into it: chmod u+rwX {closed}"));
     }
     error
 }
