@@ -3,6 +3,7 @@
 mod hooked;
 mod kept;
 mod private;
+mod readable;
 mod versions;
 
 use std::os::unix::fs::MetadataExt;
@@ -70,6 +71,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     checks.push(tell("watcher", watcher(ctx)));
     checks.push(tell("workspace", kept::workspace(ctx)));
     checks.push(tell("permissions", Ok(permissions(store, &worktrees))));
+    checks.push(tell("private-files", readable::check(ctx, store)));
     Ok(Checkup { checks })
 }
 

@@ -160,6 +160,49 @@ fn directories_that_others_can_look_into_are_all_closed_by_the_fix() {
     assert_eq!(check(&lab, "permissions").0, CheckStatus::Ok, "{fix}");
 }
 
+/// git makes objects that everybody reads who gets at them, whatever the bits of the file were.
+#[test]
+fn private_files_in_objects_that_others_reach_are_told() {
+    let lab = Lab::with_commit();
+    let set = |path: &std::path::Path, bits: u32| {
+        let bits = std::fs::Permissions::from_mode(bits);
+        std::fs::set_permissions(path, bits).expect("set");
+    };
+    let above = lab.dir().parent().expect("in a directory").to_owned();
+    set(&above, 0o755);
+    lab.write("a", "edited\n");
+    set(&lab.path("a"), 0o600);
+    lab.write("plain", "x\n");
+    lab.snapshot("what git knows, and what everybody may read");
+    assert_eq!(check(&lab, "private-files").0, CheckStatus::Ok);
+    for (path, dir, bits) in [("key", "", 0o600), ("closed/key", "closed", 0o700)] {
+        lab.write(path, "s3cret\n");
+        let narrowed = if dir.is_empty() { path } else { dir };
+        set(&lab.path(narrowed), bits);
+        let taken = lab.snapshot("with a private file");
+        let (status, message, fix) = check(&lab, "private-files");
+        // Where the tests run in a directory that nobody else gets into, there is nothing to tell.
+        let is_reached = above
+            .ancestors()
+            .all(|dir| dir.metadata().expect("there").permissions().mode() & 1 != 0);
+        if !is_reached {
+            return;
+        }
+        assert_eq!(status, CheckStatus::Warning, "{message}");
+        assert!(
+            message.contains(&taken.id) && message.contains(&format!("'{path}'")),
+            "{message}"
+        );
+        let done = std::process::Command::new("sh").args(["-c", &fix]).status();
+        assert!(done.expect("a shell").success(), "{fix}");
+        assert_eq!(check(&lab, "private-files").0, CheckStatus::Ok, "{fix}");
+        set(&lab.path(".git"), 0o755);
+        std::fs::remove_file(lab.path(path)).expect("removed");
+    }
+    lab.git(&["config", "core.sharedRepository", "group"]);
+    assert!(check(&lab, "private-files").2.starts_with("chmod o-rwx "));
+}
+
 #[test]
 fn remotes_that_take_ours_along_are_told_with_the_exact_refspec() {
     let lab = Lab::with_commit();
