@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, statx};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+pub use self::identity::{DirId, DirIds};
 pub use self::listing::{entries, is_dir, is_there, tells_of_names, try_entries};
 pub use self::rename::{
     ASIDE, Exchanged, exchange, place_to_free, rename_to_free, rename_to_free_in, replace_known,
 };
 pub use self::temps::{Below, clear_dead_temps, clear_dead_temps_of, temp_of};
 pub use self::times::{set_times_at, touch_at};
-use self::writers::OVERLAY;
 pub use self::writers::{file_system, has_writer, may_change_unseen, young_since};
 pub use super::regular::read_optional;
 use crate::env::fail_point;
@@ -31,6 +31,7 @@ use crate::error::{Result, ResultExt};
 use crate::git::lease::open_leased;
 use crate::work::{Work, count};
 
+mod identity;
 mod listing;
 mod rename;
 mod temps;
@@ -265,19 +266,6 @@ impl Root {
     pub fn dir_stamp(&self, path: &[u8]) -> Option<Stamp> {
         let found = self.stamp(path).ok().flatten();
         found.filter(Stamp::is_dir)
-    }
-
-    /// When a directory beneath the root was made, nanoseconds since the epoch; `None` where none is, or its file system does not say.
-    pub fn dir_birth(&self, path: &[u8]) -> Option<i64> {
-        let dir = self.open_dir(path).ok()?;
-        // An overlay tells when it copied the directory up, which anything that was put into it makes it do.
-        if file_system(&dir) == Some(OVERLAY) {
-            return None;
-        }
-        let stat = statx(dir, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
-        let is_told = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
-        let born = stat.stx_btime;
-        is_told.then(|| nanoseconds(born.tv_sec, i64::from(born.tv_nsec)))
     }
 
     /// `lstat` beneath the root; `None` when there is nothing (also when a parent is no directory).

@@ -81,6 +81,9 @@ pub type CopyBlob<'a> = &'a (dyn Fn(Oid, &mut dyn Write) -> Result<u64> + Sync);
 /// What the backup saw at a path. Called from several threads.
 pub type ExpectedAt<'a> = &'a (dyn Fn(&[u8]) -> Expected + Sync);
 
+/// Whether the directory that was opened by a path is still the one that the plan is about. Called from several threads.
+pub type IsNoted<'a> = &'a (dyn Fn(&[u8], BorrowedFd<'_>) -> bool + Sync);
+
 /// What is needed to carry out a plan.
 pub struct Apply<'a> {
     /// The working tree.
@@ -91,6 +94,8 @@ pub struct Apply<'a> {
     pub copy_blob: CopyBlob<'a>,
     /// What the backup saw.
     pub expected: ExpectedAt<'a>,
+    /// Whether a directory is the one that the plan is about.
+    pub is_noted: IsNoted<'a>,
     /// Where late changes go.
     pub securing: &'a mut dyn Securing,
     /// Owners and attributes that come back.
@@ -255,6 +260,7 @@ impl Apply<'_> {
             root: self.root,
             tag: self.tag,
             expected: self.expected,
+            is_noted: self.is_noted,
         }
     }
 
@@ -296,6 +302,7 @@ impl Apply<'_> {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
             Err(errno) => return Err(errno.into()),
         };
+        check_noted(self.is_noted, dir_path, dir.as_fd())?;
         if stamp_at(dir.as_fd(), name)?.is_none() {
             return Ok(false);
         }
@@ -419,6 +426,21 @@ impl Apply<'_> {
         }
         Ok(known)
     }
+}
+
+/// Makes sure that a directory is the one that the plan is about: somebody may have renamed it, and another one be there by now.
+///
+/// # Errors
+/// It is not.
+fn check_noted(is_noted: IsNoted<'_>, path: &[u8], opened: BorrowedFd<'_>) -> Result<()> {
+    if is_noted(path, opened) {
+        return Ok(());
+    }
+    let message = format!(
+        "'{}' became another directory meanwhile",
+        path::display(path)
+    );
+    Err(Error::new(Code::Io, message))
 }
 
 /// Whether a regular file is there that has no other name.

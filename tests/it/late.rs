@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use crate::damage::assert_fsck_clean;
 use crate::many::Held;
-use crate::sandbox::{Sandbox, wait_until};
+use crate::sandbox::{Sandbox, is_root, skipped, wait_until};
 use crate::trip::{list, mode, snapshot, with_stop, with_stops};
 
 /// Whether these bytes hang on a ref.
@@ -284,6 +284,8 @@ fn texts_in(sandbox: &Sandbox, dir: &str) -> Vec<(String, String)> {
     texts
 }
 
+const PUT_RIGHT: &str = "'d' is 'e' by now, and was put right there";
+
 const MIDDLE: [&str; 5] = [
     "apply-prepared",
     "apply-removing",
@@ -324,10 +326,7 @@ fn a_directory_renamed_in_the_middle_of_a_swap_is_as_it_was_under_its_new_name()
             let context = format!("{point} {is_made_again}: {said}");
             assert_eq!(said["ok"], false, "{context}");
             let hints = list(&said["error"]["hints"]).join("\n");
-            assert!(
-                hints.contains("into 'd' was taken back in 'e'"),
-                "{context}"
-            );
+            assert!(hints.contains(PUT_RIGHT), "{context}");
             assert!(!hints.contains("'d/sub'"), "{context}");
             assert_eq!(texts_in(&sandbox, "e"), before, "{context}");
             let there = if is_made_again {
@@ -351,24 +350,201 @@ fn a_directory_renamed_in_the_middle_of_a_swap_is_as_it_was_under_its_new_name()
     }
 }
 
-/// The same of a swap that died.
+/// Runs a command that is killed at a point, if it comes there.
+fn killed_at(sandbox: &Sandbox, args: &[&str], point: &str) -> bool {
+    let mut dying = sandbox.tw_command();
+    let output = dying.env("TW_FAIL_POINT", point).args(args).output();
+    output.unwrap().status.signal() == Some(9)
+}
+
+/// What is under these names after something was done in the middle of a travel that is undone: by itself, after a stop, or by recovery,
+/// after a kill.
+fn undone_after(
+    made: impl Fn() -> (Sandbox, String),
+    meanwhile: impl Fn(&Sandbox),
+    check: impl Fn(&Sandbox, &str),
+) {
+    for point in MIDDLE {
+        for is_killed in [false, true] {
+            let (sandbox, past) = made();
+            let said = if is_killed {
+                if !killed_at(&sandbox, &["travel", &past], point) {
+                    continue;
+                }
+                meanwhile(&sandbox);
+                let recovered = sandbox.json(["recover"]);
+                assert_eq!(recovered["action"], "rolled-back", "{point}: {recovered}");
+                recovered
+            } else {
+                with_stop(&sandbox, &["travel", &past], point, || meanwhile(&sandbox))
+            };
+            let context = format!("{point} {is_killed}: {said}");
+            assert!(!sandbox.exists(".git/timewarp/journal.json"), "{context}");
+            check(&sandbox, &context);
+        }
+    }
+}
+
+fn rename(sandbox: &Sandbox, from: &str, to: &str) {
+    std::fs::rename(sandbox.path(from), sandbox.path(to)).unwrap();
+}
+
+/// A travel dies, a directory is renamed, and whoever recovers may die as well.
 #[test]
 fn a_directory_renamed_after_a_kill_is_as_it_was_under_its_new_name() {
+    let again = [
+        "",
+        "rollback-surveyed",
+        "apply-removing",
+        "apply-exchanged",
+        "apply-letting-go",
+        "recover-files",
+        "recover-git",
+    ];
     for point in MIDDLE {
-        let (sandbox, past) = with_a_changed_directory();
-        let before = texts_in(&sandbox, "d");
-        let mut dying = sandbox.tw_command();
-        let output = dying.env("TW_FAIL_POINT", point).args(["travel", &past]);
-        assert_eq!(output.output().unwrap().status.signal(), Some(9));
-        std::fs::rename(sandbox.path("d"), sandbox.path("e")).unwrap();
-        let recovered = sandbox.json(["recover"]);
-        assert_eq!(recovered["action"], "rolled-back", "{point}: {recovered}");
-        assert_eq!(texts_in(&sandbox, "e"), before, "{point}: {recovered}");
-        assert!(!sandbox.exists("d"), "{point}: {recovered}");
-        let told = list(&recovered["notices"]).join("\n");
-        assert!(
-            told.contains("into 'd' was taken back in 'e'"),
-            "{point}: {recovered}"
-        );
+        for second in again {
+            let (sandbox, past) = with_a_changed_directory();
+            let before = texts_in(&sandbox, "d");
+            assert!(killed_at(&sandbox, &["travel", &past], point));
+            rename(&sandbox, "d", "e");
+            if !second.is_empty() && !killed_at(&sandbox, &["recover"], second) {
+                continue;
+            }
+            let recovered = sandbox.json(["recover"]);
+            let context = format!("{point} {second}: {recovered}");
+            assert_eq!(recovered["action"], "rolled-back", "{context}");
+            assert_eq!(texts_in(&sandbox, "e"), before, "{context}");
+            assert_eq!(mode(&sandbox, "e"), 0o700, "{context}");
+            assert!(!sandbox.exists("d"), "{context}");
+            let told = list(&recovered["notices"]).join("\n");
+            assert!(told.contains(PUT_RIGHT), "{context}");
+        }
     }
+}
+
+/// Each has what it had, under the other's name, also where names in them are the same.
+#[test]
+fn directories_exchanged_in_the_middle_of_a_swap_are_as_they_were() {
+    let made = || {
+        let sandbox = Sandbox::new();
+        let paths = ["a/x", "a/y", "a/new/q", "b/x", "b/z", "b/new/q"];
+        for path in paths {
+            sandbox.write(path, format!("then {path}\n"));
+        }
+        let past = snapshot(&sandbox);
+        sandbox.remove("a/new");
+        sandbox.remove("b/new");
+        for path in ["a/x", "a/gone", "b/x", "b/z", "b/gone"] {
+            sandbox.write(path, format!("now {path}\n"));
+        }
+        (sandbox, past)
+    };
+    let (sandbox, _) = made();
+    let [a, b] = ["a", "b"].map(|dir| texts_in(&sandbox, dir));
+    let exchange = |sandbox: &Sandbox| {
+        rename(sandbox, "a", "t");
+        rename(sandbox, "b", "a");
+        rename(sandbox, "t", "b");
+    };
+    undone_after(made, exchange, |sandbox, context| {
+        assert_eq!(texts_in(sandbox, "a"), b, "{context}");
+        assert_eq!(texts_in(sandbox, "b"), a, "{context}");
+        for notice in ["'a' is 'b' by now", "'b' is 'a' by now"] {
+            assert!(context.contains(notice), "{context}");
+        }
+    });
+}
+
+/// A directory without a path of the swap's own, all of which are further down.
+#[test]
+fn a_directory_that_only_gets_other_bits_is_followed() {
+    let made = || {
+        let sandbox = Sandbox::new();
+        sandbox.write("d/s/x", "then\n");
+        sandbox.write("d/s/gone", "then\n");
+        sandbox.chmod("d", 0o700);
+        let past = snapshot(&sandbox);
+        sandbox.write("d/s/x", "now\n");
+        sandbox.remove("d/s/gone");
+        sandbox.write("d/s/here", "now\n");
+        sandbox.chmod("d", 0o755);
+        (sandbox, past)
+    };
+    let (sandbox, _) = made();
+    let before = texts_in(&sandbox, "d");
+    let away = |sandbox: &Sandbox| rename(sandbox, "d", "e");
+    undone_after(made, away, |sandbox, context| {
+        assert_eq!(texts_in(sandbox, "e"), before, "{context}");
+        assert_eq!(mode(sandbox, "e"), 0o755, "{context}");
+        assert!(!sandbox.exists("d"), "{context}");
+        assert!(context.contains(PUT_RIGHT), "{context}");
+        assert!(!context.contains("'d/s' is"), "{context}");
+    });
+}
+
+/// Who copies a directory in the middle of a swap has what was there at that moment.
+#[test]
+fn a_copy_made_in_the_middle_of_a_swap_is_left_alone() {
+    let made = || {
+        let (sandbox, past) = with_a_changed_directory();
+        sandbox.write(".git/info/exclude", "copy/\ndist/\n");
+        for path in ["changed", "made"] {
+            sandbox.write(format!("dist/{path}"), "then\n");
+        }
+        (sandbox, past)
+    };
+    let (sandbox, _) = made();
+    let before = texts_in(&sandbox, "d");
+    let copied = std::cell::RefCell::new(Vec::new());
+    let copy = |sandbox: &Sandbox| {
+        for (path, text) in texts_in(sandbox, "d") {
+            if path.starts_with("/.tw-") {
+                sandbox.write(format!("dist{path}"), &text);
+            }
+            sandbox.write(format!("copy{path}"), text);
+        }
+        rename(sandbox, "d", "e");
+        *copied.borrow_mut() = ["copy", "dist"].map(|dir| texts_in(sandbox, dir)).to_vec();
+    };
+    undone_after(made, copy, |sandbox, context| {
+        assert_eq!(texts_in(sandbox, "e"), before, "{context}");
+        let copies = ["copy", "dist"].map(|dir| texts_in(sandbox, dir)).to_vec();
+        assert_eq!(copies, *copied.borrow(), "{context}");
+    });
+}
+
+/// What is in another repository by now is that one's.
+#[test]
+fn a_directory_moved_into_another_repository_is_not_followed() {
+    let (sandbox, past) = with_a_changed_directory();
+    sandbox.git(["init", "-q", "other-repo"]);
+    assert!(killed_at(&sandbox, &["travel", &past], "apply-switched"));
+    rename(&sandbox, "d", "other-repo/d");
+    let there = texts_in(&sandbox, "other-repo/d");
+    let recovered = sandbox.json(["recover", "-y"]);
+    assert_eq!(recovered["action"], "rolled-back", "{recovered}");
+    assert_eq!(texts_in(&sandbox, "other-repo/d"), there, "{recovered}");
+    assert_eq!(sandbox.text("other"), "other of the present\n");
+    sandbox.json(["snapshot"]);
+}
+
+/// Where nothing can be put, the directory is named, and keeps nobody from going on.
+#[test]
+fn a_directory_renamed_and_given_away_is_named() {
+    if is_root() {
+        skipped("an ordinary user", "nothing is closed to root");
+        return;
+    }
+    let (sandbox, past) = with_a_changed_directory();
+    assert!(killed_at(&sandbox, &["travel", &past], "apply-switched"));
+    rename(&sandbox, "d", "e");
+    sandbox.chmod("e/sub", 0o000);
+    let recovered = sandbox.json(["recover", "-y"]);
+    sandbox.chmod("e/sub", 0o755);
+    assert_eq!(recovered["action"], "rolled-back", "{recovered}");
+    let told = list(&recovered["notices"]).join("\n");
+    assert!(
+        told.contains("'d' is 'e' by now, where nothing can be put right"),
+        "{recovered}"
+    );
 }

@@ -516,3 +516,26 @@ fn a_swap_whose_end_cannot_be_noted_is_undone() {
     assert_eq!(sandbox.json(["recover"])["action"], "rolled-back");
     home.assert_same(&sandbox.state());
 }
+
+/// Neither can it be looked up whether the end was noted: the first error is told, and the swap waits for recovery.
+#[test]
+fn a_swap_whose_state_cannot_be_read_either_tells_of_both() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("a.txt", "of the present\n");
+    let home = sandbox.state();
+    let state = ".git/timewarp/state.json";
+    let said = with_stop(&sandbox, &["travel", &past], "swap-proved", || {
+        let _ = std::fs::remove_file(sandbox.path(state));
+        std::fs::create_dir(sandbox.path(state)).unwrap();
+    });
+    std::fs::remove_dir(sandbox.path(state)).unwrap();
+    let error = &said["error"];
+    assert_eq!(error["code"], "INTERRUPTED", "{said}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.starts_with("travel stopped half-way"), "{said}");
+    assert!(message.contains("state.json"), "{said}");
+    assert!(error["hints"].to_string().contains("tw recover"), "{said}");
+    assert_eq!(sandbox.json(["recover"])["action"], "rolled-back");
+    home.assert_same(&sandbox.state());
+}

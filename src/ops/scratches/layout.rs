@@ -126,6 +126,7 @@ pub fn lay_out(
         tag: &tag,
         copy_blob: &copy,
         expected: &|_| Expected::Absent,
+        is_noted: &|_, _| true,
         securing: &mut NoOneElse,
         access: &Granted::by(&extras, &plan),
         replaced: None,

@@ -4,6 +4,7 @@ use super::super::Context;
 use super::blobs::Blobs;
 use super::goal::Aim;
 use super::protected_dirs;
+use super::recover::NotedDirs;
 use super::secure::LateChanges;
 use crate::error::Result;
 use crate::git::access_list::AccessList;
@@ -25,6 +26,8 @@ pub(super) struct Placing<'a> {
     /// Who may use it.
     pub(super) replaced: &'a AccessList,
     pub(super) plan: &'a Plan,
+    /// The directories that it works in; none in a recovery, which makes them anew.
+    pub(super) noted: NotedDirs,
     pub(super) blobs: &'a Blobs,
 }
 
@@ -35,6 +38,7 @@ impl Placing<'_> {
     /// A file cannot be written, or something is in the way.
     pub(super) fn run(&self, late: &mut LateChanges<'_>) -> Result<Applied> {
         let root = Root::open(self.ctx.repo.worktree_root())?;
+        let noted = &self.noted;
         let expected = |path: &[u8]| expected_in(self.manifest, path);
         let objects = &self.store.objects;
         let copy = |oid, out: &mut dyn std::io::Write| self.blobs.copy(objects, oid, out);
@@ -43,6 +47,7 @@ impl Placing<'_> {
             tag: self.tag,
             copy_blob: &copy,
             expected: &expected,
+            is_noted: &|path, opened| noted.is_it(path, opened),
             securing: late,
             access: &Granted::by(self.aim.extras(), self.plan),
             replaced: Some(self.replaced),

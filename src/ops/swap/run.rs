@@ -13,6 +13,7 @@ use super::newindex::{IndexSource, clean_by_stat, converted_paths, new_index, re
 use super::pathindex::PathEntries;
 use super::place::Placing;
 use super::prove::prove;
+use super::recover::NotedDirs;
 use super::secure::LateChanges;
 use super::unchanged::drop_needless;
 use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last, wait_for_all};
@@ -177,10 +178,8 @@ impl<'s> SwapRun<'_, '_, 's> {
         fail_point("swap-state");
         let is_saved = !self.drop_needless(&saved, &raw_head, &mut journal);
         let names_kept = old_names::give(self.ctx, self.store, &journal);
-        finish(self.store, &journal).map_err(|error| {
-            let operation = &self.goal.operation;
-            error.hint(format!("the {operation} itself was made; put right what is named, and any command of 'tw' ends it"))
-        })?;
+        recover::forget_dirs(&mut journal);
+        finish(self.store, &journal).map_err(|error| self.made_all_the_same(error))?;
         // Only now: until the swap has ended, neither side depends on what a gc may take.
         release(kept)?;
         Ok(Some(Swapped {
@@ -241,17 +240,27 @@ impl<'s> SwapRun<'_, '_, 's> {
                 };
                 Ok(undone(error, &root, &journal, &recovered))
             }
-            Err(second) => {
-                let message = format!(
-                    "{} stopped half-way and could not be undone: {error}; {second}",
-                    self.goal.operation
-                );
-                let half_way = Error::new(Code::Interrupted, message);
-                let hints = second.hints().iter();
-                let half_way = hints.fold(half_way, |error, hint| error.hint(hint.clone()));
-                Ok(half_way.hint("run 'tw recover'"))
-            }
+            Err(second) => Ok(self.left_half_way(&error, &second)),
         }
+    }
+
+    /// What is said of a swap that failed, and of which something else failed when it was to be undone.
+    fn left_half_way(&self, error: &Error, second: &Error) -> Error {
+        let operation = &self.goal.operation;
+        let message =
+            format!("{operation} stopped half-way and could not be undone: {error}; {second}");
+        let half_way = Error::new(Code::Interrupted, message);
+        let hints = second.hints().iter();
+        let half_way = hints.fold(half_way, |error, hint| error.hint(hint.clone()));
+        half_way.hint("run 'tw recover'")
+    }
+
+    /// The error of a swap that had come to its end.
+    fn made_all_the_same(&self, error: Error) -> Error {
+        let operation = &self.goal.operation;
+        error.hint(format!(
+            "the {operation} itself was made; put right what is named, and any command of 'tw' ends it"
+        ))
     }
 
     /// What is said of a swap whose end could not be noted: it is undone, unless it is noted all the same, or was decided together with other
@@ -263,8 +272,14 @@ impl<'s> SwapRun<'_, '_, 's> {
         journal: Journal,
         kept: Vec<KeptPack>,
     ) -> Result<Error> {
-        let is_noted = self.store.dir.state()?.swap_id.as_ref() == Some(&journal.swap_id);
-        if is_noted || self.ctx.together().is_some() {
+        let state = match self.store.dir.state() {
+            Ok(state) => state,
+            Err(second) => return Ok(self.left_half_way(&error, &second)),
+        };
+        if state.swap_id.as_ref() == Some(&journal.swap_id) {
+            return Ok(self.made_all_the_same(error));
+        }
+        if self.ctx.together().is_some() {
             return Ok(error);
         }
         self.failed(error, plan, journal, kept, Touched::Files)
@@ -436,6 +451,8 @@ impl<'s> SwapRun<'_, '_, 's> {
     /// The journal's fields that not every swap has.
     fn other_fields(&self, saved: &Made<'_>, plan: &Plan) -> Result<Map<String, Value>> {
         let mut extra = Map::new();
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        recover::note_dirs(&root, plan, &mut extra);
         if self.goal.ends_stay() {
             filtered::note(plan, &mut extra);
             Unsaved::of_stay(&self.store.dir)?.note_moved_aside(&mut extra);
@@ -477,6 +494,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         kept: &mut Vec<KeptPack>,
         (plan, blobs): (&Plan, Blobs),
     ) -> Result<(Applied, Vec<Vec<u8>>)> {
+        let noted = NotedDirs::of(journal)?;
         let mut late = LateChanges::new(self.store, journal, saved.commit, kept);
         let applied = Placing {
             ctx: self.ctx,
@@ -486,6 +504,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             manifest: &saved.capture.manifest,
             replaced: saved.capture.access(self.ctx)?,
             plan,
+            noted,
             blobs: &blobs,
         }
         .run(&mut late)?;

@@ -11,7 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Timespec};
 use rustix::io::Errno;
 
-use super::{ExpectedAt, InDir, NameState, by_dir, cannot_write, hollow, look_at, temp_name};
+use super::{
+    ExpectedAt, InDir, IsNoted, NameState, by_dir, cannot_write, check_noted, hollow, look_at,
+    temp_name,
+};
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{
@@ -25,6 +28,7 @@ pub(super) struct Switch<'a> {
     pub(super) root: &'a Root,
     pub(super) tag: &'a str,
     pub(super) expected: ExpectedAt<'a>,
+    pub(super) is_noted: IsNoted<'a>,
 }
 
 /// What one thread exchanged.
@@ -63,6 +67,7 @@ impl Switch<'_> {
                 .root
                 .open_dir(dir)
                 .context(|| first.unwrap_or_default())?;
+            check_noted(self.is_noted, dir, fd.as_fd())?;
             entries.iter().try_for_each(|(nth, entry)| {
                 self.exchange((*nth, entry), fd.as_fd(), done)
                     .context(|| cannot_write(entry))
@@ -149,6 +154,7 @@ impl Switch<'_> {
             .root
             .open_dir(dir)
             .context(|| format!("cannot open '{}'", path::display(dir)))?;
+        check_noted(self.is_noted, dir, fd.as_fd())?;
         for (nth, entry) in entries {
             let temp = temp_name(self.tag, *nth);
             let place = (fd.as_fd(), temp.as_slice());

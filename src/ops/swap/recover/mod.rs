@@ -21,6 +21,7 @@ mod unwaited;
 
 pub use begun::{Begun, Recovery, begin};
 pub use leftovers::clear_after_death;
+pub(super) use moved_dirs::{Noted as NotedDirs, forget as forget_dirs, note as note_dirs};
 pub(super) use put_back::Unfinished;
 pub use remade::leads_nowhere;
 pub use rewritten::{Fate, Noted};
@@ -29,7 +30,6 @@ pub(super) use survey::node_of;
 pub use together::{clear_workspace, is_unfinished, unfinished_in_all};
 pub use unwaited::taken_by_power;
 
-use self::moved_dirs::followed;
 use super::copied;
 use super::run::VERIFY_FAILED;
 use crate::error::{Code, Error, Result};
@@ -178,14 +178,15 @@ fn recover_swap(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result
         return Err(interrupted(&journal, &[]));
     }
     let direction = together::direction(store, &journal, Direction::Auto)?;
-    let moved = followed(ctx, &journal)?;
+    let moved = Unfinished::new(ctx, store, &journal).follow()?;
     let unfinished = Unfinished::new(ctx, store, &moved.journal);
     let survey = unfinished.survey()?;
     if !survey.differing.is_empty() {
-        return Err(interrupted(&journal, &survey.differing));
+        let error = interrupted(&journal, &survey.differing);
+        return Err(moved.obstacles().into_iter().fold(error, Error::hint));
     }
     let done = unfinished.resume(&survey, direction)?;
-    let mut notices = [done.notices, moved.notices].concat();
+    let mut notices = [done.notices, moved.notices()].concat();
     let how = if done.action == RecoveryAction::RolledBack {
         "undone"
     } else {
@@ -273,7 +274,7 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
         return Ok(recovered);
     }
     let direction = together::direction(store, &journal, request.direction)?;
-    let moved = followed(ctx, &journal)?;
+    let moved = Unfinished::new(ctx, store, &journal).follow()?;
     let unfinished = Unfinished::new(ctx, store, &moved.journal);
     let survey = unfinished.survey()?;
     if !survey.differing.is_empty() && !request.yes {
@@ -281,11 +282,12 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
             action: RecoveryAction::Undecided,
             operation,
             differing: survey.differing.into_iter().map(RepoPath::new).collect(),
+            notices: moved.obstacles(),
             ..nothing()
         });
     }
     let mut recovered = unfinished.resume(&survey, direction)?;
-    recovered.notices.extend(moved.notices);
+    recovered.notices.extend(moved.notices());
     Ok(recovered)
 }
 

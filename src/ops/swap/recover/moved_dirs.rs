@@ -1,192 +1,406 @@
 //! Directories that somebody renamed while a swap worked in them.
 //!
-//! What the swap had put there is there under the new name, and beside it its temporary files, whose names say which entry of the
-//! journal each is for. So the journal follows them: its paths become those under the new name, and are put on a side there as all
-//! else is where it was. Where something has the old name again, both are looked at.
+//! What the swap had put there is there under the new name. So before it touches anything it notes in its journal what each directory
+//! is that it works in, and whoever puts its paths on a side gives them the names that these directories have by now, whatever their
+//! names were: also where two were exchanged, or something else has the old name. A copy is another directory, and nobody's but its
+//! maker's. Nothing of it is written down: who dies in between is followed by one who finds the same.
+//!
+//! Left out on purpose: directories that the swap itself made, which nobody had noted, and what lies in another repository.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::super::journal::path_of;
-use crate::error::{Result, ResultExt};
-use crate::git::fs::{Root, each_name};
-use crate::git::path;
+use super::put_back::Unfinished;
+use super::survey::{OnDisk, node_of, on_disk};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::ObjectFormat;
+use crate::git::fs::{DirId, DirIds, Root, each_name};
+use crate::git::path::{self, display};
 use crate::ops::Context;
 use crate::store::state::{Journal, JournalDir, JournalEntry, stored_path};
-use crate::worktree::apply::temp_prefix;
+use crate::worktree::plan::Plan;
 
-/// A journal that follows renamed directories.
-pub(in crate::ops::swap) struct Followed {
-    /// With the paths as they are now.
-    pub(in crate::ops::swap) journal: Journal,
-    /// What is to be said of it.
-    pub(super) notices: Vec<String>,
+/// Among the journal's other fields: the directories that the swap works in.
+const FIELD: &str = "known_dirs";
+
+/// A directory as it was before the swap.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct KnownDir(String, u64, Option<i64>);
+
+/// Puts what the directories are in which a plan works among the fields of its journal.
+pub(in crate::ops::swap) fn note(root: &Root, plan: &Plan, extra: &mut Map<String, Value>) {
+    let mut dirs: BTreeSet<&[u8]> = BTreeSet::new();
+    let mut last: &[u8] = b"";
+    for entry in &plan.entries {
+        let dir = path::split(&entry.path).0;
+        // Mostly that of the entry before it.
+        if dir != last {
+            dirs.extend(path::with_parents(dir));
+            last = dir;
+        }
+    }
+    for dir in &plan.dirs {
+        dirs.extend(path::with_parents(&dir.path));
+    }
+    dirs.remove(&b""[..]);
+    if dirs.is_empty() {
+        return;
+    }
+    let known = root.dir_ids().of_all(&dirs);
+    let known = known.into_iter();
+    let known = known.map(|(dir, id)| KnownDir(stored_path(dir), id.ino, id.birth));
+    put(&known.collect::<Vec<_>>(), extra);
 }
 
-/// Where directories are now that the journal knows by another name: by that name, which is not there any more or is another's.
+/// Takes it out of the journal of a swap that has ended: a level of the undo log works in what is there then.
+pub(in crate::ops::swap) fn forget(journal: &mut Journal) {
+    journal.extra.remove(FIELD);
+}
+
+fn put(known: &[KnownDir], extra: &mut Map<String, Value>) {
+    if let Ok(known) = serde_json::to_value(known) {
+        extra.insert(FIELD.into(), known);
+    }
+}
+
+/// The directories of a journal, by the paths that they had. None in one of an earlier version.
+fn known(journal: &Journal) -> Result<BTreeMap<Vec<u8>, DirId>> {
+    let field = journal.extra.get(FIELD).cloned();
+    let known = field.map(serde_json::from_value::<Vec<KnownDir>>);
+    let known = known.transpose().map_err(|error| {
+        let message = format!("the journal has a field '{FIELD}' that is not valid: {error}");
+        Error::new(Code::CorruptRecord, message)
+    })?;
+    let known = known.unwrap_or_default().into_iter();
+    let known = known.map(|KnownDir(dir, ino, birth)| Ok((path_of(&dir)?, DirId { ino, birth })));
+    known.collect()
+}
+
+/// The directories that a swap works in, for who is about to change the names in one.
 #[derive(Default)]
-struct MovedDirs {
-    places: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
-    /// The directories in which there are paths of the swap under their old names: also where somebody made a copy, or another one
-    /// of a name. One of these that has none of them is nobody's but its maker's.
-    taken: BTreeSet<Vec<u8>>,
+pub(in crate::ops::swap) struct Noted(BTreeMap<Vec<u8>, DirId>);
+
+impl Noted {
+    /// Those that a journal has.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD`.
+    pub(in crate::ops::swap) fn of(journal: &Journal) -> Result<Self> {
+        known(journal).map(Self)
+    }
+
+    /// Whether the directory that was opened by a path is the one that was noted under it: what is in another one is none of the swap's.
+    pub(in crate::ops::swap) fn is_it(&self, path: &[u8], opened: BorrowedFd<'_>) -> bool {
+        // An overlay, which tells of no birth, may give a directory another number when something is put into it.
+        let noted = self.0.get(path).filter(|noted| noted.birth.is_some());
+        noted.is_none_or(|noted| {
+            rustix::fs::fstat(opened).is_ok_and(|stat| stat.st_ino == noted.ino)
+        })
+    }
+}
+
+/// A journal that follows renamed directories.
+pub(super) struct Followed {
+    /// With the paths as they are now.
+    pub(super) journal: Journal,
+    /// The uppermost directories that have other names, by those that they had.
+    renamed: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Nothing can be put there: the journal has the paths that it had.
+    is_refused: bool,
+    /// Paths of the swap whose names something else of it has now.
+    without_place: Vec<Vec<u8>>,
+}
+
+impl Followed {
+    /// Whether any directory has another name.
+    fn is_any(&self) -> bool {
+        !self.renamed.is_empty()
+    }
+
+    /// The journal as it is, since nothing can be put where its directories are.
+    fn refused(self, journal: &Journal) -> Self {
+        Self {
+            journal: journal.clone(),
+            is_refused: true,
+            without_place: Vec::new(),
+            ..self
+        }
+    }
+
+    /// What is to be said once all that can be put right is.
+    pub(super) fn notices(&self) -> Vec<String> {
+        let renamed = self.renamed.iter();
+        let what = if self.is_refused {
+            "where nothing can be put right: what had been put there stays"
+        } else {
+            "and was put right there"
+        };
+        let mut notices: Vec<String> = renamed
+            .map(|(was, now)| format!("'{}' is '{}' by now, {what}", display(was), display(now)))
+            .collect();
+        let backup = &self.journal.backup_id;
+        notices.extend(self.without_place.iter().map(|full| {
+            format!(
+                "'{}' is not put right, since another directory has its place; what was there is in {backup}",
+                display(full)
+            )
+        }));
+        notices
+    }
+
+    /// What is to be said where nothing is done yet.
+    pub(super) fn obstacles(&self) -> Vec<String> {
+        if self.is_refused {
+            self.notices()
+        } else {
+            Vec::new()
+        }
+    }
 }
 
 /// Follows the directories of a dead or failed swap that were renamed meanwhile.
 ///
 /// # Errors
 /// A directory cannot be read; `CORRUPT_RECORD`.
-pub(in crate::ops::swap) fn followed(ctx: &Context<'_>, journal: &Journal) -> Result<Followed> {
+fn followed(ctx: &Context<'_>, format: ObjectFormat, journal: &Journal) -> Result<Followed> {
+    let mut followed = Followed {
+        journal: journal.clone(),
+        renamed: Vec::new(),
+        is_refused: false,
+        without_place: Vec::new(),
+    };
+    let known = known(journal)?;
+    if known.is_empty() {
+        return Ok(followed);
+    }
     let root = Root::open(ctx.repo.worktree_root())?.within_mount();
-    let moved = MovedDirs::find(&root, journal)?;
-    let mut journal = journal.clone();
-    let notices = moved.rename_in(&mut journal)?;
-    Ok(Followed { journal, notices })
+    let places = Places::find(&root, known)?;
+    followed.renamed = places.renamed();
+    if followed.is_any() {
+        places.rename_in(&root, format, &mut followed)?;
+    }
+    Ok(followed)
 }
 
-impl MovedDirs {
-    fn find(root: &Root, journal: &Journal) -> Result<Self> {
-        let mut moved = Self::default();
-        let mut with_temps = BTreeSet::new();
-        for (nth, dir) in temps_everywhere(root, &journal.swap_id)? {
-            let Some(entry) = journal.entries.get(nth) else {
-                continue;
-            };
-            let full = path_of(&entry.path)?;
-            let known = path::split(&full).0;
-            // The working tree itself cannot be renamed within itself.
-            if known == dir || known.is_empty() {
-                with_temps.insert(dir);
+/// Where the directories of a journal are now.
+struct Places {
+    /// Those that are in the working tree, by the paths that they had.
+    now: BTreeMap<Vec<u8>, Vec<u8>>,
+    known: BTreeMap<Vec<u8>, DirId>,
+}
+
+impl Places {
+    fn find(root: &Root, known: BTreeMap<Vec<u8>, DirId>) -> Result<Self> {
+        let ids = root.dir_ids();
+        let mut now = BTreeMap::new();
+        let mut sought = BTreeMap::new();
+        for (dir, id) in &known {
+            if ids.at(dir) == Some(*id) {
+                now.insert(dir.clone(), dir.clone());
             } else {
-                moved.places.entry(known.to_vec()).or_default().insert(dir);
+                sought.insert(*id, dir.clone());
             }
         }
-        if moved.places.is_empty() {
-            return Ok(moved);
-        }
-        for entry in &journal.entries {
-            let full = path_of(&entry.path)?;
-            let dir = path::split(&full).0;
-            if with_temps.contains(dir) || !matches!(root.stamp(&full), Ok(None)) {
-                moved.taken.insert(dir.to_vec());
-            }
-        }
-        Ok(moved)
+        search(root, &ids, sought, &mut now)?;
+        Ok(Self { now, known })
     }
 
-    /// The names that a path of the journal has now: its own, when nothing over it was renamed or it may be there as well; then the others.
-    /// None of the others that is among the `known`: what the swap has for a path of this name is what stands for it.
-    fn names_of(
-        &self,
-        stored: &str,
-        is_there: impl Fn(&[u8]) -> bool,
-        known: &mut BTreeSet<Vec<u8>>,
-    ) -> Result<Vec<String>> {
-        let own = path_of(stored)?;
-        let over = path::with_parents(&own);
-        let renamed = over.filter_map(|dir| Some((dir, self.places.get(dir)?)));
-        let Some((dir, places)) = renamed.last() else {
-            return Ok(vec![stored.to_owned()]);
+    /// The path that one of the journal has now, and how long the path of the directory is that says so.
+    fn name_of(&self, own: &[u8]) -> (Vec<u8>, usize) {
+        let over = path::with_parents(own);
+        let found = over.filter_map(|dir| Some((dir, self.now.get(dir)?)));
+        match found.last() {
+            Some((dir, place)) => ([place, &own[dir.len()..]].concat(), place.len()),
+            None => (own.to_vec(), 0),
+        }
+    }
+
+    /// Those whose names do not follow from the names of what they are in.
+    fn renamed(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let goes_along = |was: &[u8], now: &[u8]| {
+            let (above, name) = path::split(was);
+            let above = if above.is_empty() {
+                Vec::new()
+            } else {
+                self.name_of(above).0
+            };
+            path::join(&above, name) == now
         };
-        let rest = &own[dir.len()..];
-        let others = places.iter().map(|place| [place, rest].concat());
-        let others = others.filter(|name| known.insert(name.clone()));
-        let mut names: Vec<String> = others.map(|name| stored_path(&name)).collect();
-        if is_there(&own) || names.is_empty() {
-            names.insert(0, stored.to_owned());
-        }
-        Ok(names)
+        let now = self.now.iter().filter(|(was, now)| !goes_along(was, now));
+        now.map(|(was, now)| (was.clone(), now.clone())).collect()
     }
 
-    /// Gives the journal's paths their names of now, and says what was renamed. The first name takes the entry's place, by whose number its
-    /// temporary file is known; the others come last.
-    fn rename_in(&self, journal: &mut Journal) -> Result<Vec<String>> {
-        if self.places.is_empty() {
-            return Ok(Vec::new());
-        }
-        let paths = journal.entries.iter().map(|entry| path_of(&entry.path));
-        let mut known = paths.collect::<Result<BTreeSet<_>>>()?;
-        let mut more = Vec::new();
-        for entry in &mut journal.entries {
-            let is_there = |full: &[u8]| self.taken.contains(path::split(full).0);
-            let mut names = self.names_of(&entry.path, is_there, &mut known)?;
-            entry.path = names.remove(0);
-            more.extend(names.into_iter().map(|path| JournalEntry {
-                path,
-                ..entry.clone()
-            }));
-        }
-        journal.entries.extend(more);
-        let paths = journal.dirs.iter().map(|dir| path_of(&dir.path));
-        let mut known = paths.collect::<Result<BTreeSet<_>>>()?;
-        let mut more = Vec::new();
-        for dir in &mut journal.dirs {
-            let is_there =
-                |full: &[u8]| self.taken.contains(full) || path::any_within(&self.taken, full);
-            let mut names = self.names_of(&dir.path, is_there, &mut known)?;
-            dir.path = names.remove(0);
-            more.extend(names.into_iter().map(|path| JournalDir {
-                path,
-                ..dir.clone()
-            }));
-        }
-        journal.dirs.extend(more);
-        Ok(self.notices())
-    }
-
-    /// One sentence for each directory that has another name, and none for what is in it.
-    fn notices(&self) -> Vec<String> {
-        let mut notices = Vec::new();
-        for (known, places) in &self.places {
-            let (above, name) = path::split(known);
-            for place in places {
-                let goes_along = self.places.get(above).is_some_and(|places| {
-                    places.iter().any(|over| path::join(over, name) == *place)
-                });
-                if !goes_along {
-                    notices.push(format!(
-                        "what had been put into '{}' was taken back in '{}', where it is by now",
-                        path::display(known),
-                        path::display(place)
-                    ));
-                }
+    /// Gives the journal's paths their names of now.
+    fn rename_in(&self, root: &Root, format: ObjectFormat, to: &mut Followed) -> Result<()> {
+        let mut entries: BTreeMap<Vec<u8>, (usize, Vec<u8>, JournalEntry)> = BTreeMap::new();
+        let mut left = Vec::new();
+        for entry in std::mem::take(&mut to.journal.entries) {
+            let own = path_of(&entry.path)?;
+            let (name, nearness) = self.name_of(&own);
+            if name != own {
+                left.push((own.clone(), entry.clone()));
+            }
+            let path = stored_path(&name);
+            // A directory that came to stand where the swap has another one: what is in it by itself goes before what would be.
+            let entry = JournalEntry { path, ..entry };
+            let new = (nearness, own, entry);
+            let loser = match entries.get(&name) {
+                Some((other, ..)) if *other >= nearness => Some(new),
+                _ => entries.insert(name, new),
+            };
+            if let Some((_, own, entry)) = loser
+                && entry.before.is_some()
+            {
+                to.without_place.push(own);
             }
         }
-        notices
+        for (own, entry) in left {
+            if !entries.contains_key(&own)
+                && let Some(entry) = left_behind(root, format, &own, entry)?
+            {
+                entries.insert(own.clone(), (0, own, entry));
+            }
+        }
+        to.journal.entries = entries.into_values().map(|(.., entry)| entry).collect();
+        to.journal.dirs = self.dirs_renamed(root, std::mem::take(&mut to.journal.dirs))?;
+        // Late bytes are noted in the journal, which the next one reads then.
+        let known = self.known.iter();
+        let known =
+            known.map(|(dir, id)| KnownDir(stored_path(&self.name_of(dir).0), id.ino, id.birth));
+        put(&known.collect::<Vec<_>>(), &mut to.journal.extra);
+        Ok(())
+    }
+
+    fn dirs_renamed(&self, root: &Root, old: Vec<JournalDir>) -> Result<Vec<JournalDir>> {
+        let mut dirs: BTreeMap<Vec<u8>, (usize, JournalDir)> = BTreeMap::new();
+        let mut left = Vec::new();
+        for dir in old {
+            let own = path_of(&dir.path)?;
+            let (name, nearness) = self.name_of(&own);
+            // One that the swap made where its parent was before, or is again.
+            if name != own && dir.before.is_none() && root.dir_stamp(&own).is_some() {
+                left.push(own);
+            }
+            let path = stored_path(&name);
+            let is_nearer = dirs.get(&name).is_none_or(|(other, _)| *other < nearness);
+            if is_nearer {
+                dirs.insert(name, (nearness, JournalDir { path, ..dir }));
+            }
+        }
+        for own in left {
+            let path = stored_path(&own);
+            dirs.entry(own).or_insert_with(|| {
+                let (before, after) = (None, None);
+                (
+                    0,
+                    JournalDir {
+                        path,
+                        before,
+                        after,
+                    },
+                )
+            });
+        }
+        Ok(dirs.into_values().map(|(_, dir)| dir).collect())
     }
 }
 
-/// All temporary files of a swap, wherever in the working tree they are: the place in the journal that each is for, and its directory. A
-/// directory that cannot be entered is none that the swap wrote in.
-fn temps_everywhere(root: &Root, swap_id: &str) -> Result<Vec<(usize, Vec<u8>)>> {
-    let prefix = temp_prefix(swap_id);
-    let mut found = Vec::new();
+/// What is to go from the path that an entry had: what the swap put there after its directory had got another name, into whatever has the
+/// name by then. Also where nothing is, for temporary files are looked for beside it.
+fn left_behind(
+    root: &Root,
+    format: ObjectFormat,
+    own: &[u8],
+    entry: JournalEntry,
+) -> Result<Option<JournalEntry>> {
+    let dir = path::split(own).0;
+    if !dir.is_empty() && root.dir_stamp(dir).is_none() {
+        return Ok(None);
+    }
+    let is_made = entry.before.is_none();
+    let mut entry = JournalEntry {
+        before: None,
+        ..entry
+    };
+    let disk = node_of(root, own, format)?;
+    if disk.is_none() {
+        entry.after = None;
+    } else if !is_made || on_disk(&entry, disk)? != OnDisk::After {
+        return Ok(None);
+    }
+    Ok(Some(entry))
+}
+
+/// Looks for directories in all of the working tree but other repositories. One that cannot be entered is passed over.
+fn search(
+    root: &Root,
+    ids: &DirIds<'_>,
+    mut sought: BTreeMap<DirId, Vec<u8>>,
+    now: &mut BTreeMap<Vec<u8>, Vec<u8>>,
+) -> Result<()> {
     let mut buffer = Vec::new();
     let mut pending = vec![Vec::new()];
-    while let Some(dir) = pending.pop() {
-        let what = || format!("cannot read '{}'", path::display(&dir));
+    while !sought.is_empty()
+        && let Some(dir) = pending.pop()
+    {
+        let what = || format!("cannot read '{}'", display(&dir));
         let fd = match root.dir_to_read_if_there(&dir) {
             Err(Errno::ACCESS | Errno::PERM | Errno::XDEV) => continue,
             other => other.context(what)?,
         };
         let Some(fd) = fd else { continue };
+        let mut beneath = Vec::new();
+        let mut is_repository = false;
         let seen = each_name(fd.as_fd(), &mut buffer, |name, kind| {
-            if let Some(nth) = name.strip_prefix(prefix.as_slice()).and_then(number) {
-                found.push((nth, dir.clone()));
-            } else if matches!(kind, FileType::Directory | FileType::Unknown) && name != b".git" {
-                pending.push(path::join(&dir, name));
+            if name == b".git" {
+                is_repository = true;
+            } else if matches!(kind, FileType::Directory | FileType::Unknown) {
+                beneath.push(path::join(&dir, name));
             }
         });
         seen.context(what)?;
+        if is_repository && !dir.is_empty() {
+            continue;
+        }
+        pending.extend(beneath);
+        if let Some(was) = ids.of(&fd).and_then(|id| sought.remove(&id)) {
+            now.insert(was, dir);
+        }
     }
-    Ok(found)
+    Ok(())
 }
 
-/// The number that a name begins with.
-fn number(name: &[u8]) -> Option<usize> {
-    let digits = name.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    std::str::from_utf8(&name[..digits]).ok()?.parse().ok()
+impl Unfinished<'_> {
+    /// Whether nothing keeps us from putting all paths back.
+    fn can_be_put(&self) -> Result<bool> {
+        let refused = |error: &Error| error.is_refusal() || error.code() == Code::WouldOverwrite;
+        match self.try_preparing() {
+            Ok(()) => Ok(true),
+            Err(error) if refused(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The journal of a swap as it follows renamed directories; as it is, where nothing can be put there.
+    ///
+    /// # Errors
+    /// As [`followed`] and [`Unfinished::survey`].
+    pub(super) fn follow(&self) -> Result<Followed> {
+        let moved = followed(self.ctx, self.store.objects.format(), self.journal)?;
+        if !moved.is_any() {
+            return Ok(moved);
+        }
+        let there = Unfinished::new(self.ctx, self.store, &moved.journal);
+        Ok(if there.can_be_put()? {
+            moved
+        } else {
+            moved.refused(self.journal)
+        })
+    }
 }

@@ -23,7 +23,7 @@ use super::super::secure::{LateChanges, settle};
 use super::super::undo_log::head_mark;
 use super::super::{Prepared, changes, extras, finish, prepare, settle_last};
 use super::leftovers;
-use super::moved_dirs::followed;
+use super::moved_dirs;
 use super::survey::{OnDisk, Survey};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -72,14 +72,14 @@ impl<'a> Unfinished<'a> {
     /// # Errors
     /// What stands against it, with the journal still there.
     pub(in crate::ops::swap) fn roll_back(&self) -> Result<Recovered> {
-        let moved = followed(self.ctx, self.journal)?;
+        let moved = self.follow()?;
         let there = Unfinished::new(self.ctx, self.store, &moved.journal);
         let survey = there.survey()?;
         fail_point("rollback-surveyed");
         let mut recovered = there.restore_paths(&survey, SwapSide::Before, Rescue::WhenNeeded)?;
         self.put_git_back()?;
         self.forget_journal()?;
-        recovered.notices.extend(moved.notices);
+        recovered.notices.extend(moved.notices());
         Ok(recovered)
     }
 
@@ -153,6 +153,7 @@ impl<'a> Unfinished<'a> {
         if journal.head_left.is_empty() {
             journal.head_left = head_mark(self.ctx)?;
         }
+        moved_dirs::forget(&mut journal);
         finish(self.store, &journal)?;
         Ok(notices)
     }
@@ -216,6 +217,7 @@ impl<'a> Unfinished<'a> {
             manifest: &prepared.capture.manifest,
             replaced: prepared.capture.access(ctx)?,
             plan: &prepared.plan,
+            noted: moved_dirs::Noted::default(),
             blobs: &prepared.blobs,
         }
         .run(&mut LateChanges::new(
@@ -239,6 +241,19 @@ impl<'a> Unfinished<'a> {
             changes: changes(&prepared.plan),
             notices,
         })
+    }
+
+    /// Prepares to put every journalled path back, and leaves it at that.
+    ///
+    /// # Errors
+    /// As [`Self::restore_paths`] before it touches anything.
+    pub(super) fn try_preparing(&self) -> Result<()> {
+        let survey = self.survey()?;
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let sides = sides(&root, self.journal, &survey, SwapSide::Before)?;
+        let goal = self.goal(SwapSide::Before, sides.changes, sides.forced)?;
+        let goal = goal.showing(sides.shown);
+        prepare(self.ctx, self.store, &goal, &Storing::No).map(drop)
     }
 
     /// Whether what is there is saved, and how.

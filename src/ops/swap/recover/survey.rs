@@ -7,7 +7,7 @@ use crate::git::fs::{ASIDE, Root, names_in, stamp_at};
 use crate::git::tree::{LINK_MODE, Node};
 use crate::git::{ObjectFormat, Oid, path};
 use crate::store::Store;
-use crate::store::state::Journal;
+use crate::store::state::{Journal, JournalEntry};
 use crate::worktree::apply::{content_oid, temp_prefix};
 use crate::worktree::plan::Side;
 use rustix::io::Errno;
@@ -78,7 +78,7 @@ pub(in crate::ops::swap) fn node_of(
 }
 
 /// How a path is on disk: its node and permission bits.
-type Disk = Option<(Node, u32)>;
+pub(in crate::ops::swap) type Disk = Option<(Node, u32)>;
 
 impl Unfinished<'_> {
     /// Looks at every journalled path.
@@ -202,6 +202,12 @@ fn has_others(
         }
     }
     Ok(false)
+}
+
+/// Which side of an entry is on disk, where bits can be relied on.
+pub(super) fn on_disk(entry: &JournalEntry, disk: Disk) -> Result<OnDisk> {
+    let (before, after) = (entry.before.as_ref(), entry.after.as_ref());
+    Ok(explained(disk, (side_of(before)?, side_of(after)?), true))
 }
 
 /// Which of the sides before and after explains what is on disk.
