@@ -5,7 +5,7 @@
 //! is missed. Symlinks are followed, as git and the shell follow them; [`super::fs::Root`] is for what must not be.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -76,12 +76,36 @@ pub enum Links {
 
 /// Opens a regular file for appending; a missing one is made, with the permission bits given.
 pub fn append(path: &Path, mode: u32, links: Links) -> io::Result<File> {
+    open_to_append(path, OpenOptions::new().append(true), mode, links)
+}
+
+/// Adds a line to a file that another program keeps, as [`append`] opens it. What that one left without an end is ended first, so that
+/// the two are not one.
+pub fn append_line(path: &Path, mode: u32, links: Links, line: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = open_to_append(path, options.read(true).append(true), mode, links)?;
+    let length = file.metadata()?.len();
+    let mut last = *b"\n";
+    if length > 0 {
+        file.read_exact_at(&mut last, length - 1)?;
+    }
+    let end = if last == *b"\n" { "" } else { "\n" };
+    // By one 'write': its owner's lines and this one do not mix.
+    file.write_all(format!("{end}{line}\n").as_bytes())
+}
+
+fn open_to_append(
+    path: &Path,
+    options: &mut OpenOptions,
+    mode: u32,
+    links: Links,
+) -> io::Result<File> {
     let flags = match links {
         Links::Follow => without_waiting(),
         Links::Refuse => without_waiting() | OFlags::NOFOLLOW.bits().cast_signed(),
     };
-    let options = OpenOptions::new().append(true).custom_flags(flags).clone();
-    accept(open_leased(|| create::open_or_new(path, &options, mode))?)
+    let options = options.custom_flags(flags);
+    accept(open_leased(|| create::open_or_new(path, options, mode))?)
 }
 
 /// Reads a whole regular file of at most [`LARGEST`] bytes.

@@ -3,7 +3,6 @@
 //!
 //! Undone turns go with the records that undid them; settings made in them stay. Sub-agents' journals are not copied.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::agents::lines::{Entry, parse_object};
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::agents::value::{owned, text, time_of_seconds};
 use crate::error::{Code, Error, Result, ResultExt as _};
-use crate::git::regular::{Links, append};
+use crate::git::regular::{Links, append_line};
 
 /// The records to keep of `transcript` when it is cut at `cut`.
 pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
@@ -82,9 +81,7 @@ impl Companion for Registered {
         let directory = dest.to_string_lossy();
         let entry = json!({"sessionId": session_id, "sessionDir": directory, "workDir": work});
         let doing = || format!("cannot list the fork in '{}'", index.display());
-        let mut file = append(index, 0o600, Links::Follow).context(doing)?;
-        file.write_all(format!("{entry}\n").as_bytes())
-            .context(doing)
+        append_line(index, 0o600, Links::Follow, &entry.to_string()).context(doing)
     }
 }
 

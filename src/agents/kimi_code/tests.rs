@@ -132,6 +132,27 @@ fn a_fork_has_its_own_state_and_is_listed() {
     );
 }
 
+/// As a program leaves it that died, or that ends lines only when the next one begins.
+#[test]
+fn a_list_whose_last_line_has_no_end_keeps_it() {
+    let mut session = Session::new();
+    session.prompt("one").answer("first").prompt("two");
+    let transcript = session.read();
+    let list = session.home.path().join("session_index.jsonl");
+    let known =
+        json!({"sessionId": "session_old", "sessionDir": session.directory(), "workDir": "/work"});
+    std::fs::write(&list, known.to_string()).expect("written");
+    session.fork(&transcript, 1);
+    let list = std::fs::read_to_string(list).expect("text");
+    let lines: Vec<Value> = list
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a whole line"))
+        .collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0], known);
+    assert_eq!(lines[1]["sessionId"], "session_new");
+}
+
 #[test]
 fn undone_turns_go_but_settings_made_in_them_stay() {
     let mut session = Session::new();
