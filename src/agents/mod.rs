@@ -265,6 +265,15 @@ pub trait Agent: Sync {
     fn check_document(&self, _original: &Path, _fork: &Path) -> Option<Result<Validation>> {
         None
     }
+
+    /// Whether the agent takes the same history from a fork as from the original up to the cut, for those whose records change what
+    /// stands before them.
+    ///
+    /// # Errors
+    /// Either cannot be read.
+    fn has_same_history(&self, _original: &Path, _cut: &Cut, _fork: &Path) -> Result<bool> {
+        Ok(true)
+    }
 }
 
 /// Every agent, in the order of help texts.

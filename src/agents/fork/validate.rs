@@ -104,9 +104,12 @@ pub(super) fn check(plan: &ForkPlan, written: &Path, new_id: &str) -> Result<Val
         let validation = validate_fork(plan.agent, &sources, &path)?;
         first.get_or_insert(validation);
     }
-    let transcript = crate::agents::by_name(plan.agent)
-        .ok_or_else(|| invalid(written, "no such agent"))?
-        .read(written, crate::agents::transcript::Detail::Outline)?;
+    let agent = crate::agents::by_name(plan.agent);
+    let agent = agent.ok_or_else(|| invalid(written, "no such agent"))?;
+    if !agent.has_same_history(&plan.source, &plan.cut, written)? {
+        return Err(invalid(written, "its history is not the original's there"));
+    }
+    let transcript = agent.read(written, crate::agents::transcript::Detail::Outline)?;
     if !plan.named_by_directory && transcript.session_id != new_id {
         return Err(invalid(written, "it does not have the new session's id"));
     }

@@ -1,9 +1,11 @@
 //! Forks of Gemini chats, each in the format it has.
 //!
 //! Of a log the lines of the messages before the cut are kept, without messages that were taken back and the records that
-//! took them back; of a document its text around the messages that are left out. `sessionId` changes wherever it stands.
+//! took them back: but for those that took back what a `$set` had put into the history, which only they can. Of a document its text
+//! around the messages that are left out. `sessionId` changes wherever it stands.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use crate::agents::document::Document;
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape, strings};
@@ -38,11 +40,9 @@ fn log(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         .filter(|live| live.record.is_settled())
         .flat_map(|live| live.entries.iter().copied())
         .collect();
-    if !scan
-        .live
-        .iter()
-        .any(|live| speaking(live.record.from) && live.record.is_settled())
-    {
+    let mut said = scan.live.iter();
+    let speaks = said.any(|live| speaking(live.record.from) && live.record.is_settled());
+    if !speaks && !scan.held.iter().any(|held| held.is_set) {
         return Ok(None);
     }
     let segments = scan
@@ -50,7 +50,7 @@ fn log(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         .iter()
         .enumerate()
         .filter(|(index, entry)| match entry.item {
-            Item::Head | Item::Other => true,
+            Item::Head | Item::Other | Item::RewindOfSet => true,
             Item::Message => kept.contains(index),
             Item::Rewind => false,
         })
@@ -63,8 +63,20 @@ fn log(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
 fn rule(item: Item) -> Rule {
     match item {
         Item::Head => Rule::Ids(SESSION),
-        Item::Message | Item::Rewind | Item::Other => Rule::OwnIds(SESSION),
+        Item::Message | Item::Rewind | Item::RewindOfSet | Item::Other => Rule::OwnIds(SESSION),
     }
+}
+
+/// Whether the program has the same messages from a fork as from the chat up to `cut`, but for those with a call left open.
+pub fn is_same_history(original: &Path, cut: &Cut, fork: &Path) -> Result<bool> {
+    if is_document(original) {
+        // Its messages are compared one by one.
+        return Ok(true);
+    }
+    let limit = Some(cut.position.offset);
+    let before = scan(original, Detail::Outline, limit)?;
+    let after = scan(fork, Detail::Outline, None)?;
+    Ok(before.settled() == after.settled())
 }
 
 fn document(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

@@ -146,6 +146,10 @@ impl Agent for Gemini {
     fn check_document(&self, original: &Path, fork: &Path) -> Option<Result<Validation>> {
         read::is_document(fork).then(|| fork_document::validate(original, fork))
     }
+
+    fn has_same_history(&self, original: &Path, cut: &Cut, fork: &Path) -> Result<bool> {
+        fork::is_same_history(original, cut, fork)
+    }
 }
 
 #[cfg(test)]

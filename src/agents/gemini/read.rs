@@ -1,7 +1,10 @@
 //! A Gemini chat as a neutral conversation: a log of records (`.jsonl`), or one document (`.json`, older).
 //!
-//! In the log the same id again replaces a message, `$rewindTo` takes messages back, `$set` changes the head.
+//! In the log the same id again replaces a message, `$rewindTo` takes messages back, `$set` changes the head, or puts another history
+//! in the place of all messages. What a compressed history leaves out was said all the same: what the program has of a chat ([`Held`])
+//! and what a person has said in it ([`Live`]) differ from then on.
 
+use std::collections::HashSet;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -30,6 +33,15 @@ pub struct Live {
     pub entries: Vec<usize>,
 }
 
+/// A message as the program has it in its history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Its id.
+    pub id: String,
+    /// Whether a `$set` brought it: then no line of its own can be left out to be rid of it.
+    pub is_set: bool,
+}
+
 /// What a line is to a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item {
@@ -37,8 +49,10 @@ pub enum Item {
     Head,
     /// A message.
     Message,
-    /// Takes messages back.
+    /// Takes messages back that have lines of their own.
     Rewind,
+    /// Takes back what a `$set` brought, too.
+    RewindOfSet,
     /// Something that is not known.
     Other,
 }
@@ -48,6 +62,8 @@ pub enum Item {
 pub struct Scan {
     /// The messages that are not taken back, in order of first appearance.
     pub live: Vec<Live>,
+    /// The program's history.
+    pub held: Vec<Held>,
     /// Its readable lines.
     pub entries: Vec<Entry<Item>>,
     taken_back: Vec<(Record, Position)>,
@@ -109,8 +125,7 @@ impl Scan {
 
     fn take(&mut self, record: &Value, line: &Line<'_>, detail: Detail) {
         let item = if let Some(id) = text(record, "$rewindTo") {
-            self.rewind(id);
-            Item::Rewind
+            self.rewind(id)
         } else if let Some(message) = Record::of(record, detail) {
             self.message(message, line);
             Item::Message
@@ -142,6 +157,12 @@ impl Scan {
 
     fn message(&mut self, record: Record, line: &Line<'_>) {
         let entry = self.entries.len();
+        if !self.held.iter().rev().any(|held| held.id == record.id) {
+            self.held.push(Held {
+                id: record.id.clone(),
+                is_set: false,
+            });
+        }
         if let Some(known) = self
             .live
             .iter_mut()
@@ -161,33 +182,54 @@ impl Scan {
         });
     }
 
-    /// Takes back a message and all later ones; an unknown id takes back everything.
-    fn rewind(&mut self, id: &str) {
-        let from = self
-            .live
-            .iter()
-            .position(|live| live.record.id == id)
-            .unwrap_or(0);
-        for gone in self.live.split_off(from) {
+    /// Takes back a message and all later ones; an unknown id takes back everything, and what was compressed with it.
+    fn rewind(&mut self, id: &str) -> Item {
+        let from = self.held.iter().position(|held| held.id == id).unwrap_or(0);
+        let gone = self.held.split_off(from);
+        let of_set = gone.iter().any(|held| held.is_set);
+        let ids: HashSet<&str> = gone.iter().map(|held| held.id.as_str()).collect();
+        let is_gone = |live: &mut Live| from == 0 || ids.contains(live.record.id.as_str());
+        for gone in self.live.extract_if(.., is_gone) {
             if let Some(position) = gone.position.filter(|_| gone.record.is_prompt()) {
                 self.taken_back.push((gone.record, position));
             }
         }
+        if of_set {
+            Item::RewindOfSet
+        } else {
+            Item::Rewind
+        }
     }
 
-    /// A compressed history: what it leaves out was said all the same, what it adds nobody typed.
+    /// Another history, mostly a compressed one: what it leaves out was said all the same, what it adds nobody typed.
     fn replace_all(&mut self, messages: &Value, line: &Line<'_>) {
-        let kept: Vec<&str> = items(Some(messages))
-            .iter()
-            .filter_map(|message| text(message, "id"))
+        let ids = items(Some(messages)).iter();
+        let set: Vec<Held> = ids
+            .filter_map(|message| owned(message, "id"))
+            .map(|id| Held { id, is_set: true })
             .collect();
+        let kept: HashSet<&str> = set.iter().map(|held| held.id.as_str()).collect();
         if self
-            .live
+            .held
             .iter()
-            .any(|live| !kept.contains(&live.record.id.as_str()))
+            .any(|held| !kept.contains(held.id.as_str()))
         {
             self.shrinks.push((line.position, self.live.len()));
         }
+        self.held = set;
+    }
+
+    /// The ids of the program's history, but for messages with a call that has no result.
+    pub fn settled(&self) -> Vec<&str> {
+        let live = self.live.iter();
+        let open: HashSet<&str> = live
+            .filter(|live| !live.record.is_settled())
+            .map(|live| live.record.id.as_str())
+            .collect();
+        let held = self.held.iter();
+        held.filter(|held| held.is_set || !open.contains(held.id.as_str()))
+            .map(|held| held.id.as_str())
+            .collect()
     }
 }
 

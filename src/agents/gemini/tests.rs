@@ -152,6 +152,91 @@ fn a_compressed_history_is_no_loss_of_what_was_said() {
     assert_eq!(transcript.compactions[0].messages, 2);
 }
 
+/// What the program has of a log: a reading of its own, with nothing of ours in it.
+fn history(log: &str) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    let id = |message: &Value| message["id"].as_str().map(str::to_owned);
+    for line in log.lines() {
+        let record: Value = serde_json::from_str(line).expect("JSON");
+        if let Some(to) = record["$rewindTo"].as_str() {
+            let at = ids.iter().position(|id| id == to).unwrap_or(0);
+            ids.truncate(at);
+        } else if let Some(set) = record["$set"]["messages"].as_array() {
+            ids = set.iter().filter_map(id).collect();
+        } else if let Some(id) = id(&record)
+            && !ids.contains(&id)
+        {
+            ids.push(id);
+        }
+    }
+    ids
+}
+
+#[test]
+fn what_was_taken_back_out_of_a_history_that_was_set_does_not_come_back() {
+    let message = |id: &str| json!({"id": id, "type": if id.starts_with('g') { "gemini" } else { "user" }, "content": id});
+    let sets: [&[&str]; 4] = [
+        &["u1", "g1", "u2", "g2", "u3", "g3"],
+        &["sum", "u3", "g3"],
+        &["sum", "g-sum"],
+        &[],
+    ];
+    for (set, to) in sets
+        .iter()
+        .flat_map(|set| ["u1", "u2", "u3", "sum", "g-sum", "u4", "nowhere"].map(|to| (*set, to)))
+    {
+        let mut chat = Chat::new();
+        for n in 1..=3 {
+            chat.user(&format!("u{n}"), &format!("prompt {n}"));
+            chat.answer(&format!("g{n}"), "yes", 10);
+        }
+        let set: Vec<Value> = set.iter().map(|id| message(id)).collect();
+        chat.line(&json!({"$set": {"messages": set}}));
+        chat.user("u4", "prompt 4").answer("g4", "yes", 10);
+        chat.line(&json!({"$rewindTo": to}));
+        chat.user("u5", "prompt 5").answer("g5", "yes", 10);
+        chat.user("u6", "prompt 6").answer("g6", "yes", 10);
+        let transcript = chat.read();
+        let all = transcript.prompts.iter().chain(&transcript.abandoned);
+        let mut seen = Vec::new();
+        for prompt in all {
+            let cut = prompt.cut.expect("held");
+            let wanted =
+                history(&chat.text[..usize::try_from(cut.position.offset).expect("small")]);
+            seen.push(prompt.text.clone());
+            let plan = plan_fork(&transcript, &cut).expect("planned");
+            let found = plan.map(|_| history(&fork(&transcript, &cut)));
+            let said = format!("{set:?} to {to}, at {}", prompt.text);
+            assert_eq!(found.unwrap_or_default(), wanted, "{said}");
+        }
+        seen.sort();
+        let every: Vec<String> = (1..=6).map(|n| format!("prompt {n}")).collect();
+        assert_eq!(seen, every, "{set:?} to {to}");
+    }
+}
+
+#[test]
+fn a_fork_whose_history_is_another_is_refused() {
+    let mut chat = Chat::new();
+    chat.user("u1", "one").answer("g1", "first", 10);
+    chat.line(&json!({"$set": {"messages": [{"id": "u1", "type": "user", "content": "one"}]}}));
+    chat.line(&json!({"$rewindTo": "u1"}));
+    chat.user("u2", "two").answer("g2", "second", 10);
+    chat.user("u3", "three");
+    let transcript = chat.read();
+    let cut = cut(&transcript, 1);
+    let dest = chat.dir.path().join("fork.jsonl");
+    let same = chat.text[..usize::try_from(cut.position.offset).expect("small")].to_owned();
+    for (text, is_same) in [
+        (same.clone(), true),
+        (same.replace("{\"$rewindTo\": \"u1\"}\n", ""), false),
+    ] {
+        std::fs::write(&dest, text).expect("written");
+        let found = super::fork::is_same_history(&transcript.path, &cut, &dest);
+        assert_eq!(found.expect("read"), is_same);
+    }
+}
+
 #[test]
 fn a_message_with_an_unanswered_call_is_left_out() {
     let mut chat = Chat::new();
