@@ -95,6 +95,24 @@ impl<'a> Noted<'a> {
         (!self.is_answered(last)).then_some(last)
     }
 
+    /// The prompt whose record stands next before the place, if it was taken back since: what it was answered with is in no message.
+    pub fn last_taken_back(&self) -> Option<&'a Prompt> {
+        if self.companion.is_some() {
+            // It stands in the other file, whose places are not to be compared with this one.
+            return None;
+        }
+        let before = |prompt: &&Prompt| prompt.position.offset < self.place.offset;
+        // What has no cut is in a file that this one goes on from.
+        let abandoned = self.transcript.abandoned.iter();
+        let gone = abandoned.filter(|prompt| prompt.cut.is_some() && before(prompt));
+        let last = gone.max_by_key(|prompt| prompt.position.offset)?;
+        let mut all = self.transcript.prompts.iter();
+        let is_last = |prompt: &Prompt| {
+            self.precedes(prompt) && prompt.position.offset > last.position.offset
+        };
+        (!all.any(is_last)).then_some(last)
+    }
+
     /// Whether something was answered or done between a prompt and the place behind it.
     fn is_answered(&self, prompt: &Prompt) -> bool {
         let messages = &self.transcript.messages;

@@ -218,11 +218,7 @@ pub fn spot(
         (None, Some(next)) if expected.is_not(next) && noted.is_answered_before(next) => None,
         (None, next) => next,
     };
-    // It may have been written before the hook looked.
-    let last = noted
-        .unanswered_prompt()
-        .filter(|prompt| expected.is(prompt));
-    let found = match (last, next) {
+    let found = match (written_early(&noted, &expected), next) {
         (Some(last), Some(next)) if expected.is(next) => {
             let is_next = expected.was_sent_later(&noted, last, next);
             Some(if is_next { next } else { last })
@@ -234,6 +230,15 @@ pub fn spot(
         // It was never written: the conversation ends where it would be.
         None => Ok(Spot::Within(noted.cut(), None)),
     }
+}
+
+/// The prompt of a checkpoint that was written before the hook looked, be it taken back since.
+fn written_early<'t>(noted: &Noted<'t>, expected: &ExpectedPrompt<'_>) -> Option<&'t Prompt> {
+    let is_near = |prompt: &&Prompt| expected.was_sent_just_before(prompt);
+    let gone = noted.last_taken_back().filter(is_near);
+    let may_be = [gone, noted.unanswered_prompt()];
+    let mut may_be = may_be.into_iter().flatten();
+    may_be.find(|prompt| expected.is(prompt))
 }
 
 /// The prompt of a checkpoint by its id. Others may have the same: what was sent in that turn, and what a fork of the agent's copied.
@@ -405,6 +410,13 @@ impl ExpectedPrompt<'_> {
         behind < before && self.seconds_after(next).is_some_and(is_near)
     }
 
+    /// Whether it was sent when the hook was about to run, as far as times are known.
+    fn was_sent_just_before(&self, prompt: &Prompt) -> bool {
+        // Times are kept in whole seconds.
+        let is_near = |after: i64| (-HOOK_SECONDS..=1).contains(&after);
+        self.seconds_after(prompt).is_none_or(is_near)
+    }
+
     /// How far apart the two were made.
     fn seconds_from(&self, prompt: &Prompt) -> i64 {
         self.seconds_after(prompt).map_or(i64::MAX, i64::abs)
@@ -414,5 +426,151 @@ impl ExpectedPrompt<'_> {
     fn seconds_after(&self, prompt: &Prompt) -> Option<i64> {
         let at = |text: &str| Moment::parse_rfc3339(text).map(Moment::seconds);
         Some(at(prompt.at.as_deref()?)? - at(&self.checkpoint.created_at)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::store::checkpoint::Place;
+
+    /// An agent's file, row by row, and where it ended each time that the hook ran.
+    struct Session {
+        dir: tempfile::TempDir,
+        text: String,
+        seconds: u32,
+    }
+
+    impl Session {
+        fn new() -> Self {
+            Self {
+                dir: tempfile::tempdir().expect("a temporary directory"),
+                text: String::new(),
+                seconds: 0,
+            }
+        }
+
+        fn path(&self) -> PathBuf {
+            self.dir.path().join("session.jsonl")
+        }
+
+        fn now(&self) -> String {
+            format!(
+                "2026-01-01T00:{:02}:{:02}Z",
+                self.seconds / 60,
+                self.seconds % 60
+            )
+        }
+
+        fn row(&mut self, mut row: Value) {
+            row["timestamp"] = self.now().into();
+            self.text.push_str(&format!("{row}\n"));
+        }
+
+        fn claude(&mut self, kind: &str, id: &str, parent: Option<&str>) {
+            let content = json!([{"type": "text", "text": id}]);
+            self.row(json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "isSidechain": false,
+                "message": {"role": kind, "id": format!("m-{id}"), "content": content}}));
+        }
+
+        /// The hook looks: a checkpoint of which only the place and the words tell.
+        fn checkpoint(&self, prompt: &str) -> Checkpoint {
+            std::fs::write(self.path(), &self.text).expect("written");
+            Checkpoint {
+                version: 1,
+                session_id: "s".to_owned(),
+                agent: None,
+                checkpoint_id: 0,
+                created_at: self.now(),
+                prompt: Some(prompt.to_owned()),
+                snapshot_id: String::new(),
+                transcript: Place {
+                    path: Some(self.path().to_string_lossy().into_owned()),
+                    offset: self.text.len() as u64,
+                    ..Place::default()
+                },
+                tokens: Default::default(),
+                kind: Kind::Prompt,
+                supersedes: None,
+                tool: None,
+            }
+        }
+
+        /// The words of the prompt that is gone back to.
+        fn found(&self, checkpoint: &Checkpoint) -> Option<String> {
+            std::fs::write(self.path(), &self.text).expect("written");
+            let transcript = agents::read(&self.path(), Detail::Outline).expect("readable");
+            let spot = spot(&transcript, checkpoint, &Redactor::new(), true).expect("there");
+            spot.prompt().map(|prompt| prompt.text.clone())
+        }
+    }
+
+    #[test]
+    fn a_prompt_written_early_and_taken_back_since_is_still_its_checkpoint_s() {
+        let mut session = Session::new();
+        let mut made = Vec::new();
+        let turns = [
+            ("one", None),
+            ("two", Some("a-one")),
+            ("three", Some("a-two")),
+            ("four", Some("a-one")),
+            ("two again", Some("a-four")),
+        ];
+        for (text, parent) in turns {
+            session.claude("user", text, parent);
+            made.push((text, session.checkpoint(text)));
+            session.seconds += 40;
+            session.claude("assistant", &format!("a-{text}"), Some(text));
+        }
+        for (text, checkpoint) in made {
+            assert_eq!(session.found(&checkpoint).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn of_a_rollout_that_went_back_it_is_found_as_well() {
+        let mut session = Session::new();
+        session.row(json!({"type": "session_meta", "payload": {"id": "s", "cwd": "/work"}}));
+        let mut made = Vec::new();
+        for (text, back) in [("one", 0), ("same", 0), ("same", 2), ("same", 0)] {
+            let said = json!([{"type": "input_text", "text": text}]);
+            session.row(json!({"type": "response_item", "payload": {"type": "message", "role": "user", "content": said}}));
+            session.row(
+                json!({"type": "event_msg", "payload": {"type": "user_message", "message": text}}),
+            );
+            let written = session.text.len() as u64;
+            made.push((written, session.checkpoint(text)));
+            session.seconds += 40;
+            session.row(json!({"type": "event_msg", "payload": {"type": "agent_message", "message": "yes"}}));
+            if back > 0 {
+                session.row(json!({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": back}}));
+            }
+        }
+        for (written, checkpoint) in made {
+            std::fs::write(session.path(), &session.text).expect("written");
+            let transcript = agents::read(&session.path(), Detail::Outline).expect("readable");
+            let found = spot(&transcript, &checkpoint, &Redactor::new(), true).expect("there");
+            let at = found.prompt().expect("its prompt").position.offset;
+            // Its own: the last before the place.
+            assert!(at < written && written - at < 400, "{at} for {written}");
+        }
+    }
+
+    /// The words were said before, answered and taken back; said again they were never written.
+    #[test]
+    fn an_earlier_one_with_the_same_words_is_another() {
+        let mut session = Session::new();
+        session.claude("user", "one", None);
+        session.claude("assistant", "a-one", Some("one"));
+        session.claude("user", "go on", Some("a-one"));
+        session.claude("assistant", "a-go on", Some("go on"));
+        session.seconds += 600;
+        let lost = session.checkpoint("go on");
+        session.seconds += 600;
+        session.claude("user", "else", Some("a-one"));
+        session.claude("assistant", "a-else", Some("else"));
+        assert_eq!(session.found(&lost).as_deref(), Some("else"));
     }
 }
