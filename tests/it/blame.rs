@@ -329,6 +329,26 @@ fn what_was_stashed_while_others_wrote_keeps_its_owner() {
 }
 
 #[test]
+fn what_a_session_file_calls_its_model_is_redacted() {
+    let sandbox = Sandbox::new();
+    let talk = session(&sandbox);
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    talk.submits("write");
+    talk.writes_prompt("write");
+    let file = sandbox.path("t.txt");
+    let input = json!({"file_path": file, "old_string": "", "new_string": "by a tool"});
+    talk.edits("call", "Edit", &input);
+    let text = std::fs::read_to_string(&talk.path).unwrap();
+    let named = text.replace("model-1", &format!("model {secret}"));
+    std::fs::write(&talk.path, named).unwrap();
+    sandbox.write("t.txt", "by a tool\n");
+    talk.submits("next");
+    let found = origins(&sandbox, &["blame", "t.txt"]);
+    let model = found[0]["model"].as_str().unwrap();
+    assert!(model.starts_with("model ***REDACTED"), "{model}");
+}
+
+#[test]
 fn without_the_end_of_a_turn_only_what_a_tool_names_is_the_prompt_s() {
     let sandbox = Sandbox::new();
     let talk = session(&sandbox);

@@ -340,6 +340,18 @@ fn prompts_are_redacted_and_not_kept_whole() {
     let prompt = checkpoint["prompt"].as_str().unwrap();
     assert!(prompt.starts_with("use ***REDACTED"), "{prompt}");
     assert_eq!(prompt.chars().count(), 2000);
+    // What an agent calls its tools may be anything.
+    sandbox.git(["config", "timewarp.checkpoints", "steps"]);
+    sandbox.write("a.txt", "by a tool");
+    let tool = format!("mcp__write {secret} {}", "y".repeat(3000));
+    talk.hook(
+        "PostToolUse",
+        &json!({"tool_name": tool, "tool_input": {}, "tool_use_id": "t"}),
+    );
+    let step = talk.checkpoints().remove(1);
+    let tool = step["tool"].as_str().unwrap();
+    assert!(tool.starts_with("mcp__write ***REDACTED"), "{tool}");
+    assert_eq!(tool.chars().count(), 200);
     let refs = sandbox.git(["for-each-ref", "--format=%(refname)"]);
     for name in refs.lines() {
         let history = sandbox.git(["log", "-p", "--format=%B", name]);

@@ -26,6 +26,9 @@ use crate::text::foreign_json;
 /// So much of a turn's part of the file is looked at for the model.
 const LOOKED_AT: u64 = 4 << 20;
 
+/// So much of a model's name is told.
+const MODEL_CHARS: usize = 200;
+
 /// A turn by its session and checkpoint.
 type Name = (String, u64);
 
@@ -93,7 +96,11 @@ impl<'a> Named<'a> {
         let mut known = self.models.borrow_mut();
         known
             .entry(name(turn))
-            .or_insert_with(|| model(turn))
+            .or_insert_with(|| {
+                // What a session file has for a name is as free as what was said.
+                let redactor = self.ctx.redactor();
+                model(turn).map(|name| redactor.beginning(&name, MODEL_CHARS))
+            })
             .clone()
     }
 

@@ -55,6 +55,9 @@ const PROMPT_CHARS: usize = 2000;
 /// How much of it names the snapshot.
 const TITLE_CHARS: usize = 72;
 
+/// So much of a tool's name is kept.
+const TOOL_CHARS: usize = 200;
+
 /// Two hooks that tell of one prompt come within this many seconds: one agent may run another's hooks beside its own.
 const REPEATED_SECONDS: i64 = 5;
 
@@ -346,6 +349,9 @@ impl NewCheckpoint<'_> {
             .and_then(|record| record.next_checkpoint_id)
             .unwrap_or(0);
         let (session, commit) = (&self.session.id, known.snapshot.commit);
+        // What an agent, or a server that it asks, calls its tools is as free as a prompt.
+        let tool = self.tool.as_deref().filter(|_| self.kind == Kind::Step);
+        let tool = tool.map(|tool| self.ctx.redactor().beginning(tool, TOOL_CHARS));
         checkpoint::add(self.store, session, commit, now, least, |id, notes| {
             let made = Checkpoint {
                 version: checkpoint::FIELDS_VERSION,
@@ -359,7 +365,7 @@ impl NewCheckpoint<'_> {
                 tokens: known.tokens,
                 kind: self.kind,
                 supersedes: self.supersedes(notes),
-                tool: self.tool.clone().filter(|_| self.kind == Kind::Step),
+                tool: tool.clone(),
             };
             (!self.is_told(&made, notes)).then_some(made)
         })

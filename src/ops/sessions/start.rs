@@ -21,7 +21,7 @@ use crate::store::trigger::Trigger;
 /// Two hooks that tell of one start come within this many seconds: one agent may run another's hooks beside its own.
 const REPEATED_SECONDS: i64 = 5;
 
-/// How much of a hint is kept.
+/// How much of a hint, or of whatever word an agent has for its start, is kept.
 const HINT_CHARS: usize = 2000;
 
 /// Starts a session: records it, takes its snapshot, then lets go what retention lets go.
@@ -41,8 +41,10 @@ pub fn start(ctx: &Context<'_>, request: &Start) -> Result<Started> {
     let store = ctx.store()?;
     // As a whole: half of a secret is not known for one.
     let hint = redaction::short_text(ctx, request.hint.as_deref());
+    let source = redaction::short_text(ctx, request.source.as_deref());
     let mut request = Start {
         hint: hint.as_deref().map(shortened),
+        source: source.as_deref().map(shortened),
         ..request.clone()
     };
     if request.asked == Asked::ByCommand {
