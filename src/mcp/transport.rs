@@ -3,7 +3,7 @@
 //! The SDK's own transport drops a line that it cannot read, and the client waits for an answer that never comes. Here every
 //! line that asks for something gets one: what is JSON to the client is read as such ([`foreign_json`]), and what is no JSON, no
 //! message or too long is answered with an error. Promises that a line is read whole or not at all, that answers do not run into
-//! each other, that a client which does not read holds up only what is written to it, and that the end of input is the SDK's, which
+//! each other, that of requests with one id under way the first is done and the others are refused, that a client which does not read holds up only what is written to it, and that the end of input is the SDK's, which
 //! cancels what is under way then, only when every request has its answer. Leaves out what a message means.
 
 use std::collections::HashSet;
@@ -78,11 +78,16 @@ impl StandardLines {
         Ok((lines, written))
     }
 
-    /// Keeps count of what has to be answered.
-    fn note(&mut self, message: &Message) {
+    /// Keeps count of what has to be answered. The answer of what cannot be: a request with the id of one that is under way, since
+    /// nobody could tell the two answers apart.
+    fn note(&mut self, message: &Message) -> Option<Value> {
         match message {
             JsonRpcMessage::Request(request) => {
-                self.unanswered.insert(request.id.clone());
+                if !self.unanswered.insert(request.id.clone()) {
+                    let what = format!("a request with the id {} is under way", request.id);
+                    let error = ErrorData::invalid_request(what, None);
+                    return Some(refusal(Some(&request.id), &error));
+                }
             }
             JsonRpcMessage::Notification(told) => {
                 if let ClientNotification::CancelledNotification(told) = &told.notification
@@ -93,6 +98,7 @@ impl StandardLines {
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
+        None
     }
 
     /// Writes without waiting.
@@ -156,10 +162,10 @@ impl Transport<RoleServer> for StandardLines {
                 None => return std::future::pending().await,
             };
             match understand(&line) {
-                Understood::Message(message) => {
-                    self.note(&message);
-                    return Some(*message);
-                }
+                Understood::Message(message) => match self.note(&message) {
+                    None => return Some(*message),
+                    Some(refused) => self.answer(&refused),
+                },
                 Understood::Nothing => {}
                 Understood::Refused(answer) => self.answer(&answer),
             }
@@ -172,7 +178,7 @@ impl Transport<RoleServer> for StandardLines {
     }
 }
 
-/// Hands over the lines of standard input until it ends; the beginning of one that never ended is no message.
+/// Hands over the lines of standard input until it ends. The last one may lack its end: it is a message if it is a whole one.
 fn read_all(lines: &mpsc::Sender<Line>) {
     let mut input = std::io::stdin().lock();
     while let Ok(Some(line)) = read_line(&mut input) {
@@ -192,10 +198,11 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
         return Ok(Some(Line::Whole(line)));
     }
     if line.len() <= LONGEST {
-        return Ok(None);
+        return Ok((!line.is_empty()).then_some(Line::Whole(line)));
     }
     drop(line);
-    Ok((input.skip_until(b'\n')? > 0).then_some(Line::TooLong))
+    input.skip_until(b'\n')?;
+    Ok(Some(Line::TooLong))
 }
 
 fn write_all(mut to_write: mpsc::UnboundedReceiver<Written>) {
@@ -306,6 +313,8 @@ mod tests {
         assert!(matches!(read_line(&mut input), Ok(Some(Line::TooLong))));
         let next = read_line(&mut input).ok().flatten();
         assert!(matches!(next, Some(Line::Whole(line)) if line == b"next\n"));
+        let last = read_line(&mut input).ok().flatten();
+        assert!(matches!(last, Some(Line::Whole(line)) if line == b"half"));
         assert!(matches!(read_line(&mut input), Ok(None)));
     }
 }

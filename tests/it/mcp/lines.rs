@@ -162,3 +162,37 @@ fn a_client_that_asks_for_it_is_told_that_its_call_goes_on() {
     assert_eq!(seconds.first(), Some(&5.0));
     assert!(seconds.is_sorted_by(|a, b| a < b), "{seconds:?}");
 }
+
+#[test]
+fn the_last_line_needs_no_end() {
+    let sandbox = ready();
+    let mut client = Client::start(&sandbox);
+    let call = json!({"jsonrpc": "2.0", "id": 70, "method": "tools/call",
+        "params": {"name": "timewarp_snapshot", "arguments": {"message": "last"}}});
+    client.raw_bytes(call.to_string().as_bytes());
+    let (code, rest, stderr) = client.end();
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    let snapshot = &rest[0]["result"]["structuredContent"]["snapshot"];
+    assert_eq!(
+        (&rest[0]["id"], &snapshot["title"]),
+        (&json!(70), &json!("last"))
+    );
+}
+
+#[test]
+fn of_two_requests_with_one_id_the_second_is_refused() {
+    let sandbox = ready();
+    let arguments = slow(&sandbox);
+    let mut client = Client::start(&sandbox);
+    let begun = sandbox.root().join("begun");
+    let long = client.send_tool("timewarp_try", &arguments);
+    wait_until(|| begun.exists());
+    let again = json!({"jsonrpc": "2.0", "id": long, "method": "tools/list"}).to_string();
+    let answer = client.raw_answer(&again);
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!(long), &json!(-32600))
+    );
+    client.cancel(long);
+}
