@@ -334,9 +334,14 @@ fn pending_note(ctx: &Context<'_>, event: &HookEvent) -> Result<Option<serde_jso
 }
 
 fn note_life(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {
-    if let Some(id) = event.session_id.as_deref()
-        && sessions::touch(ctx, id)?
-    {
+    let Some(id) = event.session_id.as_deref() else {
+        return Ok(());
+    };
+    let is_known = match event.event {
+        EventKind::Stop | EventKind::SubagentStop => sessions::touch_by_end(ctx, id)?,
+        _ => sessions::touch(ctx, id)?,
+    };
+    if is_known {
         hooked.done = Done::Recorded;
     }
     Ok(())

@@ -121,6 +121,31 @@ fn the_files_of_a_session_are_those_of_its_last_turn_too() {
     assert_eq!(listed(), 1);
 }
 
+/// Hooks run beside each other: word of a turn's end may come after that of the session's.
+#[test]
+fn the_end_of_a_turn_that_is_told_late_leaves_the_session_ended() {
+    let sandbox = Sandbox::new();
+    let talk = one_turn(&sandbox);
+    let listed = || sandbox.json(["session", "list"])["sessions"][0].clone();
+    talk.hook("SessionEnd", &json!({}));
+    let ended = listed()["ended_at"].clone();
+    sandbox.write("agent.txt", "at last\n");
+    for event in ["Stop", "SubagentStop"] {
+        talk.hook(event, &json!({}));
+        let session = listed();
+        assert_eq!(
+            (&session["live"], &session["ended_at"]),
+            (&json!(false), &ended),
+            "{event}"
+        );
+    }
+    // What it left is noted all the same.
+    assert_eq!(ends(&sandbox, &talk.id).len(), 2);
+    // A prompt is no leftover.
+    talk.submits("more");
+    assert_eq!(listed()["live"], true);
+}
+
 #[test]
 fn ends_do_not_crowd_the_list() {
     let sandbox = Sandbox::new();

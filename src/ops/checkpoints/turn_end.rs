@@ -11,7 +11,7 @@ use super::{are_on, keep_snapshot, lock_for_event, subject};
 use crate::agents::hook::HookEvent;
 use crate::error::Result;
 use crate::ops::outcome::Taken;
-use crate::ops::sessions::touch;
+use crate::ops::sessions::touch_by_end;
 use crate::ops::{Context, request, snapshots};
 use crate::store::Store;
 use crate::store::checkpoint::{self, EndKind, FIELDS_VERSION, SessionNotes, TurnEnd};
@@ -29,7 +29,7 @@ pub fn on_turn_end(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Resu
     };
     ctx.check_workspace(false)?;
     // A session of which this is the first word has no turn whose beginning is known.
-    if !touch(ctx, session_id)? || ctx.sessions().root_of(session_id)? != session_id {
+    if !touch_by_end(ctx, session_id)? || ctx.sessions().root_of(session_id)? != session_id {
         return Ok(None);
     }
     let store = ctx.store()?;

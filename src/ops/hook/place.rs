@@ -17,6 +17,8 @@ use crate::progress::Progress;
 pub struct Place<'a> {
     /// The directory that the payload names, or that `tw` was started in.
     pub dir: PathBuf,
+    /// The directory that `tw` was started in.
+    start: PathBuf,
     env: &'a Env,
     progress: &'a dyn Progress,
 }
@@ -32,6 +34,7 @@ impl<'a> Place<'a> {
         let cwd = event.and_then(|event| event.cwd.as_ref());
         Self {
             dir: cwd.map_or_else(|| start.to_owned(), |cwd| start.join(cwd)),
+            start: start.to_owned(),
             env,
             progress,
         }
@@ -51,8 +54,32 @@ impl<'a> Place<'a> {
         match (project, here) {
             (Some(project), Ok(here)) if is_same_repository(&project, &here) => Ok(here),
             (Some(project), _) => Ok(project),
+            (None, Err(error)) => event
+                .and_then(|event| self.left_project(event))
+                .ok_or(error),
             (None, here) => here,
         }
+    }
+
+    /// Where the directory of an agent's shell is gone: the repository that it was in, else the one that `tw` was started in, which
+    /// knows the session.
+    fn left_project(&self, event: &HookEvent) -> Option<Context<'a>> {
+        if self.dir.is_dir() {
+            return None;
+        }
+        let mut left = self.dir.ancestors();
+        let around = left.find(|dir| dir.is_dir());
+        let mut places = around.into_iter().chain([self.start.as_path()]);
+        places.find_map(|dir| self.knowing(event, dir))
+    }
+
+    /// The repository of a directory, or one around it, that knows the session.
+    fn knowing(&self, event: &HookEvent, dir: &Path) -> Option<Context<'a>> {
+        let mut found = self.context(dir).ok()?;
+        while !is_known(event, &found) {
+            found = self.context(found.repo.worktree_root().parent()?).ok()?;
+        }
+        Some(found)
     }
 
     fn context(&self, dir: &Path) -> Result<Context<'a>> {
@@ -71,11 +98,7 @@ impl<'a> Place<'a> {
         if is_known(event, here) {
             return None;
         }
-        let mut around = self.context(here.repo.worktree_root().parent()?).ok()?;
-        while !is_known(event, &around) {
-            around = self.context(around.repo.worktree_root().parent()?).ok()?;
-        }
-        Some(around)
+        self.knowing(event, here.repo.worktree_root().parent()?)
     }
 }
 

@@ -252,16 +252,39 @@ fn snapshot_here(ctx: &Context<'_>, state: &State, session_id: &str) -> Result<O
     Ok(id.or_else(|| noted.and(state.session_snapshot_id.clone())))
 }
 
-/// Notes a sign of life of a session that the register knows. Answers whether it does.
+/// Notes a sign of life of a session that the register knows; one that had ended goes on. Answers whether the register knows it.
 ///
 /// # Errors
 /// When the register cannot be read or written.
 pub fn touch(ctx: &Context<'_>, session_id: &str) -> Result<bool> {
+    note_sign(ctx, session_id, Sign::GoesOn)
+}
+
+/// Notes that something of a session came to an end: word of it may come after that of the session's own end, which it does not undo.
+/// Answers as [`touch`].
+///
+/// # Errors
+/// As [`touch`].
+pub fn touch_by_end(ctx: &Context<'_>, session_id: &str) -> Result<bool> {
+    note_sign(ctx, session_id, Sign::Ends)
+}
+
+/// What an event says of a session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    GoesOn,
+    Ends,
+}
+
+fn note_sign(ctx: &Context<'_>, session_id: &str, sign: Sign) -> Result<bool> {
     let sessions = ctx.sessions();
     let now = ctx.env.now();
     let Some(known) = sessions.get(session_id)? else {
         return Ok(false);
     };
+    if known.ended_at.is_some() && sign == Sign::Ends {
+        return Ok(true);
+    }
     // A file written at every prompt would tell nothing more.
     if known.ended_at.is_some() || known.is_silent_for(now, 60) {
         sessions.update(known, |record| {

@@ -136,3 +136,33 @@ fn a_project_that_is_no_repository_leaves_it_to_the_directory() {
     );
     assert_eq!(checkpoints(&sandbox, &repo).len(), 1);
 }
+
+/// The agent's shell was in a directory that somebody removed.
+#[test]
+fn a_shell_whose_directory_is_gone_leaves_the_session_in_its_project() {
+    let sandbox = Sandbox::new();
+    let [nested, _] = with_others(&sandbox);
+    let project = sandbox.repo();
+    let tell = |event: &str, cwd: &Path| tell(&sandbox, "codex", event, cwd, None);
+    tell("SessionStart", &project);
+    let inside = project.join("gone/deep");
+    let outside = sandbox.root().join("no/such");
+    for cwd in [&inside, &outside, &nested.join("gone")] {
+        tell("UserPromptSubmit", cwd);
+        tell("Stop", cwd);
+    }
+    let made = checkpoints(&sandbox, &project);
+    assert_eq!(asked(&made), ["deep", "such", "gone"]);
+    assert!(
+        !nested.join(".git/timewarp").exists(),
+        "nothing of it there"
+    );
+    // Of a session that is not known nobody says where it is.
+    let stranger = json!({"session_id": "stranger", "cwd": outside, "prompt": "x"});
+    let mut command = sandbox.tw_command();
+    let command = command.args(["hook", "codex", "UserPromptSubmit"]);
+    let command = command.write_stdin(stranger.to_string());
+    command.assert().success().stdout("").stderr("");
+    let listed = sandbox.json(["session", "list"]);
+    assert_eq!(listed["total"], 1);
+}
