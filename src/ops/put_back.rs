@@ -15,6 +15,7 @@ use super::snapshots;
 use super::swap::filtered;
 use super::swap::goal::{Aim, Goal, SnapshotAim};
 use super::swap::notices::swap_notices;
+use super::swap::session_files::SessionFile;
 use super::swap::{Prepared, changes, prepare, swap_unless};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
@@ -34,6 +35,8 @@ pub struct Purpose {
     pub operation: SwapKind,
     /// The backup's title.
     pub title: String,
+    /// Of a rewind: what its session is kept in.
+    pub session: Option<SessionFile>,
 }
 
 /// Puts files of `stored` back, or looks what that would do; under the exclusive lock, except for a dry run. Where all is as it
@@ -57,7 +60,8 @@ pub fn put_back(
         ..SnapshotAim::new(store, stored)?
     });
     let goal = Goal::new(purpose.operation.clone(), purpose.title.clone(), aim)
-        .hints(&["move these paths away, or name the paths you want: tw restore SNAPSHOT PATH..."]);
+        .hints(&["move these paths away, or name the paths you want: tw restore SNAPSHOT PATH..."])
+        .rewinding(purpose.session.as_ref());
     let mut restored = Restored {
         snapshot_id: stored.id.to_string(),
         snapshot: snapshots::view(store, stored)?,

@@ -38,5 +38,6 @@ fn purpose(stored: &Stored) -> Purpose {
     Purpose {
         operation: SwapKind::Restore,
         title: format!("before restoring from {}", stored.id),
+        session: None,
     }
 }

@@ -203,7 +203,8 @@ pub struct Choices {
 ///
 /// # Errors
 /// `INVALID_CHECKPOINT`, `CHECKPOINT_UNAVAILABLE` and `TRANSCRIPT_NOT_FOUND` for a conversation that no longer holds it,
-/// `VERIFY_FAILED` when the fork is not sound, `WOULD_OVERWRITE` for files of another worktree's session; else as `restore`.
+/// `VERIFY_FAILED` when the fork is not sound, `WOULD_OVERWRITE` for files of another worktree's session, and where what goes back has the
+/// session's own file; else as `restore`.
 /// Then nothing was done.
 pub fn rewind(ctx: &Context<'_>, request: &Rewind) -> Result<Rewound> {
     ctx.check_workspace_was_meant()?;
@@ -309,6 +310,9 @@ impl Rewinding<'_> {
     fn go(self) -> Result<Rewound> {
         let mut redacting = Redacting::new(self.ctx);
         let plan = self.plan(&mut redacting)?;
+        if self.request.mode == Mode::Both {
+            code::refuse_session_file(self.ctx, self.store, &self.named.checkpoint)?;
+        }
         let mut notices = Vec::new();
         let staged = plan.map(|plan| plan.stage(self.ctx)).transpose()?;
         fail_point("rewind-staged");

@@ -1,5 +1,6 @@
 //! `tw rewind`: files, conversation, both, and back again.
 
+mod in_tree;
 mod places;
 mod segments;
 mod telling;

@@ -12,6 +12,7 @@ use crate::ops::pathspec::Pathspec;
 use crate::ops::put_back::{self, Purpose};
 use crate::ops::request::{DryRun, Restore};
 use crate::ops::swap::recover;
+use crate::ops::swap::session_files::SessionFile;
 use crate::ops::workspaces::{self, Partner, WentAlong};
 use crate::ops::worktrees;
 use crate::store::Store;
@@ -84,7 +85,7 @@ pub fn look(ctx: &Context<'_>, store: &Store, checkpoint: &Checkpoint) -> Result
         store,
         &stored,
         &request(DryRun::Yes),
-        &purpose(checkpoint),
+        &purpose(ctx, checkpoint),
     )?;
     let to = Side::of(&stored);
     let diff = sides(
@@ -150,7 +151,13 @@ fn of_member(
         Some(id) => store.read_id(&id)?,
         None => return Err(not_found(id)),
     };
-    put_back::put_back(ctx, store, &stored, &request(dry_run), &purpose(checkpoint))
+    put_back::put_back(
+        ctx,
+        store,
+        &stored,
+        &request(dry_run),
+        &purpose(ctx, checkpoint),
+    )
 }
 
 impl WentAlong for Restored {
@@ -184,7 +191,7 @@ pub fn put_back(
         store,
         &stored,
         &request(DryRun::No),
-        &purpose(checkpoint),
+        &purpose(ctx, checkpoint),
     )?;
     let backup = restored.backup_id.as_deref().and_then(SnapshotId::parse);
     let files = match backup {
@@ -215,12 +222,43 @@ fn request(dry_run: DryRun) -> Restore {
     }
 }
 
-fn purpose(checkpoint: &Checkpoint) -> Purpose {
+fn purpose(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Purpose {
     Purpose {
         operation: SwapKind::Rewind,
         title: format!(
             "before rewinding to checkpoint {}",
             checkpoint.checkpoint_id
         ),
+        session: session_file(ctx, checkpoint),
     }
+}
+
+/// The file that a checkpoint's session is kept in, as far as it is known.
+fn session_file(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Option<SessionFile> {
+    let session_id = checkpoint.session_id.clone();
+    let registered = || ctx.sessions().get(&session_id).ok()??.transcript;
+    let path = checkpoint.transcript.path.clone().or_else(registered)?;
+    Some(SessionFile {
+        session_id,
+        path: path.into(),
+    })
+}
+
+/// Refuses to put back what the session itself is kept in, before a fork comes beside its file.
+///
+/// # Errors
+/// `WOULD_OVERWRITE`; else as the files would be refused.
+pub fn refuse_session_file(
+    ctx: &Context<'_>,
+    store: &Store,
+    checkpoint: &Checkpoint,
+) -> Result<()> {
+    let is_in_tree = session_file(ctx, checkpoint).is_some_and(|file| file.is_in(ctx));
+    // What an earlier swap left is for the real one to recover.
+    if !is_in_tree || recover::refuse_interrupted(store).is_err() {
+        return Ok(());
+    }
+    let stored = snapshot(store, checkpoint)?;
+    let purpose = purpose(ctx, checkpoint);
+    put_back::put_back(ctx, store, &stored, &request(DryRun::Yes), &purpose).map(|_| ())
 }

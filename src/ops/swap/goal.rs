@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::extras::stored_extras;
 use super::pathindex::EntryChanges;
+use super::session_files::SessionFile;
 use super::taken_back::TakenBack;
 use super::undo_log::Log;
 use crate::error::Result;
@@ -275,6 +276,7 @@ pub struct Goal<'a> {
     pub(super) written: Option<Likely<'a>>,
     pub(super) old_names: Vec<(Vec<u8>, Vec<u8>)>,
     pub(super) renames: Vec<Vec<u8>>,
+    pub(super) rewound: Option<&'a SessionFile>,
 }
 
 impl<'a> Goal<'a> {
@@ -296,6 +298,7 @@ impl<'a> Goal<'a> {
             written: None,
             old_names: Vec::new(),
             renames: Vec::new(),
+            rewound: None,
         }
     }
 
@@ -358,6 +361,12 @@ impl<'a> Goal<'a> {
     /// It leaves a past.
     pub fn leaving(mut self, experiment: Experiment<'a>) -> Self {
         self.experiment = Some(experiment);
+        self
+    }
+
+    /// It goes with a rewind of the session that is kept in this file.
+    pub fn rewinding(mut self, file: Option<&'a SessionFile>) -> Self {
+        self.rewound = file;
         self
     }
 

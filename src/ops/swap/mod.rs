@@ -37,6 +37,7 @@ pub mod repositories;
 mod run;
 pub mod same_index;
 mod secure;
+pub mod session_files;
 pub mod taken_back;
 mod treerules;
 mod unchanged;

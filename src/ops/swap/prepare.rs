@@ -19,6 +19,7 @@ use super::present_own::PresentOwn;
 use super::recover::node_of;
 use super::refusal::{refuse_to_lay_open, would_overwrite};
 use super::repositories::OtherRepositories;
+use super::session_files::refuse_to_cut;
 use super::{TRIES, copied, protected_dirs};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
@@ -177,6 +178,7 @@ impl<'s> Preparation<'_, '_, 's> {
         }
         self.know_dirs_on_disk(&root, &capture.manifest, &mut plan);
         refuse_to_lay_open(ctx, goal, &capture.manifest, &plan)?;
+        refuse_to_cut(ctx, goal, &capture.manifest, &plan)?;
         let blobs = prove_objects(ctx, store, goal, (&capture, self.storing), &plan)?;
         // After the proof, which tells the sizes.
         check_room(ctx, &plan, &blobs)?;
