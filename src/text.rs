@@ -121,6 +121,18 @@ pub fn command_line(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
+/// As [`command_line`], on one line whatever the words have: a word with something that is not seen is escaped as [`typed`] escapes it.
+pub fn one_line(words: &[String]) -> String {
+    let typed = words.iter().map(|word| {
+        if word.contains(is_unsafe) {
+            escaped(word.as_bytes())
+        } else {
+            command_line(std::slice::from_ref(word))
+        }
+    });
+    typed.collect::<Vec<_>>().join(" ")
+}
+
 /// A number with thousands set apart.
 pub fn number(number: u64) -> String {
     let digits = number.to_string();

@@ -3,18 +3,22 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use super::human::text::clean;
 use crate::error::{Code, Error};
-use crate::text::command_line;
+use crate::ops::resume_command::{gone, refusal};
+use crate::text::one_line;
 
-/// Replaces this process by the command, run in `cwd` when that is still there. Comes back only with an error.
+/// Replaces this process by the command, run in `cwd`. Comes back only with an error: also when that directory is gone, since an agent
+/// that is started elsewhere does not find its session.
 pub fn replace_process(words: &[String], cwd: Option<&str>) -> Error {
     let Some((program, args)) = words.split_first() else {
         return Error::usage("there is no command to run");
     };
+    if let Some(dir) = gone(cwd) {
+        return refusal(dir);
+    }
     let mut command = Command::new(program);
     command.args(args);
-    if let Some(cwd) = cwd.filter(|cwd| std::path::Path::new(cwd).is_dir()) {
+    if let Some(cwd) = cwd {
         command.current_dir(cwd);
     }
     let error = command.exec();
@@ -23,16 +27,11 @@ pub fn replace_process(words: &[String], cwd: Option<&str>) -> Error {
         .hint("the command above goes on from there")
 }
 
-/// The command that goes on, with the directory that it belongs into.
+/// The command that goes on, with the directory that it belongs into: one line, for a shell as well as for people.
 pub fn resume_line(words: &[String], cwd: Option<&str>) -> String {
-    clean(&resume_script(words, cwd))
-}
-
-/// The same for a script, which takes every character as it is.
-pub fn resume_script(words: &[String], cwd: Option<&str>) -> String {
-    let command = command_line(words);
+    let command = one_line(words);
     match cwd {
-        Some(cwd) => format!("cd {} && {command}", command_line(&[cwd.to_owned()])),
+        Some(cwd) => format!("cd {} && {command}", one_line(&[cwd.to_owned()])),
         None => command,
     }
 }

@@ -5,15 +5,15 @@ mod menu;
 use clap::ArgGroup;
 
 use crate::cli::checkpoint::headline;
-use crate::cli::exec::{self, resume_line, resume_script};
+use crate::cli::exec::{self, resume_line};
 use crate::cli::human::swap::members;
 use crate::cli::prelude::*;
 use crate::ops::checkpoint::{self, List};
 use crate::ops::rewind::{
-    self, Choices, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Undo, Undone,
+    self, Choices, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Then, Undo, Undone,
 };
 use crate::store::checkpoint::{Checkpoint, Kind};
-use crate::text::command_line;
+use crate::text::one_line;
 
 /// Go back to a checkpoint: files, conversation, or both
 ///
@@ -131,6 +131,11 @@ impl Run for Args {
                 note: self.note.clone(),
                 rationale: self.rationale.clone(),
                 dry_run: self.dry_run.into(),
+                then: if self.exec {
+                    Then::RunCommand
+                } else {
+                    Then::Nothing
+                },
             },
         )?;
         if self.exec
@@ -321,7 +326,7 @@ impl Human for Rewound {
             return Some(backup.into_iter().collect());
         };
         let words = conversation.resume_command.as_ref()?;
-        Some(vec![resume_script(words, conversation.cwd.as_deref())])
+        Some(vec![resume_line(words, conversation.cwd.as_deref())])
     }
 }
 
@@ -335,10 +340,7 @@ impl Human for Undone {
             self.rewind.checkpoint_id
         ));
         match &self.resume_command {
-            Some(words) => page.line(format!(
-                "  the session goes on with: {}",
-                clean(&command_line(words))
-            )),
+            Some(words) => page.line(format!("  the session goes on with: {}", one_line(words))),
             None => page.line(format!("  the session was {}", clean(&self.session_id))),
         }
         page.notices(&self.notices);

@@ -58,7 +58,7 @@ pub mod replay;
 pub mod replays;
 pub mod request;
 pub mod restore;
-mod resume_command;
+pub(crate) mod resume_command;
 pub mod retention;
 pub mod return_;
 pub mod revert;

@@ -3,7 +3,28 @@
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::text::command_line;
+use crate::error::{Code, Error};
+use crate::text::{command_line, one_line};
+
+/// The directory that a command has to be run in, when it is there no more.
+pub fn gone(cwd: Option<&str>) -> Option<&str> {
+    cwd.filter(|cwd| !std::path::Path::new(cwd).is_dir())
+}
+
+/// What is said of a command whose directory is gone.
+pub fn gone_notice(dir: &str) -> String {
+    let again = one_line(&["mkdir".to_owned(), "-p".to_owned(), dir.to_owned()]);
+    format!("the directory that the session was in is gone; its agent finds it only there: {again}")
+}
+
+/// The error of a command that cannot be run, since its directory is gone.
+pub fn refusal(dir: &str) -> Error {
+    let message = format!("the directory that the session was in is gone: '{dir}'");
+    let again = one_line(&["mkdir".to_owned(), "-p".to_owned(), dir.to_owned()]);
+    Error::new(Code::PathNotFound, message)
+        .detail("cwd", dir)
+        .hint(format!("make it again: {again}"))
+}
 
 /// A command: `#[serde(flatten, with = "ResumeCommand")]`.
 #[derive(Serialize, JsonSchema)]

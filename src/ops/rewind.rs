@@ -19,7 +19,7 @@ use super::outcome::{FileDiff, MemberSwap};
 use super::redaction::Redacting;
 use super::refspecs;
 use super::request::DryRun;
-use super::resume_command::ResumeCommandOrNull;
+use super::resume_command::{ResumeCommandOrNull, gone, gone_notice, refusal};
 use super::steps::{StepRequest, step};
 use super::swap::undo_log::Log;
 use crate::env::fail_point;
@@ -76,6 +76,18 @@ pub struct Rewind {
     pub rationale: Option<String>,
     /// Look only.
     pub dry_run: DryRun,
+    /// What comes after it.
+    pub then: Then,
+}
+
+/// What the caller does when a rewind is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Then {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// It runs the command that goes on: what keeps that from running is found out before anything is done.
+    RunCommand,
 }
 
 /// What goes back in the working tree: the present against the checkpoint's snapshot.
@@ -204,7 +216,7 @@ pub struct Choices {
 /// # Errors
 /// `INVALID_CHECKPOINT`, `CHECKPOINT_UNAVAILABLE` and `TRANSCRIPT_NOT_FOUND` for a conversation that no longer holds it,
 /// `VERIFY_FAILED` when the fork is not sound, `WOULD_OVERWRITE` for files of another worktree's session, and where what goes back has the
-/// session's own file; else as `restore`.
+/// session's own file, `PATH_NOT_FOUND` when the command cannot be run that is to be run then; else as `restore`.
 /// Then nothing was done.
 pub fn rewind(ctx: &Context<'_>, request: &Rewind) -> Result<Rewound> {
     ctx.check_workspace_was_meant()?;
@@ -274,13 +286,16 @@ impl Rewinding<'_> {
     ) -> Rewound {
         let session_id = &self.named.checkpoint.session_id;
         let session_flag = session_flag(self.ctx, self.store, session_id);
+        let mut notices = self.named.notes.notices;
+        let cwd = conversation.as_ref().and_then(|part| part.cwd.as_deref());
+        notices.extend(gone(cwd).map(gone_notice));
         Rewound {
             dry_run: dry_run == DryRun::Yes,
             mode: self.request.mode,
             checkpoint: self.named.checkpoint,
             code,
             conversation,
-            notices: self.named.notes.notices,
+            notices,
             session_flag,
         }
     }
@@ -310,6 +325,11 @@ impl Rewinding<'_> {
     fn go(self) -> Result<Rewound> {
         let mut redacting = Redacting::new(self.ctx);
         let plan = self.plan(&mut redacting)?;
+        if self.request.then == Then::RunCommand
+            && let Some(dir) = plan.as_ref().and_then(talk::Plan::lost_directory)
+        {
+            return Err(refusal(dir));
+        }
         if self.request.mode == Mode::Both {
             code::refuse_session_file(self.ctx, self.store, &self.named.checkpoint)?;
         }

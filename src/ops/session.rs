@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Context;
 use super::history::Here;
-use super::resume_command::{ResumeCommand, ResumeCommandOrNull};
+use super::resume_command::{ResumeCommand, ResumeCommandOrNull, gone, gone_notice};
 use super::sessions::{SessionView, Talk, children, find, view};
 use super::sharing::sessions::{SharedSession, of_others};
 use crate::agents::places::Places;
@@ -48,6 +48,8 @@ pub struct Resume {
     pub resume_command: Vec<String>,
     /// Where it has to be run.
     pub cwd: Option<String>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
 }
 
 /// Answer of `session list`.
@@ -228,10 +230,12 @@ pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
     };
     let recorded = transcript(ctx, &record, &mut Vec::new()).and_then(|transcript| transcript.cwd);
     let root = || ctx.repo.worktree_root().to_string_lossy().into_owned();
+    let cwd = recorded.unwrap_or_else(root);
     Ok(Resume {
         agent,
         resume_command,
-        cwd: Some(recorded.unwrap_or_else(root)),
+        notices: gone(Some(&cwd)).map(gone_notice).into_iter().collect(),
+        cwd: Some(cwd),
         session_id: record.session_id,
     })
 }

@@ -1,6 +1,6 @@
 //! `tw session resume`.
 
-use crate::cli::exec::{self, resume_line, resume_script};
+use crate::cli::exec::{self, resume_line};
 use crate::cli::prelude::*;
 use crate::ops::session::{self, Resume};
 
@@ -47,12 +47,10 @@ impl Run for Args {
 impl Human for Resume {
     fn print(&self, page: &mut Page) {
         page.line(resume_line(&self.resume_command, self.cwd.as_deref()));
+        page.notices(&self.notices);
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(vec![resume_script(
-            &self.resume_command,
-            self.cwd.as_deref(),
-        )])
+        Some(vec![resume_line(&self.resume_command, self.cwd.as_deref())])
     }
 }

@@ -58,6 +58,7 @@ impl Request for Rewind {
             note: self.note,
             rationale: self.rationale,
             dry_run: (self.dry_run || !self.confirm).into(),
+            then: rewind::Then::Nothing,
         };
         let mut rewound = rewind::rewind(ctx, &request)?;
         // As typed it is for the person who pastes it; this reader may not be the one it was said to.

@@ -16,6 +16,7 @@ use crate::git::fs;
 use crate::ops::Context;
 use crate::ops::checkpoints::{conversation, spot};
 use crate::ops::exports::Export;
+use crate::ops::resume_command::gone;
 use crate::store::address::of_checkpoint;
 use crate::store::checkpoint::{Checkpoint, Kind};
 use crate::store::session::{Origin, SessionRecord};
@@ -108,6 +109,11 @@ impl Plan {
             part,
             export,
         })
+    }
+
+    /// The directory that the command has to be run in, when it is gone.
+    pub fn lost_directory(&self) -> Option<&str> {
+        gone(self.part.cwd.as_deref())
     }
 
     /// What a dry run answers.

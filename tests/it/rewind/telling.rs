@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{fork_path, prompts, read, rewinds, three_turns};
+use super::{fork_path, prompts, read, rewinds, session_files, three_turns};
 use crate::sandbox::Sandbox;
 use crate::transcripts::{Kind, Talk};
 
@@ -374,6 +374,85 @@ fn exec_goes_over_into_the_agent() {
         sandbox.json_error(["rewind", "1", "--both", "--exec"]).0["code"],
         "USAGE"
     );
+}
+
+/// The agent finds its session by the directory that it is started in.
+#[test]
+fn a_session_whose_directory_is_gone_says_so_and_nothing_is_run_elsewhere() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    let lost = sandbox.root().join("lost work");
+    let text = String::from_utf8(talk.bytes()).unwrap();
+    let moved = text.replace(
+        &sandbox.repo().display().to_string(),
+        &lost.display().to_string(),
+    );
+    std::fs::write(&talk.path, moved).unwrap();
+    let bin = sandbox.root().join("bin");
+    sandbox.program(bin.join("claude"), "#!/bin/sh\necho \"runs in $PWD\"\n");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let before = session_files(&sandbox);
+    let run = |args: &[&str]| {
+        let mut command = sandbox.tw_command();
+        let output = command.env("PATH", &path).args(args).output().unwrap();
+        let out = String::from_utf8(output.stdout).unwrap();
+        (out, String::from_utf8(output.stderr).unwrap())
+    };
+    let id = talk.id.as_str();
+    for args in [
+        &["rewind", "1", "--conversation", "--exec", "--session", id][..],
+        &["session", "resume", id, "--exec"],
+    ] {
+        let (out, said) = run(args);
+        assert_eq!(out, "", "{args:?}");
+        assert!(
+            said.contains("is gone") && said.contains("mkdir -p '"),
+            "{said}"
+        );
+        assert_eq!(session_files(&sandbox), before, "{args:?}");
+    }
+    for args in [
+        &["rewind", "1", "--conversation"][..],
+        &["session", "resume", id],
+    ] {
+        let ran = sandbox.tw(args);
+        assert!(
+            ran.err()
+                .contains("directory that the session was in is gone"),
+            "{}",
+            ran.err()
+        );
+        assert_eq!(ran.code, 0);
+    }
+    std::fs::create_dir(&lost).unwrap();
+    let (out, said) = run(&["session", "resume", id, "--exec"]);
+    assert_eq!(out, format!("runs in {}\n", lost.display()), "{said}");
+}
+
+#[test]
+fn the_command_can_be_pasted_whatever_its_directory_is_called() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    let odd = sandbox.root().join("it's a\nwork\u{1b}dir");
+    std::fs::create_dir(&odd).unwrap();
+    let bare = sandbox.repo().display().to_string();
+    let text = String::from_utf8(talk.bytes()).unwrap();
+    let odd_text = serde_json::to_string(&odd.display().to_string()).unwrap();
+    let moved = text.replace(&format!("\"{bare}\""), &odd_text);
+    std::fs::write(&talk.path, moved).unwrap();
+    for quiet in [&["-q"][..], &[]] {
+        for verb in [
+            &["rewind", "1", "--conversation"][..],
+            &["session", "resume"],
+        ] {
+            let said = sandbox.ok([quiet, verb].concat());
+            let line = said.lines().find(|line| line.contains("claude --resume"));
+            let (cd, _) = line.unwrap().split_once(" && ").unwrap();
+            let cd = &cd[cd.find("cd ").unwrap()..];
+            let ran = sandbox.paste(&format!("{cd} && pwd"));
+            assert_eq!(ran.out(), format!("{}\n", odd.display()), "{said}");
+        }
+    }
 }
 
 #[test]
