@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::cli::output::Output;
 use crate::cli::prelude::*;
 use crate::ops::hook::{Done, Hooked, Request, take_in};
 
@@ -67,7 +68,10 @@ impl Run for Args {
             payload: &payload,
             start: call.start,
         };
-        let hooked = take_in(&request, call.env, call.progress);
+        let mut hooked = take_in(&request, call.env, call.progress);
+        if !call.output.is_json() {
+            tell(&mut hooked, call.output);
+        }
         // Where nobody waits for a prompt.
         if matches!(hooked.done, Done::Snapshot | Done::Ended)
             && let Ok(context) = call.open()
@@ -75,6 +79,21 @@ impl Run for Args {
             background::start_when_due(&context);
         }
         reply(Ok(hooked))
+    }
+}
+
+/// Writes what the agent is told. Where nobody takes it, what a rewind left is told at the next start.
+fn tell(hooked: &mut Hooked, output: &Output) {
+    let Some(document) = hooked.output.take() else {
+        return;
+    };
+    let is_written = output.part(format!("{document}\n").as_bytes());
+    if !matches!(is_written, Ok(true))
+        && let Some(told) = &hooked.told
+        && let Err(error) = told.leave_again()
+    {
+        hooked.is_unlogged = true;
+        hooked.error.get_or_insert(error);
     }
 }
 
@@ -125,12 +144,9 @@ fn is_there(stdin: &Stdin, deadline: Instant) -> bool {
     }
 }
 
-/// Agents take what a hook prints for an order: it prints nothing, or one document in the agent's own words.
+/// Agents take what a hook prints for an order: it prints nothing, or one document in the agent's own words, which [`tell`] writes.
 impl Human for Hooked {
     fn print(&self, page: &mut Page) {
-        if let Some(output) = &self.output {
-            page.line(output.to_string());
-        }
         // Agents show, or keep, what goes to standard error.
         if let Some(error) = self.error.as_ref().filter(|_| self.is_unlogged) {
             page.note(format!("nothing was recorded: {}", error.message()));

@@ -25,6 +25,7 @@ use crate::env::Env;
 use crate::error::{Code, Error, Result};
 use crate::git::repo::Repo;
 use crate::progress::Progress;
+use crate::store::session::Sessions;
 use crate::store::state::StateDir;
 use place::Place;
 
@@ -90,6 +91,27 @@ pub struct Hooked {
     /// No log could be had that tells of the error.
     #[serde(skip)]
     pub is_unlogged: bool,
+    /// The note of a rewind that the output tells.
+    #[serde(skip)]
+    pub told: Option<Told>,
+}
+
+/// A note that was taken to be told.
+#[derive(Debug)]
+pub struct Told {
+    sessions: Sessions,
+    session_id: String,
+    note: String,
+}
+
+impl Told {
+    /// Leaves the note for the next start, since its reader got nothing.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn leave_again(&self) -> Result<()> {
+        self.sessions.leave_again(&self.session_id, &self.note)
+    }
 }
 
 impl Hooked {
@@ -104,6 +126,7 @@ impl Hooked {
             output: None,
             error: None,
             is_unlogged: false,
+            told: None,
         }
     }
 
@@ -185,7 +208,7 @@ pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hoo
         hooked.session_id.clone_from(&event.session_id);
         let result = handle(&ctx, &event, &mut hooked);
         // What a rewind left for the model waits for no lock and no snapshot: it is told, whatever else failed.
-        let told = pending_note(&ctx, &event).map(|output| hooked.output = output);
+        let told = tell_note(&ctx, &event, &mut hooked);
         result
             .and(told)
             .map_err(|error| error.detail("session_id", event.session_id.unwrap_or_default()))
@@ -322,15 +345,23 @@ fn has_root(ctx: &Context<'_>, event: &HookEvent) -> Result<bool> {
     Ok(ctx.sessions().root_of(id)? != id)
 }
 
-/// What a rewind left for this session, as its agent takes it, at the event that tells the model.
-fn pending_note(ctx: &Context<'_>, event: &HookEvent) -> Result<Option<serde_json::Value>> {
+/// Answers with what a rewind left for this session, as its agent takes it, at the event that tells the model.
+fn tell_note(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {
     let tells = |agent: &&dyn Agent| additional_context(*agent, &event.event, "").is_some();
     let agent = by_name(event.agent).filter(tells);
     let (Some(agent), Some(id)) = (agent, event.session_id.as_deref()) else {
-        return Ok(None);
+        return Ok(());
     };
-    let note = ctx.sessions().take_note(id)?;
-    Ok(note.and_then(|note| additional_context(agent, &event.event, &note)))
+    let sessions = ctx.sessions();
+    if let Some(note) = sessions.take_note(id)? {
+        hooked.output = additional_context(agent, &event.event, &note);
+        hooked.told = Some(Told {
+            session_id: id.to_owned(),
+            sessions,
+            note,
+        });
+    }
+    Ok(())
 }
 
 fn note_life(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {

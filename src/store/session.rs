@@ -245,6 +245,18 @@ impl Sessions {
         Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
     }
 
+    /// Leaves a text again that was taken and reached nobody. One that was left meanwhile stays.
+    ///
+    /// # Errors
+    /// As [`Self::leave_note`]. `BUSY` as [`Self::update`].
+    pub fn leave_again(&self, session_id: &str, text: &str) -> Result<()> {
+        let _lock = self.lock()?;
+        if fs::is_there(&self.note_file(session_id))? {
+            return Ok(());
+        }
+        self.leave_note(session_id, text)
+    }
+
     /// Held for the few microseconds of a change; freed by death.
     fn lock(&self) -> Result<HeldFile> {
         hold_file_within(&self.dir.join("lock"), self.wait)

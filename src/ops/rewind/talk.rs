@@ -25,6 +25,9 @@ use crate::text::{headline, typed};
 /// So much of a prompt is named in what the future self is told.
 const PROMPT_CHARS: usize = 200;
 
+/// So much of what a hook says an agent hands to its model, in units of UTF-16; the rest it cuts off without a word.
+const TOLD_BY_HOOK: usize = 10_000;
+
 /// What the future self is to be told, redacted.
 pub struct NoteToSelf {
     /// The note.
@@ -102,6 +105,12 @@ impl Plan {
             Some(_) => delivery(ctx, agent, checkpoint)?,
             None => Delivery::Prompt,
         };
+        let text = text.map(|text| match delivery {
+            Delivery::Prompt => text,
+            Delivery::SessionStartHook | Delivery::PromptHook => {
+                fitting(text, &checkpoint.session_id)
+            }
+        });
         part.note = text.map(|text| Note { text, delivery });
         Ok(Self {
             agent,
@@ -321,6 +330,27 @@ fn pending_note(
         let _ = write!(text, "\nWhy it was rewound:\n{rationale}\n");
     }
     Some(text)
+}
+
+/// The beginning of what a hook is to tell, as much as the agent takes, and where the rest is.
+fn fitting(text: String, session_id: &str) -> String {
+    let units = |text: &str| text.encode_utf16().count();
+    if units(&text) <= TOLD_BY_HOOK {
+        return text;
+    }
+    let session = typed(session_id);
+    let pointer = format!(
+        "…\n\nThis is only the beginning. 'tw checkpoint list --session {session} --json' has all of it: note and rationale of the last of 'rewinds'.\n"
+    );
+    let mut room = TOLD_BY_HOOK.saturating_sub(units(&pointer));
+    let fits = |ch: &char| {
+        let left = room.checked_sub(ch.len_utf16());
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    let mut told: String = text.chars().take_while(fits).collect();
+    told.push_str(&pointer);
+    told
 }
 
 /// Removes a note that was left for a fork and not taken.

@@ -110,6 +110,72 @@ fn the_note_reaches_the_future_self_once() {
     }
 }
 
+/// An agent that is on its way out, a full disk: the note is for whoever comes next.
+#[test]
+fn a_note_that_nobody_could_be_told_waits_for_the_next_start() {
+    let sandbox = Sandbox::new();
+    three_turns(&sandbox, Kind::Claude);
+    let rewound = sandbox.json(["rewind", "1", "--both", "--note", "mind the gap"]);
+    let id = rewound["conversation"]["fork"]["session_id"]
+        .as_str()
+        .unwrap();
+    let fork = Talk::resumed(&sandbox, Kind::Claude, id, &fork_path(&rewound));
+    let payload = json!({"session_id": id, "cwd": sandbox.repo(), "hook_event_name": "SessionStart", "source": "resume"});
+    let file = sandbox.root().join("payload");
+    std::fs::write(&file, payload.to_string()).unwrap();
+    let hook = format!("tw hook claude SessionStart <{}", file.display());
+    for lost in [
+        format!("{hook} >/dev/full"),
+        // Its reader has gone.
+        format!("(sleep 0.5; {hook}) | true"),
+    ] {
+        let ran = sandbox.paste(&lost);
+        assert_eq!(
+            (ran.code, ran.out(), ran.err()),
+            (0, String::new(), String::new()),
+            "{lost}"
+        );
+    }
+    let said = fork.hook("SessionStart", &json!({"source": "resume"}));
+    assert!(said.contains("mind the gap"), "{said}");
+    assert_eq!(fork.hook("SessionStart", &json!({"source": "resume"})), "");
+}
+
+#[test]
+fn of_a_note_longer_than_an_agent_takes_the_beginning_is_told_and_where_the_rest_is() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    let note = "mind the gap 🦀 ".repeat(4_000);
+    let words = [
+        "rewind",
+        "1",
+        "--conversation",
+        "--note",
+        &note,
+        "--rationale",
+        "astray",
+    ];
+    let rewound = sandbox.json(words);
+    let id = rewound["conversation"]["fork"]["session_id"]
+        .as_str()
+        .unwrap();
+    let fork = Talk::resumed(&sandbox, Kind::Claude, id, &fork_path(&rewound));
+    let said = fork.hook("SessionStart", &json!({"source": "resume"}));
+    let document: Value = serde_json::from_str(&said).unwrap();
+    let text = document["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap();
+    let units = text.encode_utf16().count();
+    assert!((9_990..=10_000).contains(&units), "{units}");
+    assert_eq!(rewound["conversation"]["note"]["text"], text);
+    // The command that it names has all.
+    let ran = sandbox.paste_hint(text, "tw checkpoint list");
+    let listed: Value = serde_json::from_str(&ran.out()).unwrap();
+    assert!(listed["rewinds"][0]["note"] == note, "all of it");
+    assert_eq!(listed["rewinds"][0]["rationale"], "astray");
+    assert!(rewinds(&sandbox, &talk.id)[0]["note"] == note, "all of it");
+}
+
 /// It needs no lock and no state, which another command holds or a crash spoilt.
 #[test]
 fn the_note_is_told_although_the_session_s_start_cannot_be_recorded() {
