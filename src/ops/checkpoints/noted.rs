@@ -113,6 +113,12 @@ impl<'a> Noted<'a> {
         (!all.any(is_last)).then_some(last)
     }
 
+    /// Whether a prompt was taken back, so that no message says what it was answered with.
+    pub fn is_taken_back(&self, prompt: &Prompt) -> bool {
+        let mut abandoned = self.transcript.abandoned.iter();
+        abandoned.any(|gone| gone.position == prompt.position)
+    }
+
     /// Whether something was answered or done between a prompt and the place behind it.
     fn is_answered(&self, prompt: &Prompt) -> bool {
         let messages = &self.transcript.messages;

@@ -402,7 +402,7 @@ impl ExpectedPrompt<'_> {
     /// run says otherwise, since `next` may have been sent while the agent was at work.
     fn was_sent_later(&self, noted: &Noted<'_>, last: &Prompt, next: &Prompt) -> bool {
         let (before, behind) = (self.seconds_from(last), self.seconds_from(next));
-        if !noted.is_answered_between(last, next) {
+        if noted.is_taken_back(last) || !noted.is_answered_between(last, next) {
             return behind <= before;
         }
         // Times are kept in whole seconds.
@@ -556,6 +556,34 @@ mod tests {
             // Its own: the last before the place.
             assert!(at < written && written - at < 400, "{at} for {written}");
         }
+    }
+
+    /// Times are kept in whole seconds: of two within one it is that behind the place.
+    #[test]
+    fn said_again_at_once_after_it_was_taken_back_it_is_the_later_one() {
+        let mut session = Session::new();
+        session.row(json!({"type": "session_meta", "payload": {"id": "s", "cwd": "/work"}}));
+        let event = |kind: &str, text: &str| json!({"type": "event_msg", "payload": {"type": kind, "message": text}});
+        let said = |text: &str| {
+            let content = json!([{"type": "input_text", "text": text}]);
+            json!({"type": "response_item", "payload": {"type": "message", "role": "user", "content": content}})
+        };
+        let mut made = None;
+        for (text, back) in [("one", 0), ("same", 1), ("same", 0)] {
+            made = Some(session.checkpoint(text));
+            session.row(said(text));
+            session.row(event("user_message", text));
+            session.row(event("agent_message", "yes"));
+            if back > 0 {
+                session.row(json!({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": back}}));
+            }
+        }
+        let made = made.expect("the last");
+        std::fs::write(session.path(), &session.text).expect("written");
+        let transcript = agents::read(&session.path(), Detail::Outline).expect("readable");
+        let found = spot(&transcript, &made, &Redactor::new(), true).expect("there");
+        let at = found.prompt().expect("its prompt").position.offset;
+        assert!(at >= made.transcript.offset, "{at}");
     }
 
     /// The words were said before, answered and taken back; said again they were never written.
