@@ -189,25 +189,36 @@ pub(super) fn scrubbed(repo: &Repo, git_dir: &Path) -> Result<Command> {
     for setting in SETTINGS {
         command.args(["-c", setting]);
     }
-    start_no_configured_hook(&mut command, repo)?;
+    start_no_configured_hook(&mut command, &configured_hooks(repo)?);
     Ok(command)
 }
 
 /// The variable that turns a hook off whose name cannot stand before a value.
 const NO_HOOK: &str = "TW_NO_HOOK";
 
-/// Turns the hooks off that the configuration has as `hook.<name>.event`, from git 2.54 on: `core.hooksPath` says nothing of those. To be
-/// called where the subcommand would follow, after all that adds to the configuration.
+/// The names of the hooks that the configuration has as `hook.<name>.event`.
 ///
 /// # Errors
 /// The configuration cannot be read.
-pub(super) fn start_no_configured_hook(command: &mut Command, repo: &Repo) -> Result<()> {
+pub(super) fn configured_hooks(repo: &Repo) -> Result<BTreeSet<String>> {
     let entries = repo.config_entries("hook.")?;
-    let names = entries.iter().filter_map(|entry| {
-        let (name, _) = entry.key.strip_prefix("hook.")?.rsplit_once('.')?;
-        Some(name)
-    });
-    for name in names.collect::<BTreeSet<&str>>() {
+    let names = entries
+        .iter()
+        .filter_map(|entry| hook_of(entry.key.as_bytes()));
+    Ok(names.map(str::to_owned).collect())
+}
+
+/// The name of the hook that a key of the configuration is about.
+pub(super) fn hook_of(key: &[u8]) -> Option<&str> {
+    let key = std::str::from_utf8(key).ok()?;
+    let (name, _) = key.strip_prefix("hook.")?.rsplit_once('.')?;
+    Some(name)
+}
+
+/// Turns hooks of the configuration off, which git has from 2.54 on: `core.hooksPath` says nothing of those. To be called where the
+/// subcommand would follow, after all that adds to the configuration.
+pub(super) fn start_no_configured_hook(command: &mut Command, names: &BTreeSet<String>) {
+    for name in names {
         if name.contains('=') {
             // '-c' ends the key at the first of them, this at the last.
             command.arg(format!("--config-env=hook.{name}.enabled={NO_HOOK}"));
@@ -216,7 +227,6 @@ pub(super) fn start_no_configured_hook(command: &mut Command, repo: &Repo) -> Re
             command.args(["-c".to_owned(), format!("hook.{name}.enabled=false")]);
         }
     }
-    Ok(())
 }
 
 /// Runs a command of git's to its end. `name` is that of the subcommand, for errors.

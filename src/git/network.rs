@@ -1,17 +1,20 @@
 //! The user's own git on the network: one ref fetched, one ref pushed. Nothing else of `tw` talks to a remote.
 //!
-//! Runs in a [`Depot`], with the user's environment, configuration, credentials and transports: where these lead is theirs. What of them would
-//! have more transferred, or more changed, than the one ref is turned off for the run: tags, submodules, pruning, `FETCH_HEAD`, filters of
-//! partial clones, mirrors. No hook is started. Promises to change nothing in the user's repository, to tell the remote of nothing that is not
-//! in the depot, to write no file of more than 256 MiB in a fetch, and never to force.
+//! Runs in a [`Depot`], with the user's environment, credentials and transports, and with the configuration that git has in the user's repository
+//! ([`theirs`]): where these lead is theirs. What of them would have more transferred, or more changed, than the one ref is turned off for the
+//! run: tags, submodules, pruning, `FETCH_HEAD`, filters of partial clones, mirrors. No hook is started. Promises to change nothing in the
+//! user's repository, to tell the remote of nothing that is not in the depot, to write no file of more than 256 MiB in a fetch, and never to
+//! force.
 
-use std::ffi::{OsStr, OsString};
+mod theirs;
+
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::Oid;
-use super::command::{NAMES_A_REPOSITORY, Output, run_child, said_by, start_no_configured_hook};
+use super::command::{Output, run_child, said_by, start_no_configured_hook};
 use super::create;
 use super::depot::Depot;
 use super::repo::Repo;
@@ -268,28 +271,13 @@ fn run(line: Line<'_>, name: &str, args: &[String], largest: Option<u32>) -> Res
             shell
         }
     };
-    command.env_clear();
-    for (name, value) in repo.env().vars() {
-        if !NAMES_A_REPOSITORY.iter().any(|known| name == known) {
-            command.env(name, value);
-        }
-    }
-    // What git says is told apart by its words.
-    command.env("LC_ALL", "C").env_remove("LANGUAGE");
+    theirs::as_the_user(&mut command, repo);
     command
         .arg("--git-dir")
         .arg(line.depot.dir())
         .arg("--no-pager");
     // The user's own first: of two, the later one counts.
-    let mut theirs = vec![repo.common_dir().join("config")];
-    if repo.config("extensions.worktreeConfig")?.is_some() {
-        theirs.push(repo.git_dir().join("config.worktree"));
-    }
-    for file in theirs {
-        let mut include = OsString::from("include.path=");
-        include.push(file);
-        command.arg("-c").arg(include);
-    }
+    let given = theirs::give(&mut command, repo, line.depot.dir())?;
     for setting in SETTINGS {
         command.args(["-c", setting]);
     }
@@ -301,7 +289,7 @@ fn run(line: Line<'_>, name: &str, args: &[String], largest: Option<u32>) -> Res
     ] {
         command.args(["-c".to_owned(), format!("remote.{remote}.{setting}")]);
     }
-    start_no_configured_hook(&mut command, repo)?;
+    start_no_configured_hook(&mut command, &given.hooks);
     command
         .args(args)
         .current_dir(repo.worktree_root())
@@ -309,6 +297,8 @@ fn run(line: Line<'_>, name: &str, args: &[String], largest: Option<u32>) -> Res
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let output = run_child(command, &[], name);
+    // Before the rest is given away: what the user has elsewhere is not for the owner of the depot.
+    drop(given);
     // git makes what comes, and its own ref of it, as whoever runs it.
     let depot = line.depot.dir();
     create::give_all(depot).context(|| format!("cannot give away '{}'", depot.display()))?;

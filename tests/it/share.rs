@@ -2,6 +2,7 @@
 
 mod apart;
 mod collected;
+mod conditions;
 mod content;
 mod document;
 mod experiments;

@@ -471,7 +471,7 @@ fn a_ref_below_ours_on_the_remote_is_no_race() {
 }
 
 /// A `git` that writes its arguments to a file, refuses what git 2.25 does not know, and does the rest as git does: the `PATH`, and the file.
-fn old_git(hub: &Hub) -> (std::ffi::OsString, PathBuf) {
+pub fn old_git(hub: &Hub) -> (std::ffi::OsString, PathBuf) {
     let (program, log) = (
         hub.sandbox.root().join("old/git"),
         hub.sandbox.root().join("old.log"),
