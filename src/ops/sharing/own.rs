@@ -3,6 +3,7 @@
 //! Sessions and experiments of others are in the tree of our side alone. What came from elsewhere goes back to where it came from, and to no
 //! other remote.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -235,20 +236,9 @@ impl Own {
         key: Key,
         json: Json,
     ) -> Result<()> {
-        let (kind, id) = &key;
         self.notice_elsewhere(&key, &json);
-        let mut json = Value::Object(json);
-        if *kind == Kind::Chat {
-            ctx.redactor().json(&mut json);
-        }
-        let json = json.as_object().cloned().unwrap_or_default();
-        let mut now = take_apart(*kind, id, &self.author.by, &json);
-        let all = now.len();
-        now.retain(|name, _| name.len() <= LONGEST_NAME);
-        if now.len() < all {
-            let what = "a field stays here: its name is too long";
-            self.notices.push(format!("{} {id}: {what}", kind.as_str()));
-        }
+        let (json, mut now) = self.fields(ctx, &key, json);
+        let (kind, id) = &key;
         let times: &[&str] = match kind {
             Kind::Issue | Kind::Chat | Kind::Session => {
                 &["updated_at", "captured_at", "last_active_at"]
@@ -266,6 +256,13 @@ impl Own {
         let mut shared = known.unwrap_or_default();
         self.leave_items_elsewhere(&key, &json, (&shared, &mut now));
         let at = at.unwrap_or_else(|| ctx.env.now());
+        if *kind == Kind::Session && is_told_elsewhere(&shared, &now, &self.author.by) {
+            // With texts in it, maybe, of which ours says nothing: then it is not sent from here either.
+            if self.prompts == Prompts::Redacted {
+                self.now.insert(key, now);
+            }
+            return Ok(());
+        }
         let is_edited = if is_forgotten {
             shared = Shared::forgotten(&now, at, &self.author);
             true
@@ -286,6 +283,23 @@ impl Own {
         }
         self.now.insert(key, now);
         Ok(())
+    }
+
+    /// What of a record goes, redacted where it was said, and the same as fields.
+    fn fields(&mut self, ctx: &Context<'_>, (kind, id): &Key, json: Json) -> (Json, Fields) {
+        let mut json = Value::Object(json);
+        if *kind == Kind::Chat {
+            ctx.redactor().json(&mut json);
+        }
+        let json = json.as_object().cloned().unwrap_or_default();
+        let mut now = take_apart(*kind, id, &self.author.by, &json);
+        let all = now.len();
+        now.retain(|name, _| name.len() <= LONGEST_NAME);
+        if now.len() < all {
+            let what = "a field stays here: its name is too long";
+            self.notices.push(format!("{} {id}: {what}", kind.as_str()));
+        }
+        (json, now)
     }
 
     /// Says that a record stays here, and that what comes does not change it either: what it says now would be lost.
@@ -404,6 +418,22 @@ impl Own {
         match self.edited.get(key) {
             Some(shared) => Ok(Some(shared.clone())),
             None => self.tree.record(depot, key),
+        }
+    }
+}
+
+/// Whether a session that is here and elsewhere goes on elsewhere: what was shared of it is of a later sign of life than ours, or, of the same one,
+/// set there. Else each side would set its own again, without end.
+fn is_told_elsewhere(shared: &Shared, now: &Fields, by: &str) -> bool {
+    const TIME: &str = "last_active_at";
+    let known = shared.view();
+    let time = |fields: &Fields| Some(fields.get(TIME)?.as_str()?.to_owned());
+    match time(&known).cmp(&time(now)) {
+        Ordering::Less => false,
+        Ordering::Greater => true,
+        Ordering::Equal => {
+            let mut setters = shared.changed(now).into_iter();
+            setters.any(|name| shared.setter(&name).is_some_and(|edit| edit.by != by))
         }
     }
 }

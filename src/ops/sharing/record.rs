@@ -168,7 +168,7 @@ impl Shared {
     }
 
     /// The fields that are others now.
-    fn changed(&self, now: &Fields) -> Vec<String> {
+    pub fn changed(&self, now: &Fields) -> Vec<String> {
         let before = self.view();
         let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
         let differs = |name: &&String| before.get(*name) != now.get(*name);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::hostile::{Content, file_of};
-use super::hub::{Clone_, Hub};
+use super::hub::{Clone_, Hub, REF};
 
 const ID: &str = "3f2c0000-1111-4222-8333-444455556666";
 
@@ -247,4 +247,45 @@ fn hostile_sessions_are_refused_by_name_and_hide_nothing() {
     assert_eq!(listed(&a)["sessions"], before);
     a.json(["push"]);
     assert!(hub.shared(ID).contains("\"claude\""));
+}
+
+#[test]
+fn a_session_in_two_repositories_comes_to_rest() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    session(&a, "one");
+    session(&b, "two");
+    let exchange = || {
+        for verb in ["push", "pull"] {
+            a.json([verb]);
+            b.json([verb]);
+        }
+    };
+    let is_at_rest = || {
+        let before = hub.git(["rev-parse", REF]);
+        for clone in [&a, &b, &a, &b] {
+            assert_eq!(clone.json(["push"])["sent"], json!([]));
+            assert_eq!(clone.json(["pull"])["received"], json!([]));
+            assert_eq!(clone.json(["share", "status"])["to_push"], json!([]));
+        }
+        assert_eq!(hub.git(["rev-parse", REF]), before);
+    };
+    exchange();
+    exchange();
+    is_at_rest();
+    // Each has its own all the time, and who went on in it last is whom the others see.
+    for (clone, prompt) in [(&a, "three"), (&b, "four")] {
+        session(clone, prompt);
+        let sent = clone.json(["push"])["sent"].clone();
+        assert_eq!(
+            sent,
+            json!([{"kind": "session", "id": ID, "change": "changed", "claimed_by": null}])
+        );
+        exchange();
+        is_at_rest();
+        let listed = listed(clone);
+        let last = listed["sessions"][0]["last_active_at"].as_str().unwrap();
+        let file = hub.shared(ID);
+        assert!(file.contains(last), "{file}");
+    }
 }
