@@ -2,6 +2,7 @@
 
 mod service;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
@@ -101,8 +102,8 @@ pub fn start(ctx: &Context<'_>, options: &Options) -> Result<Watching> {
     let store = ctx.store()?;
     prepare(ctx, store)?;
     let own = store.dir.path();
-    if is_running(own) {
-        return Ok(look(own));
+    if let Some(there) = one_that_is_there(own) {
+        return Ok(there);
     }
     fs::remove_optional(&file(own, FAULT))?;
     let mut child = spawn(ctx, options)?;
@@ -123,6 +124,20 @@ pub fn start(ctx: &Context<'_>, options: &Options) -> Result<Watching> {
             State::Off | State::Silent => std::thread::sleep(Duration::from_millis(5)),
         }
     }
+}
+
+/// The watcher that runs. One that does not answer may be dying, of which the system tells a moment later.
+fn one_that_is_there(own: &Path) -> Option<Watching> {
+    let deadline = Instant::now() + patience();
+    while is_running(own) {
+        let now = look(own);
+        if now.state == State::Running || (now.state == State::Silent && Instant::now() > deadline)
+        {
+            return Some(now);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    None
 }
 
 /// Ends the watcher of this worktree and waits until it is gone.

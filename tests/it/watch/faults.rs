@@ -73,6 +73,25 @@ fn one_that_is_killed_stopped_or_somebody_else_costs_a_full_look() {
 }
 
 #[test]
+fn one_that_is_dying_is_no_running_one() {
+    let watched = Watched::start(settled(), &[]);
+    let pid = watched.pid();
+    watched.signal("KILL");
+    wait_for_end(pid);
+    // Its lock is let go of a moment later.
+    let lock = std::fs::File::open(watched.path(".git/timewarp/watch/lock")).unwrap();
+    lock.lock().unwrap();
+    let held = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        drop(lock);
+    });
+    let started = watched.json_patiently(&["watch", "start"]);
+    held.join().unwrap();
+    assert_eq!(started["state"], "running", "{started}");
+    assert_ne!(started["pid"].as_u64(), Some(pid));
+}
+
+#[test]
 fn lost_events_are_known_to_be_lost() {
     let watched = Watched::start(settled(), &[]);
     let most = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
