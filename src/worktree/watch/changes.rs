@@ -2,8 +2,11 @@
 //!
 //! Every event has a number, and each directory remembers that of its last one, so that anybody who looked at some number can be
 //! told what happened since. Whatever cannot be told that way is told coarser, never finer: a directory that moved, came or
-//! went counts with everything beneath it until it is watched again; a file that was written and not closed keeps its
+//! went counts with everything beneath it until it is watched again; a file that was made or written and not closed keeps its
 //! directory in every answer; an overflow makes all earlier numbers worthless, and the watches, too: whoever has them begins again.
+//!
+//! The system tells of a write under the name by which the file was opened, also when that name is gone. The file may have another one by
+//! then, of which nothing is told: so names that were written last are kept until somebody has looked whether they are there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -84,10 +87,26 @@ pub struct Changes {
     /// What should be watched and is not: everything may happen there unseen.
     unwatched: BTreeSet<Vec<u8>>,
     dirty: HashMap<Vec<u8>, (u64, Depth)>,
-    /// Files that were written and not closed since, by directory: a memory map may change them without an event.
+    /// Files that were made or written and not closed since, by directory: a memory map may change them without an event, and so may a
+    /// descriptor that was opened before the name was made (`link`).
     open: BTreeMap<Vec<u8>, HashSet<Vec<u8>>>,
     /// Of such a file that was just moved away, the number of the move.
     moving: Option<u32>,
+    /// Names that were written or closed, and neither came nor went since.
+    written: BTreeSet<Named>,
+    /// What is open and written in a directory that was just moved away, and the number of the move.
+    moving_dir: Option<(u32, Carried)>,
+}
+
+/// A name: the directory, and the name in it.
+pub type Named = (Vec<u8>, Vec<u8>);
+
+/// What goes along with a directory, by where it is in it.
+#[derive(Debug, Default)]
+struct Carried {
+    from: Vec<u8>,
+    open: Vec<(Vec<u8>, HashSet<Vec<u8>>)>,
+    written: Vec<Named>,
 }
 
 impl Changes {
@@ -174,12 +193,18 @@ impl Changes {
                 };
                 if !is_dir {
                     self.note_open(&dir, name, what, moved);
+                    self.note_written(&dir, name, what);
                 }
                 let mut released = Vec::new();
                 if is_dir {
                     let full = crate::git::path::join(&dir, name);
                     if matches!(what, What::Came | What::Went) {
-                        released = self.lose(full);
+                        let carried = (what == What::Went && moved != 0).then(|| self.carry(&full));
+                        released = self.lose(full.clone());
+                        match carried {
+                            Some(carried) => self.moving_dir = Some((moved, carried)),
+                            None => self.put_down(&full, moved),
+                        }
                     } else {
                         self.mark(full, Depth::Names);
                     }
@@ -193,6 +218,21 @@ impl Changes {
     /// Files that another one knows to be open are open still.
     pub fn take_open(&mut self, other: &mut Self) {
         self.open.append(&mut other.open);
+    }
+
+    /// What has this name is no file that anybody could write.
+    pub fn is_no_file(&mut self, dir: &[u8], name: &[u8]) {
+        self.set_closed(dir, name);
+    }
+
+    /// Takes out the names that were written since this was last asked, as far as they are thought to be there.
+    pub fn take_written(&mut self) -> BTreeSet<Named> {
+        std::mem::take(&mut self.written)
+    }
+
+    /// These names are not there: what was written may have another one, unless their end is told of yet.
+    pub fn put_back_written(&mut self, missing: &BTreeSet<Named>) {
+        self.written.extend(missing.iter().cloned());
     }
 
     /// Nothing is known of what happened so far.
@@ -259,6 +299,60 @@ impl Changes {
         }
     }
 
+    /// Takes out what goes along with a directory that moves.
+    fn carry(&mut self, dir: &[u8]) -> Carried {
+        let relative = |path: &[u8]| {
+            let rest = path.strip_prefix(dir)?;
+            (rest.is_empty() || rest.starts_with(b"/")).then(|| rest.to_vec())
+        };
+        let mut carried = Carried {
+            from: dir.to_vec(),
+            ..Carried::default()
+        };
+        self.open.retain(|path, names| match relative(path) {
+            Some(rest) => {
+                carried.open.push((rest, std::mem::take(names)));
+                false
+            }
+            None => true,
+        });
+        // These stay until it is known where they are: out of all that is watched they are missing.
+        let written = self.written.iter();
+        let beneath = written.filter_map(|(path, name)| Some((relative(path)?, name.clone())));
+        carried.written.extend(beneath);
+        carried
+    }
+
+    /// A directory came: with what went along, when it is the one that just moved away.
+    fn put_down(&mut self, dir: &[u8], moved: u32) {
+        let Some((_, carried)) = self.moving_dir.take_if(|(number, _)| *number == moved) else {
+            return;
+        };
+        for (rest, names) in carried.open {
+            let path = [dir, &rest].concat();
+            self.open.entry(path).or_default().extend(names);
+        }
+        for (rest, name) in carried.written {
+            let before = ([&carried.from[..], &rest].concat(), name);
+            if self.written.remove(&before) {
+                self.written.insert(([dir, &rest].concat(), before.1));
+            }
+        }
+    }
+
+    fn note_written(&mut self, dir: &[u8], name: &[u8], what: What) {
+        let named = (dir.to_vec(), name.to_vec());
+        match what {
+            What::Written | What::Closed => drop(self.written.insert(named)),
+            What::Went | What::Came => drop(self.written.remove(&named)),
+            What::Changed => {}
+        }
+        if self.written.len() > MOST_REMEMBERED {
+            self.written.clear();
+            self.start_anew();
+        }
+    }
+
     fn note_open(&mut self, dir: &[u8], name: &[u8], what: What, moved: u32) {
         match what {
             What::Changed => {}
@@ -266,6 +360,8 @@ impl Changes {
             What::Closed => {
                 self.set_closed(dir, name);
             }
+            // Whoever made it has it open, or somebody has it who opened it under another name.
+            What::Came if moved == 0 => self.set_open(dir, name),
             What::Went => {
                 let was_open = self.set_closed(dir, name);
                 if was_open && moved != 0 {
@@ -274,7 +370,7 @@ impl Changes {
             }
             What::Came => {
                 self.set_closed(dir, name);
-                if moved != 0 && self.moving.take() == Some(moved) {
+                if self.moving.take() == Some(moved) {
                     self.set_open(dir, name);
                 }
             }
@@ -373,7 +469,7 @@ mod tests {
     #[test]
     fn what_was_written_and_not_closed_is_told_again_and_again() {
         let (mut changes, _) = watching(&["", "a"]);
-        for what in [What::Closed, What::Went, What::Came] {
+        for what in [What::Closed, What::Went] {
             changes.apply(name(2, "db", false, What::Written));
             let now = changes.sequence();
             assert_eq!(told(&changes, now), ["a"]);
@@ -382,6 +478,15 @@ mod tests {
             changes.apply(name(2, "db", false, what));
             assert!(told(&changes, changes.sequence()).is_empty(), "{what:?}");
         }
+        // One that was made is open as long as nobody closed it: whoever has it may have opened it under another name.
+        changes.apply(name(2, "linked", false, What::Came));
+        assert_eq!(told(&changes, changes.sequence()), ["a"]);
+        changes.apply(name(2, "linked", false, What::Closed));
+        assert!(told(&changes, changes.sequence()).is_empty());
+        // What is no file has nothing to close.
+        changes.apply(name(2, "symlink", false, What::Came));
+        changes.is_no_file(b"a", b"symlink");
+        assert!(told(&changes, changes.sequence()).is_empty());
         // Under another name it is still open.
         changes.apply(name(2, "db", false, What::Written));
         for (watch, file, what) in [(2, "db", What::Went), (1, "moved", What::Came)] {
@@ -395,6 +500,53 @@ mod tests {
             });
         }
         assert_eq!(told(&changes, changes.sequence()), [""]);
+    }
+
+    #[test]
+    fn what_is_open_goes_along_with_its_directory() {
+        let (mut changes, _) = watching(&["", "a", "a/b", "a-b"]);
+        changes.apply(name(3, "f", false, What::Written));
+        changes.apply(name(4, "other", false, What::Closed));
+        let dir = |name, what| Event::Name {
+            watch: 1,
+            name,
+            is_dir: true,
+            what,
+            moved: 7,
+        };
+        changes.apply(dir(b"a", What::Went));
+        changes.apply(dir(b"d", What::Came));
+        let dirs = ["", "d", "d/b", "a-b"].map(str::as_bytes);
+        changes.want(dirs.into_iter());
+        assert!(changes.add(b"d", 6) && changes.add(b"d/b", 7));
+        assert_eq!(told(&changes, changes.sequence()), ["d/b"]);
+        let written: Vec<Named> = changes.take_written().into_iter().collect();
+        let named = |dir: &str, name: &str| -> Named { (dir.into(), name.into()) };
+        assert_eq!(written, [named("a-b", "other"), named("d/b", "f")]);
+        // Out of all that is watched: it is not there.
+        changes.apply(name(7, "f", false, What::Written));
+        changes.apply(dir(b"d", What::Went));
+        assert_eq!(told(&changes, changes.sequence()), ["d", "d/b"]);
+        let written: Vec<Named> = changes.take_written().into_iter().collect();
+        assert_eq!(written, [named("d/b", "f")]);
+    }
+
+    #[test]
+    fn a_name_that_was_written_last_is_to_be_looked_for() {
+        let (mut changes, _) = watching(&["", "a"]);
+        for what in [What::Came, What::Written, What::Went] {
+            changes.apply(name(2, "tmp", false, what));
+        }
+        assert!(changes.take_written().is_empty());
+        // Through a descriptor that outlived the name.
+        changes.apply(name(2, "tmp", false, What::Written));
+        let written = changes.take_written();
+        assert_eq!(written.len(), 1);
+        assert!(changes.take_written().is_empty());
+        // Its end is told of after all.
+        changes.put_back_written(&written);
+        changes.apply(name(2, "tmp", false, What::Went));
+        assert!(changes.take_written().is_empty());
     }
 
     #[test]

@@ -20,7 +20,10 @@
 //! map of a file that could be written are gone, and of every `write`: so a file that was written and not closed keeps its directory in
 //! every answer. Left is a file that is changed through a map alone, while the map stands. A file with several names (hard links) is
 //! told of in the directory through which it was opened: directories with such files are in every answer, and when there are
-//! many, the watcher turns itself off. A name made later outside of the working tree, or in what git ignores, is not known. Writes of a server's own clients (an NFS
+//! many, the watcher turns itself off. A descriptor goes on under the name that it was opened by, also when the file has another one by
+//! now: a name that was made and not closed keeps its directory in every answer, and a write under a name that is gone makes the
+//! answer one of everything. A name made later outside of the working tree, or in what git ignores, is not known, nor what was opened there and is linked in,
+//! once it was closed in here. Writes of a server's own clients (an NFS
 //! export), of another machine, or into the disk below are not told of either: file systems that others may change are refused.
 //! For all of these the watcher compares every file with the cache from time to time ([`audit`]), as long as it is asked;
 //! what differs without an event makes it turn itself off, with the reason for `doctor`. And `tw` looks at everything itself when the last

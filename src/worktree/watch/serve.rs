@@ -102,9 +102,7 @@ pub fn serve(
         watcher,
         listener,
         options: options.clone(),
-        own: own.to_owned(),
         root: root.to_owned(),
-        format,
         mounts: Vec::new(),
         begun: Instant::now(),
         last_asked: Instant::now(),
@@ -160,9 +158,7 @@ struct Server {
     watcher: Watcher,
     listener: UnixListener,
     options: Options,
-    own: PathBuf,
     root: PathBuf,
-    format: ObjectFormat,
     mounts: Vec<(Vec<u8>, Vec<u8>)>,
     begun: Instant,
     last_asked: Instant,
@@ -237,8 +233,7 @@ impl Server {
         if now != self.mounts {
             self.mounts = now;
             self.audit = None;
-            let instance = nonce().unwrap_or_default();
-            self.watcher = Watcher::begin(&self.own, &self.root, self.format, instance)?;
+            self.watcher.begin_again()?;
         }
         Ok(())
     }

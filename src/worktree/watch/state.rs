@@ -7,11 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, FileType};
+use rustix::io::Errno;
 
 use super::ask::{COOKIE, DIR, SOCKET, cookie_name, nonce, place_of};
 use super::audit::{Findings, look_at};
-use super::changes::{Changes, Depth, Dirty, Event, Since, WatchId, What};
+use super::changes::{Changes, Depth, Dirty, Event, Named, Since, WatchId, What};
 use super::clock::Clock;
 use super::message::{Answer, Instance, Nonce, Place, Token};
 use super::notify::{Notifier, Refusal};
@@ -181,12 +182,18 @@ impl Watcher {
         if !self.has_lost_events {
             return Ok(false);
         }
+        self.begin_again()?;
+        Ok(true)
+    }
+
+    /// Watches everything anew, as another run.
+    pub(super) fn begin_again(&mut self) -> Result<()> {
         let instance = nonce().unwrap_or_default();
         let mut again = Self::begin(&self.own, &self.root, self.format, instance)?;
         again.overflows += self.overflows;
         again.changes.take_open(&mut self.changes);
         *self = again;
-        Ok(true)
+        Ok(())
     }
 
     pub(super) fn queue(&self) -> &Notifier {
@@ -260,16 +267,49 @@ impl Watcher {
         let mut found = Vec::new();
         for (dir, name) in came {
             let Ok(fd) = root.open_dir(dir) else { continue };
-            let name = OsStr::from_bytes(name);
-            if let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
-                && stat.st_nlink > 1
-                && stat.st_mode & 0o170_000 != 0o040_000
-            {
+            let stat = rustix::fs::statat(&fd, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW);
+            let Ok(stat) = stat else { continue };
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            if kind != FileType::RegularFile {
+                self.changes.is_no_file(dir, name);
+            }
+            if stat.st_nlink > 1 && kind != FileType::Directory {
                 found.push(stat.st_ino);
                 self.several_dirs.insert(dir.clone());
             }
         }
         self.note_several(found)
+    }
+
+    /// Whether something was written under a name that is gone. The file may have another one, of which no event tells: a descriptor goes on under
+    /// the name that it was opened by.
+    fn look_for_nameless(&mut self) -> Result<()> {
+        let written = self.changes.take_written();
+        if written.is_empty() {
+            return Ok(());
+        }
+        let root = self.root()?;
+        let is_missing = |(dir, name): &Named| {
+            let Ok(fd) = root.open_dir(dir) else {
+                return true;
+            };
+            let name = OsStr::from_bytes(name);
+            let stat = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW);
+            stat.is_err_and(|errno| errno == Errno::NOENT)
+        };
+        let missing: BTreeSet<Named> = written.into_iter().filter(is_missing).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        // It may just have been removed, of which the event tells.
+        self.changes.put_back_written(&missing);
+        self.drain()?;
+        let mut written = self.changes.take_written();
+        if missing.iter().any(|named| written.remove(named)) {
+            self.changes.start_anew();
+        }
+        self.changes.put_back_written(&written);
+        Ok(())
     }
 
     /// Directories with these inodes are in every answer from now on.
@@ -395,6 +435,7 @@ impl Watcher {
         // In whose order nobody can write a file without an event.
         self.drain()?;
         let has_come = self.cookies.remove(cookie_name(nonce).as_bytes());
+        self.look_for_nameless()?;
         self.reload()?;
         if self.clock.has_jumped() {
             self.changes.start_anew();

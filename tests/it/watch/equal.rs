@@ -149,6 +149,60 @@ fn a_store_into_a_map_is_seen_once_the_map_is_gone_and_before_when_the_file_was_
     assert_eq!(watched.take().1, 0);
 }
 
+/// A file that somebody has open got another name, and lost the one by which it was opened.
+#[test]
+fn a_descriptor_goes_on_under_a_name_that_is_gone() {
+    let watched = Watched::start(settled(), &[]);
+    let pid = watched.pid();
+    let outside = watched.root().join("tmp/outside");
+    fs::create_dir(watched.path("tmp")).unwrap();
+    let cases = [
+        (watched.path("tmp/t"), "d1/linked"),
+        (outside.clone(), "d2/linked"),
+        // In a directory that is new itself.
+        (watched.path("d0/t"), "new/linked"),
+    ];
+    let mut open = Vec::new();
+    for (first, second) in &cases {
+        watched.take();
+        signal_to(pid, "STOP");
+        let mut file = fs::File::create(first).unwrap();
+        file.write_all(b"begin\n").unwrap();
+        let second = watched.path(second);
+        fs::create_dir_all(second.parent().unwrap()).unwrap();
+        fs::hard_link(first, &second).unwrap();
+        fs::remove_file(first).unwrap();
+        signal_to(pid, "CONT");
+        watched.check();
+        watched.check();
+        file.write_all(b"middle\n").unwrap();
+        watched.check();
+        open.push(file);
+    }
+    // The new name was opened as well, and closed.
+    append(&watched.path("d1/linked")).unwrap();
+    watched.check();
+    fs::rename(watched.path("d2"), watched.path("d2-moved")).unwrap();
+    watched.check();
+    watched.check();
+    for mut file in open {
+        file.write_all(b"end\n").unwrap();
+        watched.check();
+    }
+    assert!(watched.text("d2-moved/linked").ends_with("end\n"));
+    // Names that were made by others hold no directory for long.
+    std::os::unix::fs::symlink("f1", watched.path("d3/symlink")).unwrap();
+    watched.write("d4/made", "and closed\n");
+    for linked in ["d1/linked", "d2-moved/linked", "new/linked"] {
+        watched.remove(linked);
+    }
+    watched.check();
+    watched.follow();
+    settle();
+    watched.take();
+    assert_eq!(watched.take().1, 0);
+}
+
 #[test]
 fn rules_nested_repositories_and_sparse_entries_count_as_without_it() {
     let watched = Watched::start(settled(), &[]);
