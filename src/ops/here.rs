@@ -4,6 +4,8 @@
 //! Each is planned first, so that whoever is asked sees what would be done, and carried out under the registry's lock on what holds
 //! then. What the registry promises is said in `git::private`. Nothing is written into the directory itself.
 
+mod listing;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,6 +25,7 @@ use crate::store::lock::{Hold, WorktreeLock, hold_file_within};
 use crate::store::names;
 use crate::store::state::{Mode, StateDir};
 use crate::text::typed_path;
+pub use listing::{Directories, KeptDirectory, KeptStatus, bytes_in, list};
 
 /// How long another command that changes the registry is waited for.
 const WAIT: Duration = Duration::from_secs(5);
@@ -72,7 +75,7 @@ pub struct KeptHere {
     pub path: PathBuf,
     /// What became of its private repository, or would.
     pub became: HistoryChange,
-    /// The private repository: a git directory. Null where none was made yet.
+    /// The private repository: a git directory. Null where none was made yet, and where it is gone.
     #[serde(serialize_with = "json::file_or_null")]
     #[schemars(with = "Option<String>")]
     pub repository: Option<PathBuf>,
@@ -86,64 +89,6 @@ pub struct KeptHere {
     pub notices: Vec<String>,
 }
 
-/// One directory whose history is kept.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct KeptDirectory {
-    /// Where it was last.
-    #[serde(serialize_with = "json::file")]
-    #[schemars(with = "String")]
-    pub path: PathBuf,
-    /// How it stands.
-    pub standing: KeptStatus,
-    /// Its key, which `--adopt` takes, too.
-    pub key: String,
-    /// Its private repository.
-    #[serde(serialize_with = "json::file")]
-    #[schemars(with = "String")]
-    pub repository: PathBuf,
-    /// When its history began, RFC 3339.
-    pub created_at: String,
-    /// How many snapshots it has.
-    pub snapshots: usize,
-    /// What it takes on disk.
-    pub bytes: u64,
-}
-
-/// How a directory stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum KeptStatus {
-    /// Where it was.
-    InPlace,
-    /// Nothing is at its path.
-    Gone,
-    /// Another directory is at its path.
-    Replaced,
-    /// Its history was set aside.
-    SetAside,
-}
-
-impl From<DirectoryStatus> for KeptStatus {
-    fn from(status: DirectoryStatus) -> Self {
-        match status {
-            DirectoryStatus::InPlace => Self::InPlace,
-            DirectoryStatus::Gone => Self::Gone,
-            DirectoryStatus::Replaced => Self::Replaced,
-            DirectoryStatus::SetAside => Self::SetAside,
-        }
-    }
-}
-
-/// Answer of `init --here --list`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "init_list")]
-pub struct Directories {
-    /// By path.
-    pub directories: Vec<KeptDirectory>,
-}
-
 /// What would be done.
 #[derive(Debug)]
 pub struct Plan {
@@ -153,6 +98,8 @@ pub struct Plan {
     became: HistoryChange,
     /// The history that it is about; none before one is made.
     known: Option<Directory>,
+    /// What is known of the directory, of which the history was removed.
+    gone: Option<Directory>,
     notices: Vec<String>,
 }
 
@@ -183,6 +130,7 @@ pub fn plan(start: &Path, env: &Env, request: &HistoryRequest) -> Result<Plan> {
         request: request.clone(),
         became: HistoryChange::Created,
         known: None,
+        gone: None,
         notices: Vec::new(),
     };
     match request {
@@ -237,7 +185,9 @@ impl Plan {
 
     /// What the answer would be.
     pub fn preview(self) -> KeptHere {
-        let repository = self.known.as_ref().map(Directory::repository);
+        let known = self.known.as_ref();
+        let known = known.filter(|known| !known.is_gone().unwrap_or(false));
+        let repository = known.map(Directory::repository);
         self.answer(true, repository)
     }
 
@@ -249,13 +199,13 @@ impl Plan {
         self.registry.prepare()?;
         let _lock = hold_file_within(&self.registry.root().join("lock"), WAIT)?;
         let now = plan(&self.dir, env, &self.request)?;
-        if now.became != self.became || now.known != self.known {
+        if (now.became, &now.known, &now.gone) != (self.became, &self.known, &self.gone) {
             let message = format!("the history of '{}' was just changed", self.dir.display());
             return Err(Error::new(Code::Busy, message));
         }
         // Nobody is in the middle of something there.
         let _quiet = match &self.known {
-            Some(known) if self.changes() => {
+            Some(known) if self.changes() && !known.is_gone()? => {
                 let state = StateDir::new(&known.repository());
                 state.create()?;
                 let hold = Hold::Exclusive;
@@ -265,7 +215,13 @@ impl Plan {
         };
         let registry = &self.registry;
         let done = match (self.became, &self.known) {
-            (HistoryChange::Created, _) => Some(registry.begin(&self.dir, env.now().rfc3339())?),
+            (HistoryChange::Created, _) => {
+                let at = env.now().rfc3339();
+                Some(match &self.gone {
+                    Some(gone) => registry.begin_again(gone, &self.dir, at)?,
+                    None => registry.begin(&self.dir, at)?,
+                })
+            }
             (HistoryChange::Attached | HistoryChange::Adopted, Some(known)) => {
                 Some(registry.attach(known, &self.dir)?)
             }
@@ -279,6 +235,7 @@ impl Plan {
             }
             (_, known) => known.clone(),
         };
+        let done = done.filter(|done| !done.is_gone().unwrap_or(false));
         let repository = done.as_ref().map(Directory::repository);
         Ok(self.answer(false, repository))
     }
@@ -317,11 +274,20 @@ impl Plan {
 
     fn keeping(&mut self, known: Option<Known>) -> Result<()> {
         match known {
+            Some(Known::Here(gone) | Known::Moved(gone) | Known::SetAside(gone))
+                if gone.is_gone()? =>
+            {
+                self.notice_gone(&gone, "this begins a new one");
+                self.gone = Some(gone);
+            }
+            Some(Known::Former(former)) if former.is_gone()? => {}
             Some(Known::Here(known)) => {
+                known.check()?;
                 self.became = HistoryChange::Unchanged;
                 self.known = Some(known);
             }
             Some(Known::Moved(known) | Known::SetAside(known)) => {
+                known.check()?;
                 self.became = HistoryChange::Attached;
                 self.known = Some(known);
             }
@@ -342,6 +308,15 @@ impl Plan {
             );
         }
         Ok(())
+    }
+
+    fn notice_gone(&mut self, gone: &Directory, what: &str) {
+        let place = gone.repository();
+        self.notices.push(format!(
+            "the history that '{}' had is gone from '{}': {what}",
+            gone.path().display(),
+            place.display()
+        ));
     }
 
     fn adoption(&mut self, known: Option<Known>, named: &Path, word: &Path) -> Result<()> {
@@ -370,6 +345,7 @@ impl Plan {
         let see = "'tw init --here --list' shows what there is";
         match all.as_slice() {
             [one] => {
+                one.check()?;
                 check_free(one)?;
                 self.became = HistoryChange::Adopted;
                 self.known = Some(one.clone());
@@ -406,7 +382,11 @@ impl Plan {
                     .hint("'tw init --here --list' shows what there is"));
             }
         };
-        check_free(&own)?;
+        if own.is_gone()? {
+            self.notice_gone(&own, "nothing is left of it");
+        } else {
+            check_free(&own)?;
+        }
         self.became = if delete_history {
             HistoryChange::Deleted
         } else {
@@ -480,7 +460,11 @@ pub fn before_git(ctx: &Context<'_>) -> Result<Option<(PathBuf, Directory)>> {
     let mut inside = ctx.cwd.ancestors().take_while(|dir| dir.starts_with(root));
     let found = inside.find_map(|dir| match registry.look(dir) {
         Ok(Some(Known::Here(known) | Known::Moved(known) | Known::SetAside(known))) => {
-            Some(Ok((dir.to_owned(), known)))
+            match known.is_gone() {
+                Ok(true) => None,
+                Ok(false) => Some(Ok((dir.to_owned(), known))),
+                Err(error) => Some(Err(error)),
+            }
         }
         Ok(Some(Known::Former(_)) | None) => None,
         Err(error) => Some(Err(error)),
@@ -526,43 +510,4 @@ fn snapshots_in(repository: &Path) -> usize {
     let refs = Refs::new(repository, repository, RefFormat::Files);
     refs.names(names::prefix(IdKind::Snapshot))
         .map_or(0, |names| names.len())
-}
-
-/// What a directory takes on disk with all that is in it.
-pub fn bytes_in(dir: &Path) -> u64 {
-    let mut sum = 0;
-    let mut pending = vec![dir.to_owned()];
-    while let Some(at) = pending.pop() {
-        for entry in std::fs::read_dir(&at).into_iter().flatten().flatten() {
-            match entry.metadata() {
-                Ok(meta) if meta.is_dir() => pending.push(entry.path()),
-                Ok(meta) => sum += meta.len(),
-                Err(_) => {}
-            }
-        }
-    }
-    sum
-}
-
-/// Every directory of this user whose history is kept.
-///
-/// # Errors
-/// `CORRUPT_RECORD`, `NEWER_RECORD`; the registry cannot be read.
-pub fn list(env: &Env) -> Result<Directories> {
-    let all = match Registry::of(env) {
-        Some(registry) => registry.all()?,
-        None => Vec::new(),
-    };
-    let directories = all.into_iter().map(|one| KeptDirectory {
-        path: one.path().to_owned(),
-        standing: one.status().into(),
-        key: one.key().to_owned(),
-        created_at: one.created_at().to_owned(),
-        snapshots: snapshots_in(&one.repository()),
-        bytes: bytes_in(&one.repository()),
-        repository: one.repository(),
-    });
-    Ok(Directories {
-        directories: directories.collect(),
-    })
 }

@@ -368,6 +368,69 @@ fn a_history_is_set_aside_and_taken_up_again() {
 }
 
 #[test]
+fn a_history_that_somebody_removed_is_told_of_and_can_be_begun_again() {
+    let (sandbox, _) = begun();
+    let place = sandbox.git_dir();
+    let remove = || std::fs::remove_dir_all(&place).unwrap();
+    let is_told = |error: &Value| {
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("is gone from"), "{error}");
+        assert!(error["hints"].to_string().contains("tw init --here"));
+    };
+    remove();
+    for args in [["snapshot"], ["status"]] {
+        is_told(&sandbox.json_error(args).0);
+    }
+    let health = document(&sandbox.tw(["--json", "doctor"]));
+    let check = &health["checks"][0];
+    assert_eq!(check["status"], "error", "{health}");
+    assert!(check["message"].as_str().unwrap().contains("is gone from"));
+    assert_eq!(list(&sandbox)[0]["standing"], "history-gone");
+    let dry = sandbox.json(["init", "--here", "--dry-run"]);
+    assert_eq!(
+        (&dry["became"], &dry["repository"]),
+        (&json!("created"), &Value::Null)
+    );
+    let anew = sandbox.json(["init", "--here", "-y"]);
+    assert_eq!(
+        (&anew["became"], &anew["snapshots"]),
+        (&json!("created"), &json!(0))
+    );
+    assert!(anew["notices"].to_string().contains("is gone from"));
+    sandbox.assert_round_trip(&taken(&sandbox), |sandbox| sandbox.write("a.txt", "past\n"));
+
+    // What else lies there may be all that is left of it.
+    let aside = place.with_extension("aside");
+    std::fs::rename(&place, &aside).unwrap();
+    let removed = sandbox.json(["init", "--here", "--remove", "-y"]);
+    assert_eq!(
+        (&removed["became"], &removed["repository"]),
+        (&json!("set-aside"), &Value::Null)
+    );
+    let said = sandbox.tw(["status"]).err();
+    assert!(!said.contains("goes on with it"), "{said}");
+    sandbox.ok(["init", "--here", "-y"]);
+    assert!(aside.join("HEAD").is_file());
+    remove();
+    std::fs::rename(&aside, &place).unwrap();
+    assert_eq!(snapshots(&sandbox), 1);
+
+    // A part of it was removed: nobody claims that all is well, nor writes over the rest.
+    std::fs::remove_file(place.join("HEAD")).unwrap();
+    for args in [["init", "--here", "-y"].as_slice(), &["snapshot"]] {
+        let (error, _) = sandbox.json_error(args);
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("is damaged"), "{error}");
+    }
+    remove();
+    let gone = sandbox.json(["init", "--here", "--remove", "--delete-history", "-y"]);
+    assert_eq!(gone["became"], "deleted");
+    assert_eq!(list(&sandbox), [Value::Null; 0]);
+    assert_eq!(sandbox.json(["init", "--here", "-y"])["became"], "created");
+    assert_eq!(sandbox.text("a.txt"), "one\n");
+}
+
+#[test]
 fn a_repository_of_gits_comes_first() {
     let (sandbox, first) = begun();
     let real = |args: &[&str]| {

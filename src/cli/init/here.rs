@@ -96,7 +96,9 @@ impl Human for KeptHere {
                 page.hint("'tw snapshot' takes a snapshot");
                 page.hint("'tw init' sets up the coding agents that you use");
             }
-            HistoryChange::SetAside => page.hint("'tw init --here' goes on with it"),
+            HistoryChange::SetAside if self.repository.is_some() => {
+                page.hint("'tw init --here' goes on with it");
+            }
             _ => {}
         }
     }
@@ -113,6 +115,7 @@ impl Human for Directories {
                 KeptStatus::Gone => "  gone",
                 KeptStatus::Replaced => "  another directory is there now",
                 KeptStatus::SetAside => "  set aside",
+                KeptStatus::HistoryGone => "  its history is gone",
             };
             page.line(format!(
                 "{}  {}  {}  {}{stands}",

@@ -38,10 +38,11 @@ use serde_json::{Map, Value};
 use sha1::Digest;
 
 use super::create;
-use super::fs::{Durable, entries, remove_optional, sync_parent, write_atomic};
+use super::fs::{Durable, entries, is_there, remove_optional, sync_parent, write_atomic};
 use super::hex::hex;
 use super::pinned::DirId;
 use super::regular;
+use super::repo::is_git_directory;
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 
@@ -151,6 +152,41 @@ impl Directory {
     /// Its private repository.
     pub fn repository(&self) -> PathBuf {
         self.at.join(REPOSITORY)
+    }
+
+    /// Whether nothing is where its private repository was: somebody removed that.
+    ///
+    /// # Errors
+    /// The place cannot be looked at.
+    pub fn is_gone(&self) -> Result<bool> {
+        Ok(!is_there(&self.repository())?)
+    }
+
+    /// Refuses where its private repository is gone, or is none any more.
+    ///
+    /// # Errors
+    /// `NOT_A_REPOSITORY`; the place cannot be looked at.
+    pub fn check(&self) -> Result<()> {
+        let repository = self.repository();
+        let (dir, place) = (self.path().display(), repository.display());
+        let refused = |message: String, hint: &str| {
+            Err(Error::new(Code::NotARepository, message).hint(hint.to_owned()))
+        };
+        if self.is_gone()? {
+            let message = format!("the history of '{dir}' is gone from '{place}'");
+            return refused(
+                message,
+                "put it back there, or run 'tw init --here' in the directory, which begins a new one",
+            );
+        }
+        if !is_git_directory(&repository) {
+            let message = format!("the private repository '{place}' of '{dir}' is damaged");
+            return refused(
+                message,
+                "put back what is missing in it; or 'tw init --here --remove --delete-history' deletes it, and 'tw init --here' then begins a new one",
+            );
+        }
+        Ok(())
     }
 
     /// When its history began, RFC 3339.
@@ -340,11 +376,7 @@ impl Registry {
             set_aside: false,
             extra: Map::new(),
         };
-        let unfinished = self.unfinished(&key);
-        let _ = std::fs::remove_dir_all(&unfinished);
-        let what = || format!("cannot create '{}'", unfinished.display());
-        create::new_dir(&unfinished, 0o700).context(what)?;
-        make::repository(&unfinished.join(REPOSITORY), &record.path)?;
+        let unfinished = self.unfinished_repository(&key, &record.path)?;
         write_record(&unfinished, &record)?;
         let place = self.root.join(DIRECTORIES).join(&key);
         std::fs::rename(&unfinished, &place)
@@ -357,6 +389,31 @@ impl Registry {
         };
         self.link(&made)?;
         Ok(made)
+    }
+
+    /// Makes the private repository of a directory anew whose own is gone. What else lies where that was stays.
+    ///
+    /// # Errors
+    /// As [`Self::begin`]; something is in its place.
+    pub fn begin_again(&self, gone: &Directory, dir: &Path, at: String) -> Result<Directory> {
+        let unfinished = self.unfinished_repository(&gone.key, utf8(dir)?)?;
+        let place = gone.repository();
+        std::fs::rename(unfinished.join(REPOSITORY), &place)
+            .and_then(|()| sync_parent(&place))
+            .context(|| format!("cannot create '{}'", place.display()))?;
+        let _ = std::fs::remove_dir_all(&unfinished);
+        let mut anew = gone.clone();
+        anew.record.created_at = at;
+        self.attach(&anew, dir)
+    }
+
+    fn unfinished_repository(&self, key: &str, path: &str) -> Result<PathBuf> {
+        let unfinished = self.unfinished(key);
+        let _ = std::fs::remove_dir_all(&unfinished);
+        let what = || format!("cannot create '{}'", unfinished.display());
+        create::new_dir(&unfinished, 0o700).context(what)?;
+        make::repository(&unfinished.join(REPOSITORY), path)?;
+        Ok(unfinished)
     }
 
     /// From now on this is the history of the directory at `dir`, whatever directory it was of.

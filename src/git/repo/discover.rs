@@ -130,7 +130,12 @@ fn find_private(seen: &[&Path], boundary: Option<&Path>, env: &Env) -> Result<Di
         for dir in seen {
             match registry.look(dir)? {
                 Some(Known::Here(known)) => return from_private(&known, dir),
-                Some(Known::Moved(known)) => return Err(moved(dir, &known)),
+                Some(Known::Moved(known)) => {
+                    known.check()?;
+                    return Err(moved(dir, &known));
+                }
+                // Nobody can go on with it.
+                Some(Known::SetAside(known) | Known::Former(known)) if known.is_gone()? => {}
                 Some(Known::SetAside(_)) => hints.push(format!(
                     "the history of '{}' was set aside: 'tw init --here' there goes on with it",
                     dir.display()
@@ -149,12 +154,9 @@ fn find_private(seen: &[&Path], boundary: Option<&Path>, env: &Env) -> Result<Di
 
 fn from_private(known: &Directory, dir: &Path) -> Result<Discovered> {
     let repository = known.repository();
+    known.check()?;
     let found = from_git_dir(&repository).ok_or_else(|| {
-        let message = format!(
-            "the private repository '{}' of '{}' is damaged",
-            repository.display(),
-            dir.display()
-        );
+        let message = format!("'{}' was just removed", repository.display());
         Error::new(Code::NotARepository, message)
     })?;
     Ok(Discovered {

@@ -78,10 +78,9 @@ fn lost(env: &Env) -> Result<Vec<String>> {
     };
     let mut all = registry.all()?;
     all.retain(|one| {
-        matches!(
-            one.status(),
-            DirectoryStatus::Gone | DirectoryStatus::Replaced
-        )
+        let status = one.status();
+        let is_elsewhere = matches!(status, DirectoryStatus::Gone | DirectoryStatus::Replaced);
+        is_elsewhere && !one.is_gone().unwrap_or(false)
     });
     Ok(all
         .iter()
@@ -111,6 +110,14 @@ fn waiting(start: &Path, env: &Env) -> Result<Option<Finding>> {
         let here = dir.display();
         let there = typed_path(dir);
         let found = match registry.look(dir)? {
+            Some(Known::Here(known) | Known::Moved(known)) if known.is_gone()? => super::broken(
+                format!(
+                    "the history of '{here}' is gone from '{}', and has to be put back there; 'tw init --here' begins a new one",
+                    known.repository().display()
+                ),
+                Some(format!("tw -C {there} init --here")),
+            ),
+            Some(Known::SetAside(known) | Known::Former(known)) if known.is_gone()? => continue,
             Some(Known::Moved(known)) => {
                 let was = known.path().display();
                 let count = snapshots_of(&known);
