@@ -164,6 +164,14 @@ impl Sessions {
         read(&self.file(session_id))
     }
 
+    /// The record in the file of this name, which [`session_component`] makes of an id.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD`, `NEWER_RECORD`.
+    pub fn named(&self, component: &str) -> Result<Option<SessionRecord>> {
+        read(&self.dir.join(format!("{component}.json")))
+    }
+
     fn make_dir(&self) -> Result<()> {
         crate::git::create::private_dir(&self.dir).map_err(|error| with_way_in(error, &self.dir))
     }

@@ -2,8 +2,8 @@
 //!
 //! The newest are kept by their time and by their number, whichever keeps more: a clock may have been behind, or ahead.
 //!
-//! Refs go in one transaction. Holders are looked up once to plan and once more between the locks and the deletion, so that
-//! whoever makes a ref that verifies the snapshot's either sees it gone or is seen. Name and commit go to `log.jsonl` first.
+//! Refs go in one transaction. Holders are looked up once to plan and, where something is to go, once more between the locks and the deletion,
+//! so that whoever makes a ref that verifies the snapshot's either sees it gone or is seen. Name and commit go to `log.jsonl` first.
 //! git's own gc reclaims; nothing here runs it.
 
 mod stale;
@@ -81,9 +81,9 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result
         },
     };
     // Reads everything that may hold: when that fails, the undo log stays as it is, too.
-    plan.holders()?;
+    let mut first = Some(plan.holders()?);
     let mut notices = plan.end_levels(request.dry_run)?;
-    let stale = stale::find(ctx, store, reach)?;
+    let stale = stale::find(ctx, store, reach);
     if request.dry_run == DryRun::No {
         stale.remove(store)?;
     }
@@ -92,7 +92,11 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result
     }
     let said = notices.len();
     for _ in 0..TRIES {
-        let holders = plan.holders()?;
+        // What is to go is looked at once more before it goes: the first answer is as good for a plan as a second one.
+        let holders = match first.take() {
+            Some(holders) => holders,
+            None => plan.holders()?,
+        };
         let (candidates, total, unreadable) = beyond(store, keep, reach, &holders)?;
         notices.extend(unreadable);
         if request.dry_run == DryRun::Yes {

@@ -3,7 +3,6 @@
 //! They go with their session: when it is not live, and its last sign of life is as long ago as a session holds its
 //! checkpoints. Of a session that is not in the register, the file's own age counts.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
@@ -15,7 +14,6 @@ use crate::ops::exports;
 use crate::ops::holders::{LIVE_SECONDS, RetentionScope};
 use crate::store::Store;
 use crate::store::checkpoint::PREFIXES;
-use crate::store::names::session_component;
 
 /// What is to go.
 #[derive(Default)]
@@ -25,19 +23,14 @@ pub struct Stale {
     pub conversations: usize,
 }
 
-/// Finds what is to go.
-///
-/// # Errors
-/// When the register cannot be read.
-pub fn find(ctx: &Context<'_>, store: &Store, reach: RetentionScope) -> Result<Stale> {
-    let (records, _) = ctx.sessions().list()?;
-    let last: HashMap<String, Option<Moment>> = records
-        .iter()
-        .map(|record| {
-            let at = Moment::parse_rfc3339(&record.last_active_at);
-            (session_component(&record.session_id), at)
-        })
-        .collect();
+/// Finds what is to go. A record that cannot be read is none.
+pub fn find(ctx: &Context<'_>, store: &Store, reach: RetentionScope) -> Stale {
+    let sessions = ctx.sessions();
+    // Those alone that a file is kept for: the register may be long.
+    let last = |name: &str| {
+        let record = sessions.named(name).ok().flatten()?;
+        Some(Moment::parse_rfc3339(&record.last_active_at))
+    };
     let kept = (i64::from(reach.keep_days) * super::DAY).max(LIVE_SECONDS);
     let oldest = reach.now.minus_seconds(kept).seconds();
     let mut stale = Stale::default();
@@ -45,7 +38,7 @@ pub fn find(ctx: &Context<'_>, store: &Store, reach: RetentionScope) -> Result<S
         let entries = std::fs::read_dir(store.dir.file(dir));
         for entry in entries.into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let known = name.strip_suffix(".json").and_then(|name| last.get(name));
+            let known = name.strip_suffix(".json").and_then(last);
             let at = match known {
                 // A time that cannot be read is now.
                 Some(at) => at.map(Moment::seconds),
@@ -57,7 +50,7 @@ pub fn find(ctx: &Context<'_>, store: &Store, reach: RetentionScope) -> Result<S
             }
         }
     }
-    Ok(stale)
+    stale
 }
 
 fn modified(entry: &std::fs::DirEntry) -> Option<i64> {
