@@ -7,14 +7,16 @@
 //! digits are quickly made, and `--allow` takes those digits for the one that was shown.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 
 use sha2::{Digest, Sha256};
 
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{self, Durable};
+use crate::git::create;
 use crate::git::hex::hex;
 use crate::git::private::Identity;
+use crate::git::regular::{self, Links};
 use crate::redact;
 use crate::store::Store;
 use crate::store::id::IssueId;
@@ -141,20 +143,29 @@ fn line(store: &Store, command: &str, place: Where) -> Result<String> {
 }
 
 fn read(store: &Store) -> Result<String> {
-    let bytes = fs::read_optional(&store.common(FILE))?.unwrap_or_default();
+    let bytes = regular::read_optional(&store.common(FILE))?.unwrap_or_default();
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Adds a line that is not there yet.
 fn add(store: &Store, line: &str) -> Result<()> {
-    let mut text = read(store)?;
+    let text = read(store)?;
     if text.lines().any(|known| known == line) {
         return Ok(());
     }
-    crate::git::create::private_dir(&store.common(""))?;
-    text.push_str(line);
-    text.push('\n');
-    fs::write_atomic(&store.common(FILE), text.as_bytes(), Durable::No)
+    create::private_dir(&store.common(""))?;
+    let path = store.common(FILE);
+    let what = || format!("cannot write '{}'", path.display());
+    // A line that was not written to its end stays by itself.
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    // By one 'write' to the end: of those that are added at the same moment none is lost.
+    let mut file = regular::append(&path, 0o600, Links::Refuse).context(what)?;
+    file.write_all(format!("{end}{line}\n").as_bytes())
+        .context(what)
 }
 
 /// Whether a command may run here as the check of an issue.

@@ -16,6 +16,25 @@ fn what_a_check_printed_is_kept_where_a_child_keeps_the_output_open() {
     assert_eq!(verified["output_tail"], "one\ntwo\n");
 }
 
+/// Each is written by a process of its own.
+#[test]
+fn approvals_given_at_the_same_moment_all_hold() {
+    let sandbox = ready();
+    let one = "\"$0\" -q issue report --task-context t --symptom s$n --success-criteria c --verify \"test $n = $n\" >>ids";
+    let script = format!("for n in 1 2 3 4 5 6; do {one} & done; wait");
+    let ran = sandbox
+        .command("sh")
+        .args(["-c", &script, env!("CARGO_BIN_EXE_tw")])
+        .output()
+        .unwrap();
+    let ids = sandbox.text("ids");
+    assert_eq!(ids.lines().count(), 6, "{ran:?}");
+    for id in ids.lines() {
+        let issue = sandbox.json(["issue", "get", id])["issue"].clone();
+        assert_eq!(issue["verify_approved"], true, "{issue}");
+    }
+}
+
 fn runs(sandbox: &Sandbox, id: &str) -> Vec<Value> {
     let issue = sandbox.json(["issue", "get", id])["issue"].clone();
     issue["runs"].as_array().unwrap().clone()
