@@ -28,11 +28,11 @@ use crate::git::fs::open_dir;
 pub(super) const STOP: u8 = b't';
 
 /// How long what a command started may take to end after it, unless its job says otherwise.
-const LINGER: Duration = Duration::from_millis(500);
+pub(super) const LINGER: Duration = Duration::from_millis(500);
 /// How often processes are looked for while some of them are ending.
 const TICK: Duration = Duration::from_millis(20);
 /// How long a process that got KILL is waited for: one that hangs in the system does not die.
-const GIVE_UP: Duration = Duration::from_secs(10);
+pub(super) const GIVE_UP: Duration = Duration::from_secs(10);
 
 /// What a guard says at its end.
 #[derive(Debug, Serialize, Deserialize)]
@@ -80,6 +80,9 @@ const NOT_FOUND: u8 = 127;
 fn guard() -> u8 {
     // Ctrl-C at the terminal is for `tw`, which tells what to do.
     let _ = rustix::process::setsid();
+    // A run may have stopped it: it has to see that `tw` died.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::CONT));
     let answer = match Guard::begin() {
         Ok(mut guard) => match guard.watch() {
             Ok(()) => guard.answer(),

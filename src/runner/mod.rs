@@ -6,7 +6,8 @@
 //!
 //! Promises: when the answer is there, no process of the run is left but those that it names as such. A run over its time gets TERM,
 //! and [`PATIENCE`] later KILL; so does one that is stopped. When `tw` itself is killed, the guard sees the end of its input and kills
-//! everything; when the guard is killed, `tw` does, and the command dies with its guard. Knows nothing of snapshots.
+//! everything; when the guard is killed, `tw` does, and the command dies with its guard. A guard that a run has stopped is sent on
+//! its way again; one that does not come to its end in time all the same is killed. Knows nothing of snapshots.
 
 pub mod descendants;
 pub mod guard;
@@ -15,12 +16,16 @@ pub mod program;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
 use self::descendants::Row;
@@ -28,6 +33,11 @@ use crate::error::{Code, Error, Result, ResultExt};
 
 /// How long a process that got TERM has before it gets KILL.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a guard that says nothing is told to go on.
+const NUDGE: Duration = Duration::from_secs(1);
+/// How long a guard may take to end a run that is to end, beside what processes are given for that: a slow disk.
+const SLACK: Duration = Duration::from_secs(20);
 
 /// The word that makes `tw` a guard; no command of its users.
 pub const GUARD: &str = "__guard";
@@ -133,16 +143,24 @@ pub struct Ended {
 pub struct Running {
     guard: Child,
     control: Control,
+    /// After how long it is to end by itself; None: never.
+    limit: Option<Duration>,
+    /// It did not, and its guard was killed.
+    was_late: bool,
 }
 
 /// Ends a run from anywhere, also while another thread waits for it.
 #[derive(Debug, Clone)]
-pub struct Control(Arc<Mutex<Option<ChildStdin>>>);
+pub struct Control {
+    pipe: Arc<Mutex<Option<ChildStdin>>>,
+    was_asked: Arc<AtomicBool>,
+}
 
 impl Control {
     /// Asks the run to end: TERM, later KILL.
     pub fn stop(&self) {
-        let mut pipe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.was_asked.store(true, Ordering::SeqCst);
+        let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pipe) = pipe.as_mut() {
             // A guard that is gone has nothing left to end.
             let _ = pipe.write_all(&[guard::STOP]).and_then(|()| pipe.flush());
@@ -150,7 +168,8 @@ impl Control {
     }
 
     fn close(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(pipe.take());
     }
 }
 
@@ -177,8 +196,17 @@ impl Job {
         line.push(b'\n');
         let mut stdin = guard.stdin.take();
         let sent = stdin.as_mut().map(|stdin| stdin.write_all(&line));
-        let control = Control(Arc::new(Mutex::new(stdin)));
-        let running = Running { guard, control };
+        let control = Control {
+            pipe: Arc::new(Mutex::new(stdin)),
+            was_asked: Arc::default(),
+        };
+        let linger = self.linger.unwrap_or(guard::LINGER);
+        let running = Running {
+            guard,
+            control,
+            limit: self.timeout.map(|timeout| timeout + linger),
+            was_late: false,
+        };
         match sent {
             Some(Ok(())) => Ok(running),
             // Dropped here, it is killed.
@@ -201,10 +229,7 @@ impl Running {
     /// # Errors
     /// `IO` when the guard was killed: then what is left of the run is killed, too.
     pub fn wait(mut self) -> Result<Ended> {
-        let mut answer = Vec::new();
-        if let Some(out) = self.guard.stdout.as_mut() {
-            let _ = out.read_to_end(&mut answer);
-        }
+        let answer = self.answer();
         let _ = self.guard.wait();
         self.control.close();
         let told: std::result::Result<guard::Answer, _> = serde_json::from_slice(&answer);
@@ -218,9 +243,65 @@ impl Running {
                 end_orphans();
                 Err(Error::new(
                     Code::Io,
-                    "the guard of a run was killed, and the run with it",
+                    if self.was_late {
+                        "a run kept its guard from ending it in time, and was killed with it"
+                    } else {
+                        "the guard of a run was killed, and the run with it"
+                    },
                 ))
             }
+        }
+    }
+}
+
+impl Running {
+    /// What the guard says at its end. One that does not come to it is killed, and has said nothing.
+    fn answer(&mut self) -> Vec<u8> {
+        let mut answer = Vec::new();
+        // Counted by how often nothing came, and not by the clock: whoever stops all of us stops the guard's time, too.
+        let (mut waited, mut asked) = (Duration::ZERO, Duration::ZERO);
+        let to_end = PATIENCE + guard::GIVE_UP + SLACK;
+        while let Some(out) = self.guard.stdout.as_mut() {
+            let mut buffer = [0; 4096];
+            if is_ready(out) {
+                match out.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(count) => answer.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(_) => break,
+                }
+                continue;
+            }
+            waited += NUDGE;
+            if self.control.was_asked.load(Ordering::SeqCst) {
+                asked += NUDGE;
+            }
+            let is_late = self.limit.is_some_and(|limit| waited > limit + to_end);
+            if is_late || asked > to_end {
+                // The command dies with it.
+                self.was_late = self.guard.kill().is_ok();
+            } else {
+                // The run may have stopped it; one that goes on hears nothing of this.
+                let _ = kill_process(Pid::from_child(&self.guard), Signal::CONT);
+            }
+        }
+        answer
+    }
+}
+
+/// Whether something can be read, or the end of it; waits for it for a while.
+fn is_ready(out: &impl AsFd) -> bool {
+    let mut fds = [PollFd::new(out, PollFlags::IN)];
+    let timeout = Timespec {
+        tv_sec: NUDGE.as_secs().cast_signed(),
+        tv_nsec: 0,
+    };
+    loop {
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(ready) => return ready > 0,
+            Err(Errno::INTR) => {}
+            // What went wrong the reading says.
+            Err(_) => return true,
         }
     }
 }
@@ -229,6 +310,8 @@ impl Drop for Running {
     fn drop(&mut self) {
         // The guard takes the end of its input as the death of `tw`.
         self.control.close();
+        self.control.was_asked.store(true, Ordering::SeqCst);
+        let _ = self.answer();
         let _ = self.guard.wait();
     }
 }

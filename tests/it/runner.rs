@@ -193,6 +193,38 @@ fn a_run_that_is_dropped_is_over() {
     assert!(!runs(pids.0) && !runs(pids.1));
 }
 
+/// What is stopped does not look at the clock.
+#[test]
+fn a_run_that_stops_its_guard_is_ended_in_time() {
+    let place = Place::new();
+    let job = Job {
+        timeout: Some(Duration::from_secs(1)),
+        ..place.job("echo $$ >pid; kill -STOP $PPID; exec sleep 100")
+    };
+    let ended = job.start(Path::new(TW)).unwrap().wait().unwrap();
+    assert_eq!(ended.end, End::TimedOut);
+    assert!(!runs(place.pid("pid")));
+}
+
+#[test]
+fn a_run_that_stopped_its_guard_can_be_stopped_and_dropped() {
+    for is_dropped in [false, true] {
+        let place = Place::new();
+        let running = place
+            .job("kill -STOP $PPID; echo $$ >pid; exec sleep 100")
+            .start(Path::new(TW))
+            .unwrap();
+        let pid = place.pid("pid");
+        if is_dropped {
+            drop(running);
+        } else {
+            running.control().stop();
+            assert_eq!(running.wait().unwrap().end, End::Stopped);
+        }
+        assert!(!runs(pid));
+    }
+}
+
 #[test]
 fn when_the_guard_is_killed_nothing_of_the_run_is_left() {
     let place = Place::new();

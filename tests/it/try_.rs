@@ -1113,6 +1113,35 @@ fn a_killed_try_leaves_no_child_and_gc_leaves_no_litter() {
     assert!(said.contains("was killed"), "{said}");
 }
 
+/// Whatever the run did to the processes above it.
+#[test]
+fn of_a_killed_try_no_run_goes_on_that_stopped_its_guard() {
+    let sandbox = checked();
+    let pid = sandbox.root().join("pid");
+    let own = sandbox.root().join("own");
+    let script = format!(
+        "kill -STOP $PPID; echo $$ >'{}'; exec sleep 300",
+        pid.display()
+    );
+    let start = format!("echo $$ >{}; exec \"$@\"", own.display());
+    let mut command = sandbox.command("sh");
+    command.args(["-c", &start, "sh", env!("CARGO_BIN_EXE_tw")]);
+    command.args(["try", "-n", "1", "--", &script]);
+    let waiting = std::thread::spawn(move || command.output());
+    let number = |file: &std::path::Path| -> Option<i32> {
+        let text = std::fs::read_to_string(file).ok()?;
+        text.strip_suffix('\n')?.parse().ok()
+    };
+    crate::sandbox::wait_until("the run begins", || number(&pid).is_some());
+    let tw = rustix::process::Pid::from_raw(number(&own).unwrap()).unwrap();
+    rustix::process::kill_process(tw, rustix::process::Signal::KILL).unwrap();
+    let _ = waiting.join();
+    let stat = format!("/proc/{}/stat", number(&pid).unwrap());
+    crate::sandbox::wait_until("it ends", || {
+        !std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z"))
+    });
+}
+
 /// Everything of the present that a try must leave alone.
 fn present(sandbox: &Sandbox) -> String {
     let git = |words: &[&str]| sandbox.git(words);
