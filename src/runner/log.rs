@@ -26,10 +26,14 @@ impl Log {
     /// # Errors
     /// As the system's.
     pub fn create(path: &Path) -> io::Result<Self> {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        // What a run has put there meanwhile, a symlink above all, is not written through.
         let file = File::options()
             .write(true)
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .mode(0o600)
             .open(path)?;
         Ok(Self {
@@ -86,6 +90,18 @@ mod tests {
         }
         log.finish().expect("finished");
         crate::git::regular::read(&path).expect("read")
+    }
+
+    #[test]
+    fn a_symlink_in_its_place_is_not_written_through() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (path, other) = (dir.path().join("log"), dir.path().join("other"));
+        std::fs::write(&other, "mine").expect("written");
+        std::os::unix::fs::symlink(&other, &path).expect("a link");
+        let mut log = Log::create(&path).expect("a log");
+        log.push(b"one\n").expect("written");
+        assert_eq!(crate::git::regular::read(&path).expect("read"), b"one\n");
+        assert_eq!(crate::git::regular::read(&other).expect("read"), b"mine");
     }
 
     #[test]

@@ -520,6 +520,9 @@ fn what_a_run_does_to_the_git_directory_is_named() {
     sandbox.git(["symbolic-ref", "HEAD", "refs/heads/main"]);
     let operation = "cd $TW_SOURCE; git rev-parse HEAD >.git/MERGE_HEAD";
     assert_eq!(escapes(&sandbox, operation), json!([".git/MERGE_HEAD"]));
+    // No git writes the index while it is there.
+    let lock = "touch $TW_SOURCE/.git/index.lock";
+    assert_eq!(escapes(&sandbox, lock), json!([".git/index.lock"]));
 }
 
 #[test]

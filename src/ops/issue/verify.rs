@@ -1,27 +1,27 @@
 //! Run an issue's check and record how it went.
 //!
 //! The stored command runs only when it was approved on this machine (`approval`); one given on the command line is
-//! approved by being given. It runs by `sh -c` in the root of the working tree, without input.
+//! approved by being given. It runs by `sh -c` in the root of the working tree, without input. What it leaves running is named and ended, as
+//! that of a try is.
 //!
 //! It says something of the working tree that it ran in, and goes into the run which that is of: the one that is open here when it begins.
 //! In the present it goes into a run that holds checks and nothing else. What somebody tried in the past, or elsewhere, keeps its verdict.
 
-use std::io::{PipeReader, Read as _};
-use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::{Duration, Instant};
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 use super::{Verified, Verify};
-use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::threads;
+use crate::error::{Code, Error, Result};
+use crate::git::command::NAMES_A_REPOSITORY;
+use crate::git::regular;
 use crate::ops::Context;
 use crate::ops::approval;
 use crate::ops::issues::{desk, find, load, update};
 use crate::ops::redaction::Redacting;
-use crate::runner::program::shell;
+use crate::runner::Job;
+use crate::runner::program::own_program;
 use crate::store::Store;
-use crate::store::id::IssueId;
+use crate::store::id::{IssueId, Tail};
 use crate::store::issue::{self, Issue, Run};
 use crate::store::records::Json;
 use crate::store::state::{Mode, State};
@@ -30,8 +30,6 @@ use crate::store::state::{Mode, State};
 const READ: usize = 64 << 10;
 /// How much of it is kept, in characters.
 const KEPT: usize = 4000;
-/// How long a check that left children behind is listened to after its end.
-const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs the check.
 ///
@@ -51,7 +49,8 @@ pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
     };
     let command = command(store, id, &loaded.issue, request)?;
     let begun = ctx.env.now().rfc3339();
-    let check = run(ctx, &command, &request.command)?;
+    let (check, said) = run(ctx, store, (&command, &request.command))?;
+    notices.extend(said);
     let now = ctx.env.now().rfc3339();
     let (number, _) = update(ctx, store, id, "verify", |issue| {
         let number = target.run(issue, &begun);
@@ -202,72 +201,53 @@ fn shell_line(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// Runs the check; `words` are those of a command that was typed.
-fn run(ctx: &Context<'_>, command: &str, words: &[String]) -> Result<issue::Verify> {
-    let what = || "cannot run the check".to_owned();
-    let (reader, writer) = std::io::pipe().context(what)?;
-    let begun = Instant::now();
-    let mut process = shell(command, ctx.repo.worktree_root());
-    process
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone().context(what)?)
-        .stderr(writer);
-    // Before the child: nothing is to run that nobody can listen to.
-    let listening = Listening::to(reader).context(what)?;
-    let mut child = process.spawn().context(what)?;
-    // Our ends of the pipe go, or its end would never be seen.
-    drop(process);
-    let status = child.wait().context(what)?;
-    let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let output = listening.tail();
+/// Runs the check, and ends what it left running, of which the sentences tell; `words` are those of a command that was typed.
+fn run(
+    ctx: &Context<'_>,
+    store: &Store,
+    (command, words): (&str, &[String]),
+) -> Result<(issue::Verify, Vec<String>)> {
+    store.dir.create()?;
+    let name = format!("verify-{}.log", Tail::random()?.as_str());
+    let log = Printed(store.dir.file(&name));
+    let job = Job {
+        words: ["sh", "-c", command].map(OsString::from).to_vec(),
+        dir: ctx.repo.worktree_root().to_owned(),
+        // What 'tw' leaves to do later would be taken for something that the check left running.
+        env: vec![("TW_NO_BACKGROUND".into(), "1".into())],
+        // Started from a git hook, it would work in that hook's repository, index and objects.
+        without: NAMES_A_REPOSITORY.map(OsString::from).to_vec(),
+        log: log.0.clone(),
+        ..Job::default()
+    };
+    let ended = job.start(&own_program()?)?.wait()?;
+    let output = regular::read(&log.0).unwrap_or_default();
+    let output = output.get(output.len().saturating_sub(READ)..);
     let mut redacting = Redacting::new(ctx);
-    let output = redacting.text(&String::from_utf8_lossy(&output));
-    Ok(issue::Verify {
+    let output = redacting.text(&String::from_utf8_lossy(output.unwrap_or_default()));
+    let left = ended.leaks.iter();
+    let left = left.map(|left| format!("left running, and ended: {}", redacting.text(left)));
+    let notices = left.chain(ended.notices.clone()).collect();
+    let check = issue::Verify {
         command: match words {
             [] => redacting.text(command),
             words => redacting.command(words, shell_line),
         },
-        exit_status: status
-            .code()
-            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
-        duration_ms,
+        exit_status: ended.end.status().unwrap_or(128),
+        duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
         output_tail: end_of(&output),
         other: Json::new(),
-    })
+    };
+    Ok((check, notices))
 }
 
-/// A thread that reads the output and keeps its end.
-struct Listening {
-    tail: Arc<Mutex<Vec<u8>>>,
-    /// Closed at the end of the output.
-    end: mpsc::Receiver<()>,
-}
+/// The file with what a check printed, which goes when it was read.
+struct Printed(PathBuf);
 
-impl Listening {
-    fn to(mut reader: PipeReader) -> Result<Self> {
-        let (sender, end) = mpsc::channel::<()>();
-        let tail = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&tail);
-        threads::start(move || {
-            let _open = sender;
-            let mut buffer = vec![0; 16 << 10];
-            while let Ok(count @ 1..) = reader.read(&mut buffer) {
-                let mut tail = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                tail.extend_from_slice(buffer.get(..count).unwrap_or_default());
-                // In large steps: moving the bytes at every read would cost more than the reading.
-                if tail.len() > 2 * READ {
-                    let cut = tail.len() - READ;
-                    tail.drain(..cut);
-                }
-            }
-        })?;
-        Ok(Self { tail, end })
-    }
-
-    /// What came last, once the output has ended; at the latest after a moment, for a child that was left behind may keep it open.
-    fn tail(self) -> Vec<u8> {
-        let _ = self.end.recv_timeout(GRACE);
-        std::mem::take(&mut *self.tail.lock().unwrap_or_else(PoisonError::into_inner))
+impl Drop for Printed {
+    fn drop(&mut self) {
+        // One that stays is in nobody's way.
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 

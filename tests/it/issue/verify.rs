@@ -9,11 +9,21 @@ use crate::sandbox::Sandbox;
 fn what_a_check_printed_is_kept_where_a_child_keeps_the_output_open() {
     let sandbox = ready();
     let id = id(&report(&sandbox, &[]));
-    let check = "echo one; sleep 30 & echo two; exit 3";
+    let check = "echo one; sleep 30 & echo $! >pid; echo two; exit 3";
     let ran = sandbox.tw(["--json", "issue", "verify", &id, "--", check]);
     let verified: serde_json::Value = serde_json::from_str(&ran.out()).unwrap();
     assert_eq!(verified["exit_status"], 3);
     assert_eq!(verified["output_tail"], "one\ntwo\n");
+    // It is said, and does not go on.
+    let pid = sandbox.text("pid");
+    let said = format!("left running, and ended: {} sleep 30", pid.trim());
+    assert_eq!(verified["notices"], json!([said]));
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+    let goes_on = stat.is_ok_and(|stat| !stat.contains(") Z"));
+    assert!(!goes_on);
+    let left = std::fs::read_dir(sandbox.path(".git/timewarp")).unwrap();
+    let mut names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!names.any(|name| name.starts_with("verify-")));
 }
 
 /// Each is written by a process of its own.

@@ -1,4 +1,4 @@
-//! What a git directory says beside its refs and objects: HEAD, the index, settings, hooks, excludes, and the operation under way.
+//! What a git directory says beside its refs and objects: HEAD, the index, settings, hooks, excludes, locks, and the operation under way.
 //!
 //! The index is compared by its entries: git writes it anew to remember when it looked at a file. Of the excludes `tw`'s own lines do not
 //! count. Names are those that the files have in a plain repository, `.git/…`, wherever the git directory is.
@@ -15,9 +15,14 @@ use crate::ops::capture::Capture;
 use crate::ops::issues::desk::exclude;
 
 /// Files that all worktrees share.
-const SHARED: &[&str] = &["config", "info/attributes"];
-/// Files of this worktree.
-const OWN: &[&str] = &["config.worktree", "info/sparse-checkout"];
+const SHARED: &[&str] = &["config", "config.lock", "info/attributes"];
+/// Files of this worktree. While a lock is there, no git writes what it locks.
+const OWN: &[&str] = &[
+    "HEAD.lock",
+    "config.worktree",
+    "index.lock",
+    "info/sparse-checkout",
+];
 /// The excludes, which all worktrees share.
 const EXCLUDE: &str = "info/exclude";
 const HOOKS: &str = "hooks";
