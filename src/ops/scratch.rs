@@ -7,8 +7,10 @@ use serde::Serialize;
 
 use super::Context;
 use super::scratches::known::{self, State};
+use super::scratches::lost;
 use crate::error::Result;
 use crate::json::{self, Text};
+use crate::text::typed_path;
 
 json::fields! {
     Dir = "dir",
@@ -18,7 +20,7 @@ json::fields! {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "scratch_list")]
 pub struct Scratches {
-    /// All of this repository, by the names of their worktrees.
+    /// All of this repository, by the names of their worktrees; then those that git knows nothing of any more.
     pub scratches: Vec<ScratchView>,
 }
 
@@ -31,10 +33,10 @@ pub struct ScratchView {
     pub dir: PathBuf,
     /// `open`, or the command that made it for a run.
     pub purpose: String,
-    /// The snapshot that was laid out.
-    pub snapshot_id: String,
-    /// When.
-    pub created_at: String,
+    /// The snapshot that was laid out; null: nobody knows any more.
+    pub snapshot_id: Option<String>,
+    /// When; null: nobody knows any more.
+    pub created_at: Option<String>,
     /// How it stands.
     pub state: State,
 }
@@ -44,15 +46,24 @@ pub struct ScratchView {
 /// # Errors
 /// `CORRUPT_RECORD` when what was written about one cannot be read.
 pub fn list(ctx: &Context<'_>) -> Result<Scratches> {
-    let scratches = known::all(ctx)?.into_iter().map(|known| ScratchView {
+    let known = known::all(ctx)?;
+    let lost = lost::all(ctx, &known)?;
+    let known = known.into_iter().map(|known| ScratchView {
         purpose: known.purpose().to_owned(),
-        snapshot_id: known.opened.snapshot_id,
-        created_at: known.opened.at,
+        snapshot_id: Some(known.opened.snapshot_id),
+        created_at: Some(known.opened.at),
         state: known.state,
         dir: known.dir,
     });
+    let lost = lost.into_iter().map(|lost| ScratchView {
+        dir: lost.dir,
+        purpose: lost.purpose.to_owned(),
+        snapshot_id: None,
+        created_at: None,
+        state: State::Lost,
+    });
     Ok(Scratches {
-        scratches: scratches.collect(),
+        scratches: known.chain(lost).collect(),
     })
 }
 
@@ -118,6 +129,17 @@ pub fn gc(ctx: &Context<'_>) -> Result<Collected> {
                 hints: error.hints().to_vec(),
             }),
         }
+    }
+    for lost in lost::all(ctx, &known::all(ctx)?)? {
+        collected.kept.push(KeptScratch {
+            reason: "git knows nothing of it any more, and what is in it cannot be saved"
+                .to_owned(),
+            hints: vec![format!(
+                "when nothing in it is needed: rm -r {}",
+                typed_path(&lost.dir)
+            )],
+            dir: lost.dir,
+        });
     }
     Ok(collected)
 }

@@ -1145,6 +1145,71 @@ fn of_a_killed_try_no_run_goes_on_that_stopped_its_guard() {
     });
 }
 
+/// The files of the check cannot be put back where it made a file of their directory.
+#[test]
+fn a_scratch_goes_also_where_its_run_could_not_be_judged() {
+    let sandbox = checked();
+    sandbox.write("tests/check.sh", "exit 1\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-q", "-m", "tests"]);
+    let verify = ["try", "-n", "1", "--verify", "sh tests/check.sh", "--"];
+    let script = "rm -rf tests; echo x >tests";
+    let (document, code) = tried(&sandbox, &[&verify[..], &[script]].concat());
+    let run = &document["runs"][0];
+    assert_eq!((code, &run["status"]), (1, &json!("error")), "{document}");
+    assert!(run["experiment_id"].is_string(), "{run}");
+    swept(&sandbox);
+}
+
+#[test]
+fn a_scratch_that_stays_is_named_whatever_the_run_did_to_git() {
+    let sandbox = checked();
+    for (script, state) in [
+        (
+            "echo work >made; echo garbage >$(git rev-parse --git-dir)/HEAD",
+            "left",
+        ),
+        ("echo work >made; rm -rf $(git rev-parse --git-dir)", "lost"),
+    ] {
+        let (document, code) = tried(&sandbox, &["try", "-n", "1", "--", script]);
+        let run = &document["runs"][0];
+        assert_eq!((code, &run["status"]), (1, &json!("error")), "{document}");
+        let there = std::fs::read_dir(beside(&sandbox)).unwrap();
+        let mut dirs: Vec<PathBuf> = there.map(|entry| entry.unwrap().path()).collect();
+        dirs.retain(|dir| dir.join("made").exists());
+        let [dir] = dirs.as_slice() else {
+            panic!("{dirs:?}: {document}")
+        };
+        let error = run["error"].as_str().unwrap();
+        assert!(
+            error.contains(&format!("'{}' stays", dir.display())),
+            "{error}"
+        );
+        let listed = sandbox.json(["scratch", "list"]);
+        let listed = listed["scratches"].as_array().unwrap();
+        let one = listed
+            .iter()
+            .find(|one| one["dir"] == dir.to_str().unwrap());
+        let one = one.unwrap_or_else(|| panic!("{listed:?}"));
+        assert_eq!(
+            (&one["purpose"], &one["state"]),
+            (&json!("try"), &json!(state))
+        );
+        assert_eq!(one["snapshot_id"].is_null(), state == "lost");
+        // Nothing of it is saved, so nothing of it is removed.
+        let collected = sandbox.json(["scratch", "gc"]);
+        let kept = collected["kept"].as_array().unwrap();
+        assert!(
+            kept.iter().any(|one| one["dir"] == dir.to_str().unwrap()),
+            "{collected}"
+        );
+        assert!(dir.join("made").exists());
+        std::fs::remove_dir_all(dir).unwrap();
+        sandbox.git(["worktree", "prune"]);
+    }
+    assert_eq!(sandbox.json(["scratch", "list"])["scratches"], json!([]));
+}
+
 /// Everything of the present that a try must leave alone.
 fn present(sandbox: &Sandbox) -> String {
     let git = |words: &[&str]| sandbox.git(words);

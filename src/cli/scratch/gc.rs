@@ -7,7 +7,7 @@ use crate::ops::scratch::{self, Collected};
 /// Save and remove the scratches that a killed run left
 ///
 /// An experiment is taken of each first, unless nothing differs from its snapshot. What cannot be saved stays and is
-/// named; so does one that was moved or is locked. Directories that 'tw open' made stay, too: 'tw close' removes them.
+/// named; so does one that was moved, is locked or was lost. Directories that 'tw open' made stay, too: 'tw close' removes them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

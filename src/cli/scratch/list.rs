@@ -8,7 +8,7 @@ use crate::ops::scratches::known::State;
 /// List the directories that snapshots are laid out in
 ///
 /// Each with what it is for: 'open' until 'tw close', or a run. A run's is 'in-use' while its command lives, and 'left'
-/// when that was killed.
+/// when that was killed; 'lost' is one of which a run took away what made it a worktree.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,12 +36,17 @@ impl Human for Scratches {
             } else {
                 format!("{}, ", clean(&scratch.purpose))
             };
-            page.line(format!(
-                "  {what}{} of {} {}",
-                scratch.state.as_str(),
-                page.id(&scratch.snapshot_id),
-                page.options.ago(&scratch.created_at)
-            ));
+            let state = scratch.state.as_str();
+            page.line(match (&scratch.snapshot_id, &scratch.created_at) {
+                (Some(id), Some(at)) => {
+                    format!(
+                        "  {what}{state} of {} {}",
+                        page.id(id),
+                        page.options.ago(at)
+                    )
+                }
+                _ => format!("  {what}{state}: git knows nothing of it any more"),
+            });
         }
         let left = self.scratches.iter();
         if left.clone().any(|scratch| scratch.state == State::Left) {

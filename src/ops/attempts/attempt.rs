@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::protect::{self, Named};
 use super::watch::Watch;
 use crate::env::Env;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::git::pinned::PathOccupant;
 use crate::git::regular;
 use crate::ops::Context;
@@ -22,6 +22,7 @@ use crate::ops::tries::{Check, Outside, Status, TryRun};
 use crate::progress::Silent;
 use crate::runner::{Control, End, Ended, Job};
 use crate::store::Store;
+use crate::store::id::SnapshotId;
 use crate::store::issue::DiffStat;
 use crate::store::stored::Stored;
 use crate::text::command_line;
@@ -180,12 +181,14 @@ impl Plan<'_> {
         }
         let ctx = self.context()?;
         let scratch = Scratch::lay(&ctx, &subject.source, self.purpose)?;
-        scratch.put_over(&subject.with)?;
         let mut outside = Outside::default();
-        self.watch.begin(&ctx, BASE)?;
-        let checked = self.base(subject, (&scratch, Slot(1)), &mut outside);
-        self.watch.end(&ctx, BASE, &mut outside)?;
-        scratch.discard_rest()?;
+        let checked = scratch.put_over(&subject.with).and_then(|()| {
+            self.watch.begin(&ctx, BASE)?;
+            let checked = self.base(subject, (&scratch, Slot(1)), &mut outside);
+            self.watch.end(&ctx, BASE, &mut outside)?;
+            checked
+        });
+        let (checked, _) = leave(scratch, checked);
         Ok(checked?.map(|check| (check, outside)))
     }
 
@@ -249,17 +252,17 @@ impl Plan<'_> {
         let ctx = self.context()?;
         let mut scratch = Scratch::lay(&ctx, &subject.source, self.purpose)?;
         run.notices.clone_from(&scratch.notices);
-        scratch.put_over(&subject.with)?;
-        self.watch.begin(&ctx, run.run)?;
-        let made = self.work(&ctx, subject, run, (&mut scratch, slot));
-        // Behind the check, too: it executes what the run wrote.
-        self.watch.end(&ctx, run.run, &mut run.outside)?;
-        if scratch.occupant() != PathOccupant::Gone {
-            made?;
-            return scratch.discard_rest();
-        }
-        // Nothing of it is left, and nothing will be: it is not kept for a later try.
-        scratch.discard_rest()?;
+        let made = scratch.put_over(&subject.with).and_then(|()| {
+            self.watch.begin(&ctx, run.run)?;
+            let made = self.work(&ctx, subject, run, (&mut scratch, slot));
+            // Behind the check, too: it executes what the run wrote.
+            self.watch.end(&ctx, run.run, &mut run.outside)?;
+            made
+        });
+        let (made, saved) = leave(scratch, made);
+        // What no experiment was taken of before is in the one that was taken now.
+        let saved = saved.map(|id| id.to_string());
+        run.experiment_id = run.experiment_id.take().or(saved);
         made
     }
 
@@ -350,6 +353,39 @@ impl Plan<'_> {
     }
 }
 
+/// Takes a scratch away, whatever was made in it. Of what was not saved yet an experiment is taken; where neither can be done it stays,
+/// and is named.
+fn leave<T>(scratch: Scratch<'_>, made: Result<T>) -> (Result<T>, Option<SnapshotId>) {
+    let occupant = scratch.occupant();
+    let made = match (&occupant, made) {
+        // It says what is there by now, and that it is left alone.
+        (PathOccupant::Other(_), Err(error)) => return (Err(error), None),
+        (_, made) => made,
+    };
+    let dir = scratch.dir().display().to_string();
+    let discarded = if occupant == PathOccupant::Gone || scratch.was_saved() {
+        scratch.discard_rest().map(|()| None)
+    } else {
+        scratch.discard()
+    };
+    let error = match discarded {
+        Ok(saved) => return (made, saved),
+        Err(error) => error,
+    };
+    let stays = match occupant {
+        PathOccupant::Gone => "what git knows of it stays".to_owned(),
+        _ => format!("'{dir}' stays ('tw scratch gc' tries again)"),
+    };
+    let said = match made {
+        // Mostly it is the same that kept it from being saved.
+        Err(first) if first.message() == error.message() => format!("{}; {stays}", first.message()),
+        Err(first) => format!("{}; {stays}: {}", first.message(), error.message()),
+        Ok(_) => format!("{stays}: {}", error.message()),
+    };
+    let hints = error.hints().to_vec();
+    (Err(Error::new(error.code(), said).with_hints(hints)), None)
+}
+
 /// What a command left running.
 fn add_leaks(outside: &mut Outside, scratch: &Scratch<'_>, ended: &Ended) {
     let mut redacting = Redacting::new(&scratch.there);
@@ -362,7 +398,7 @@ fn note_experiment(
     ctx: &Context<'_>,
     subject: &Subject,
     run: &mut TryRun,
-    saved: Option<crate::store::id::SnapshotId>,
+    saved: Option<SnapshotId>,
 ) -> Result<()> {
     let store = ctx.store()?;
     run.experiment_id = saved.map(|id| id.to_string());

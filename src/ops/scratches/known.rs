@@ -40,6 +40,8 @@ pub enum State {
     Gone,
     /// Something else is in its place.
     Replaced,
+    /// It is there, and git knows nothing of it any more.
+    Lost,
 }
 
 crate::json::words!(State {
@@ -48,6 +50,7 @@ crate::json::words!(State {
     Left = "left",
     Gone = "gone",
     Replaced = "replaced",
+    Lost = "lost",
 });
 
 impl KnownScratch {

@@ -11,6 +11,7 @@
 pub mod gone;
 pub mod known;
 pub mod layout;
+pub mod lost;
 pub mod opening;
 pub mod place;
 pub mod present;

@@ -248,6 +248,11 @@ impl<'a> Scratch<'a> {
         Ok(Some(id))
     }
 
+    /// Whether an experiment was taken, or there was nothing to take.
+    pub fn was_saved(&self) -> bool {
+        self.was_saved
+    }
+
     /// Saves what is in it, then takes it away. Answers the experiment; None: nothing had changed.
     ///
     /// # Errors
