@@ -547,6 +547,38 @@ fn lines_are_followed_as_git_is_told_to() {
     assert_eq!(said(&sandbox, &["blame", "-w", "w.txt"]), ["between"]);
 }
 
+/// Where a line was committed is asked as it is asked whose it is.
+#[test]
+fn the_commit_of_a_line_is_that_of_the_line_that_is_followed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.txt", "old\n");
+    commit(&sandbox, "the beginning");
+    let talk = session(&sandbox);
+    let block: String = (0..30)
+        .map(|n| format!("a rather long line number {n}\n"))
+        .collect();
+    turn(&talk, "write", || sandbox.write("t.txt", &block));
+    let written = commit(&sandbox, "written");
+    let indented: String = block.lines().map(|line| format!("  {line}\n")).collect();
+    turn(&talk, "indent", || sandbox.write("t.txt", &indented));
+    let second = commit(&sandbox, "indented");
+    turn(&talk, "copy", || sandbox.write("copy.txt", &indented));
+    let third = commit(&sandbox, "copied");
+    for (words, checkpoint, committed) in [
+        (&["blame", "t.txt"][..], 1, &second),
+        (&["blame", "-w", "t.txt"], 0, &written),
+        (&["blame", "--ignore-format", "t.txt"], 0, &written),
+        (&["blame", "copy.txt"], 2, &third),
+    ] {
+        let origin = origins(&sandbox, words)[3].clone();
+        assert_eq!(
+            (&origin["checkpoint_id"], &origin["commit"]),
+            (&json!(checkpoint), &json!(committed)),
+            "{words:?}"
+        );
+    }
+}
+
 #[test]
 fn lines_are_put_together_and_counted() {
     let sandbox = Sandbox::new();

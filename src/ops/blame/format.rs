@@ -46,16 +46,26 @@ impl Formats<'_> {
             Node::End(_) => return false,
         };
         let before = before.and_then(|at| self.text(states.all[at].commit, path));
-        let after = self.text(commit, path);
-        match (before, after) {
-            (Some(before), Some(after)) => before != after && bare(&before) == bare(&after),
-            _ => false,
-        }
+        is_formatting(before, self.text(commit, path))
+    }
+
+    /// The same of a commit of the history, against the one before it.
+    pub fn is_formatting_commit(&self, commit: Oid, path: &[u8]) -> bool {
+        let raw = self.store.objects.commit(commit).ok();
+        let before = raw.and_then(|raw| self.text(*raw.parents.first()?, path));
+        is_formatting(before, self.text(commit, path))
     }
 
     /// What cannot be read is no formatting.
     fn text(&self, commit: Oid, path: &[u8]) -> Option<Vec<u8>> {
         content(self.store, commit, path).ok().flatten()
+    }
+}
+
+fn is_formatting(before: Option<Vec<u8>>, after: Option<Vec<u8>>) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => before != after && bare(&before) == bare(&after),
+        _ => false,
     }
 }
 

@@ -106,7 +106,7 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
     let claims = Claims::read(ctx, store, traced.spots.values());
     let teller = Teller::new(ctx, store, &links, &turns, &traced, &claims);
     let mut told = teller.lines(&file, &asked, &name);
-    telling::committed(ctx, &links, (&name, form), &file.text, &mut told)?;
+    telling::committed(ctx, &links, (&name, form), &file.text, request, &mut told)?;
     let invalid = states.invalid.iter();
     let notices = invalid.map(|(id, reason)| format!("'{id}' cannot be read: {reason}"));
     let notices = notices.chain(past.unreadable.clone());

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,11 +13,11 @@ use super::graph::{Links, Node};
 use super::named::{Named, Says};
 use super::origin::{Candidate, Kind, Line, Origin};
 use super::trace::{Spot, Traced};
-use super::{FileAsked, content};
+use super::{Blame, FileAsked, content};
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
-use crate::git::blame::{self, Follow, Question};
+use crate::git::blame::{self, Question};
 use crate::git::path::RepoPath;
 use crate::ops::Context;
 use crate::ops::versions::{ChainPlace, Owners, Turn, Turns};
@@ -298,6 +299,7 @@ pub fn committed(
     links: &Links<'_>,
     (name, form): (&[u8], Form),
     text: &[u8],
+    request: &Blame,
     told: &mut [ToldLine],
 ) -> Result<()> {
     let store = links.store;
@@ -307,7 +309,7 @@ pub fn committed(
     let Some(old) = content(store, head, name)? else {
         return Ok(());
     };
-    let same = form.same_lines(&old, text, false)?;
+    let same = form.same_lines(&old, text, request.follow.ignores_space)?;
     let there = |told: &ToldLine| {
         told.place?;
         same.get(told.line.line - 1).copied().flatten()
@@ -316,15 +318,8 @@ pub fn committed(
     if wanted.is_empty() {
         return Ok(());
     }
-    let question = Question {
-        commit: head,
-        path: name,
-        lines: &super::trace::ranges(wanted.into_iter()),
-        parents: None,
-        ignored: &[],
-        follow: Follow::default(),
-    };
-    let answer = blame::blame(&ctx.repo, &question)?;
+    let lines = super::trace::ranges(wanted.into_iter());
+    let answer = in_history(ctx, links, (head, name, &lines), request)?;
     let pieces = answer.pieces.iter();
     let commits: HashMap<_, _> = pieces
         .flat_map(|piece| piece.lines.clone().map(|line| (line, piece.commit)))
@@ -352,6 +347,46 @@ pub fn committed(
         }
     }
     Ok(())
+}
+
+/// What git says of lines of HEAD, followed as the others are.
+fn in_history(
+    ctx: &Context<'_>,
+    links: &Links<'_>,
+    (head, name, lines): (Oid, &[u8], &[Range<usize>]),
+    request: &Blame,
+) -> Result<blame::Blame> {
+    let formats = Formats {
+        ctx,
+        store: links.store,
+        links,
+    };
+    let mut ignored = Vec::new();
+    loop {
+        let question = Question {
+            commit: head,
+            path: name,
+            lines,
+            parents: None,
+            ignored: &ignored,
+            follow: request.follow,
+        };
+        let answer = blame::blame(&ctx.repo, &question)?;
+        let pieces: BTreeSet<_> = answer
+            .pieces
+            .iter()
+            .filter(|piece| request.ignores_format && !ignored.contains(&piece.commit))
+            .map(|piece| (piece.commit, piece.path.as_slice()))
+            .collect();
+        let found = pieces
+            .into_iter()
+            .filter(|(commit, path)| formats.is_formatting_commit(*commit, path));
+        let found: BTreeSet<Oid> = found.map(|(commit, _)| commit).collect();
+        if found.is_empty() {
+            return Ok(answer);
+        }
+        ignored.extend(found);
+    }
 }
 
 /// When the states before this place and there were taken.
