@@ -42,10 +42,13 @@ pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     short.into()
 }
 
-/// Control characters, and the marks that turn the direction of text.
+/// Control characters, the marks that turn the direction of text, and those that are not seen at all; as `web/page.js` has them. Joiners
+/// are seen in what they join.
 pub fn is_unsafe(ch: char) -> bool {
     ch.is_control()
-        || matches!(ch, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(ch,
+            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Whether a character of a text of several lines has to be escaped to be seen.

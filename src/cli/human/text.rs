@@ -142,6 +142,13 @@ mod tests {
         // All that Unicode counts among the controls of direction (UAX #9).
         let controls = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
         assert!(clean(controls).is_ascii(), "{}", clean(controls));
+        // What takes no room is seen as well; what joins letters and signs is part of them.
+        let unseen = "ad\u{200b}min\u{2060}\u{feff}\u{fff9}\u{e0041}\u{2028}";
+        assert_eq!(
+            clean(unseen),
+            "ad\\u{200b}min\\u{2060}\\u{feff}\\u{fff9}\\u{e0041}\\u{2028}"
+        );
+        assert_eq!(clean("👩\u{200d}🔧 ❤\u{fe0f}"), "👩\u{200d}🔧 ❤\u{fe0f}");
         assert_eq!(clean("ärger 🦀"), "ärger 🦀");
     }
 

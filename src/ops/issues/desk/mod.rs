@@ -146,7 +146,9 @@ fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for ch in json.chars() {
         if is_unsafe(ch) && ch != '\n' {
-            let _ = write!(out, "\\u{:04x}", u32::from(ch));
+            for unit in ch.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
         } else {
             out.push(ch);
         }
