@@ -16,7 +16,12 @@ pub fn complete(document: &mut Value, error: &Error) {
         return;
     }
     let of_command = document["error"]["verify_hash"].is_string();
-    let hint = if of_command && code == Code::NotApproved {
+    let is_elsewhere = document["error"]["snapshot_id"].is_string();
+    let hint = if is_elsewhere && code == Code::NotApproved {
+        Some(
+            "ask the user: among the files of a snapshot that was not made here only what a person has run or approved there is run for an agent",
+        )
+    } else if of_command && code == Code::NotApproved {
         Some(
             "ask the user to run that command once with 'tw try -- COMMAND'; only what a person has run here is run for an agent",
         )

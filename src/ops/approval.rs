@@ -5,6 +5,9 @@
 //! command, a hash over it and over what tells this git directory from every copy of it. A repository that was copied here, or unpacked,
 //! brings no approvals along. The same file remembers which commands were shown here, by their sha256: two that begin with the same
 //! digits are quickly made, and `--allow` takes those digits for the one that was shown.
+//!
+//! A command does what the files say that it runs among: `sh check.sh` is whatever `check.sh` is. So one that was approved may run among
+//! files that were made here; among those of a snapshot from elsewhere it has to be approved for their very tree ([`Files`]).
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -12,6 +15,7 @@ use std::os::unix::fs::MetadataExt;
 
 use sha2::{Digest, Sha256};
 
+use super::elsewhere::Files;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::hex::hex;
@@ -19,7 +23,7 @@ use crate::git::private::Identity;
 use crate::git::regular::{self, Links};
 use crate::redact;
 use crate::store::Store;
-use crate::store::id::IssueId;
+use crate::store::id::{IssueId, SnapshotId};
 use crate::text::command_line;
 
 /// The file in the common `timewarp` directory.
@@ -40,61 +44,68 @@ pub fn check_words(command: &str) -> Result<()> {
     Ok(())
 }
 
-fn digest(command: &str) -> String {
-    hex(&Sha256::digest(command.as_bytes()))
+fn digest(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
-/// The first 12 hex digits of a command's sha256, which name it in `--allow`.
-fn short(command: &str) -> String {
-    digest(command).chars().take(SHOWN).collect()
+/// The first 12 hex digits of a sha256, which name it in `--allow`.
+fn short(text: &str) -> String {
+    digest(text).chars().take(SHOWN).collect()
 }
 
 /// What `--allow` takes for a command that is shown now: the first 12 hex digits of its sha256; all of them where another command with
 /// these was shown here, or where nobody can remember that this one was.
-pub fn show(store: &Store, command: &str) -> String {
-    name(store, command, |line| add(store, line).is_ok())
+pub fn show(store: &Store, command: &str, files: Files) -> String {
+    name(store, &files.with(command), |line| add(store, line).is_ok())
 }
 
 /// As [`show`], for those who may write nothing: 12 digits only of a command that was shown before.
-pub fn shown(store: &Store, command: &str) -> String {
+pub fn shown(store: &Store, command: &str, files: Files) -> String {
     let is_known = |line: &str| read(store).is_ok_and(|text| text.lines().any(|one| one == line));
-    name(store, command, is_known)
+    name(store, &files.with(command), is_known)
 }
 
-fn name(store: &Store, command: &str, remembers: impl Fn(&str) -> bool) -> String {
-    let whole = digest(command);
-    let is_alone = matches!(was_another_shown(store, command), Ok(false));
+fn name(store: &Store, text: &str, remembers: impl Fn(&str) -> bool) -> String {
+    let whole = digest(text);
+    let is_alone = matches!(was_another_shown(store, text), Ok(false));
     if is_alone && remembers(&format!("{SHOWN_LINE}{whole}")) {
-        short(command)
+        short(text)
     } else {
         whole
     }
 }
 
-/// Whether a command was shown here that begins with the same digits and is another one.
-fn was_another_shown(store: &Store, command: &str) -> Result<bool> {
-    let (text, digest, short) = (read(store)?, digest(command), short(command));
-    let mut shown = text
+/// Whether something was shown here that begins with the same digits and is something else.
+fn was_another_shown(store: &Store, text: &str) -> Result<bool> {
+    let (known, digest, short) = (read(store)?, digest(text), short(text));
+    let mut shown = known
         .lines()
         .filter_map(|line| line.strip_prefix(SHOWN_LINE));
     Ok(shown.any(|other| other.starts_with(&short) && other != digest))
 }
 
 /// Approves a command when `word` names it: its whole sha256, or the first 12 digits unless another command with these was shown here.
+/// Among files from elsewhere the sha256 is that of the command and their tree.
 ///
 /// # Errors
 /// `NOT_APPROVED` for digits that name another command, too; `USAGE` for a part of a sha256 of another length.
-pub fn allow(store: &Store, id: IssueId, command: &str, word: &str) -> Result<bool> {
-    let whole = digest(command);
+pub fn allow(
+    store: &Store,
+    id: IssueId,
+    (command, files): (&str, Files),
+    word: &str,
+) -> Result<bool> {
+    let text = files.with(command);
+    let whole = digest(&text);
     let is_part = word.len() != SHOWN && word.len() < whole.len() && !word.is_empty();
     if is_part && whole.starts_with(word) {
         let message = format!("'{word}' is not 12 hex digits or a whole sha256");
         return Err(Error::new(Code::Usage, message).hint(format!("tw issue get {id}")));
     }
-    if word != whole && word != short(command) {
+    if word != whole && word != short(&text) {
         return Ok(false);
     }
-    if word != whole && was_another_shown(store, command)? {
+    if word != whole && was_another_shown(store, &text)? {
         let message =
             format!("another command was shown here as '{word}' than this one: {command}");
         return Err(Error::new(Code::NotApproved, message)
@@ -104,7 +115,7 @@ pub fn allow(store: &Store, id: IssueId, command: &str, word: &str) -> Result<bo
             .detail("command", command)
             .detail("verify_hash", whole));
     }
-    approve(store, command)?;
+    approve(store, command, files)?;
     Ok(true)
 }
 
@@ -118,7 +129,7 @@ enum Where {
 }
 
 /// A command that is approved in this very git directory.
-fn line(store: &Store, command: &str, place: Where) -> Result<String> {
+fn line(store: &Store, (command, files): (&str, Files), place: Where) -> Result<String> {
     let dir = store.repo.common_dir();
     let identity = Identity::of(dir)?;
     let mut here = identity.key();
@@ -139,7 +150,7 @@ fn line(store: &Store, command: &str, place: Where) -> Result<String> {
         Where::Anywhere => "",
         Where::Scratch => "\0scratch",
     };
-    Ok(digest(&format!("{here}\0{command}{place}")))
+    Ok(digest(&format!("{here}\0{}{place}", files.with(command))))
 }
 
 fn read(store: &Store) -> Result<String> {
@@ -172,54 +183,106 @@ fn add(store: &Store, line: &str) -> Result<()> {
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn is_approved(store: &Store, command: &str) -> Result<bool> {
-    is_approved_for(store, command, Where::Anywhere)
+pub fn is_approved(store: &Store, command: &str, files: Files) -> Result<bool> {
+    is_approved_for(store, (command, files), Where::Anywhere)
 }
 
-fn is_approved_for(store: &Store, command: &str, place: Where) -> Result<bool> {
+fn is_approved_for(store: &Store, what: (&str, Files), place: Where) -> Result<bool> {
     let text = read(store)?;
     if text.is_empty() {
         return Ok(false);
     }
-    let line = line(store, command, place)?;
+    let line = line(store, what, place)?;
     Ok(text.lines().any(|known| known == line))
 }
 
-/// Lets a command run here from now on, as the check of an issue, too.
+/// Lets a command run here from now on, as the check of an issue, too. One that may run among files from elsewhere may among those of
+/// here.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn approve(store: &Store, command: &str) -> Result<()> {
+pub fn approve(store: &Store, command: &str, files: Files) -> Result<()> {
     store.ensure_repository_id()?;
-    add(store, &line(store, command, Where::Anywhere)?)
+    add(store, &line(store, (command, files), Where::Anywhere)?)?;
+    if files == Files::OfHere {
+        return Ok(());
+    }
+    add(
+        store,
+        &line(store, (command, Files::OfHere), Where::Anywhere)?,
+    )
 }
 
 /// What to do about a command that redaction changed.
 pub const UNREDACTED: &str = "let it read the secret from the environment or a file, and give it anew with 'tw issue edit ISSUE --verify COMMAND'";
 
-/// Refuses the verify command of an issue unless it was approved.
+/// Refuses the verify command of an issue unless it was approved to run among these files.
 ///
 /// # Errors
 /// `NOT_APPROVED` with the command, and the hash that allows it; of one that redaction changed, what else to do.
-pub fn check_of_issue(store: &Store, id: IssueId, command: &str) -> Result<()> {
-    if is_approved(store, command)? {
+pub fn check_of_issue(store: &Store, id: IssueId, command: &str, files: Files) -> Result<()> {
+    if is_approved(store, command, files)? {
         return Ok(());
     }
-    let hash = show(store, command);
+    let hash = show(store, command, files);
     let hint = if command.contains(redact::MARK) {
         format!("it was redacted: {UNREDACTED}")
     } else {
         format!("when it is harmless: tw issue verify {id} --allow {hash}")
     };
-    let message = format!("the verify command was not approved on this machine: {command}");
-    Err(Error::new(Code::NotApproved, message)
+    Err(not_approved("the verify command", command, files)
         .hint(hint)
-        .detail("command", command)
         .detail("verify_hash", hash))
 }
 
+/// Refuses to run anything for an issue among files from elsewhere before its check was approved for them: who works on an issue names
+/// no snapshot, and whoever may change the issue chooses which it is.
+///
+/// # Errors
+/// As [`check_of_issue`]; `NOT_APPROVED` for an issue without a check.
+pub fn check_files(store: &Store, id: IssueId, command: Option<&str>, files: Files) -> Result<()> {
+    match (files, command) {
+        (Files::OfHere, _) => Ok(()),
+        (_, Some(command)) => check_of_issue(store, id, command, files),
+        (Files::FromElsewhere { snapshot, .. }, None) => {
+            let message = format!(
+                "the files of snapshot '{snapshot}' were not made on this machine, and issue {id} has no verify command that was approved to run among them"
+            );
+            Err(Error::new(Code::NotApproved, message)
+                .hint(look_at(snapshot))
+                .hint(format!(
+                    "when they are harmless: tw try {snapshot} -- COMMAND, or give the issue a check with 'tw issue edit {id} --verify COMMAND'"
+                ))
+                .detail("snapshot_id", snapshot.to_string()))
+        }
+    }
+}
+
+fn look_at(snapshot: SnapshotId) -> String {
+    format!("look at what is in them: tw diff {snapshot} present")
+}
+
+/// That a command may not run here, and where that would have been.
+fn not_approved(what: &str, command: &str, files: Files) -> Error {
+    let error = |among: &str| {
+        let message = format!("{what} was not approved on this machine{among}: {command}");
+        Error::new(Code::NotApproved, message).detail("command", command)
+    };
+    match files {
+        Files::OfHere => error(""),
+        Files::FromElsewhere { snapshot, .. } => {
+            let among = format!(
+                " to run among the files of snapshot '{snapshot}', which were not made here"
+            );
+            error(&among)
+                .hint(look_at(snapshot))
+                .detail("snapshot_id", snapshot.to_string())
+        }
+    }
+}
+
 /// Lets commands run in scratches that a person has typed here, and refuses others unless they were typed for one before, or
-/// approved. Who types a command approves no issue's check that says the same.
+/// approved. Who types a command approves no issue's check that says the same, and none among other files from elsewhere.
 ///
 /// # Errors
 /// `NOT_APPROVED` with the command and its hash.
@@ -227,18 +290,23 @@ pub fn check<'a>(
     store: &Store,
     is_typed: bool,
     commands: impl IntoIterator<Item = &'a str>,
+    files: Files,
 ) -> Result<()> {
     for command in commands {
+        let what = (command, files);
         if is_typed {
             store.ensure_repository_id()?;
-            add(store, &line(store, command, Where::Scratch)?)?;
-        } else if !is_approved_for(store, command, Where::Scratch)? && !is_approved(store, command)?
+            add(store, &line(store, what, Where::Scratch)?)?;
+        } else if !is_approved_for(store, what, Where::Scratch)?
+            && !is_approved(store, command, files)?
         {
-            let message = format!("the command was not approved on this machine: {command}");
-            return Err(Error::new(Code::NotApproved, message)
-                .hint("a person approves it by running it once: tw try -- COMMAND")
-                .detail("command", command)
-                .detail("verify_hash", show(store, command)));
+            let by = match files {
+                Files::OfHere => "tw try -- COMMAND".to_owned(),
+                Files::FromElsewhere { snapshot, .. } => format!("tw try {snapshot} -- COMMAND"),
+            };
+            return Err(not_approved("the command", command, files)
+                .hint(format!("a person approves it by running it once: {by}"))
+                .detail("verify_hash", show(store, command, files)));
         }
     }
     Ok(())

@@ -18,6 +18,7 @@ pub mod context;
 pub mod diff;
 pub mod doctor;
 pub mod drop;
+pub mod elsewhere;
 mod envfiles;
 pub mod event_log;
 pub mod exports;

@@ -12,6 +12,7 @@ use super::Context;
 use super::caller;
 use super::capture::heldcommits::held;
 use super::capture::{Capture, CaptureOptions, Storing, Writing, capture, recorded_access};
+use super::elsewhere::{Files, MADE_FROM};
 use crate::env::{Moment, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -527,5 +528,10 @@ fn new_record(
     record.interrupted = about.interrupted;
     record.target_id.clone_from(&about.target_id);
     record.extra.clone_from(&about.extra);
+    // What cannot be read says so to whoever goes there, and stops no snapshot.
+    if let Ok(Files::FromElsewhere { snapshot, .. }) = Files::of_worktree_in(store, state) {
+        let id = snapshot.to_string();
+        record.extra.insert(MADE_FROM.to_owned(), id.into());
+    }
     Ok(record)
 }

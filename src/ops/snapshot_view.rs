@@ -181,6 +181,10 @@ fn last_properties() -> Value {
             "type": "string",
             "description": "Of an experiment: the snapshot that its stay in the past began with.",
         },
+        "made_from": {
+            "type": "string",
+            "description": "Of one that was taken among the files of a snapshot that was not made here: that snapshot.",
+        },
         "claimed_by": {
             "type": "string",
             "description": "Of one that came with 'tw pull': who is said to have shared it; nobody proves it.",

@@ -342,6 +342,9 @@ pub struct Issue {
     /// Who is said to have reported it, when it came from elsewhere; nobody proves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<String>,
+    /// Who is said to have tied it to another snapshot, when it was reported here; nobody proves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_claimed_by: Option<String>,
     /// Values of fields that lost against those which several repositories set at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<LostValue>,
@@ -422,6 +425,7 @@ impl Issue {
             resolution: None,
             resolutions: Vec::new(),
             claimed_by: None,
+            snapshot_claimed_by: None,
             conflicts: Vec::new(),
             deleted_by: None,
             other: Json::new(),

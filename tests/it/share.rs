@@ -1,6 +1,7 @@
 //! `tw share`, `tw push`, `tw pull`: repositories that share issues over a remote, as people would use them.
 
 mod apart;
+mod approved;
 mod collected;
 mod conditions;
 mod content;

@@ -100,7 +100,11 @@ fn show(page: &mut Page, view: &IssueView) {
         });
     }
     from_elsewhere(page, issue);
-    page.line(format!("snapshot: {}", issue.snapshot_id));
+    page.line(format!(
+        "snapshot: {}{}",
+        issue.snapshot_id,
+        claimed_by(issue.snapshot_claimed_by.as_deref())
+    ));
     if let Some(of) = issue.duplicate_of {
         page.line(format!("duplicate of: {of}"));
     }

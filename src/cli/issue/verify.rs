@@ -10,7 +10,8 @@ use crate::ops::issue::{self, Verified, Verify};
 /// Runs the verify command, or CMD, by 'sh -c' in the root of the working tree. Exit status, duration and the end of the
 /// output (redacted) go into the run that 'tw issue start' opened here; in the present, into a run that holds checks alone, so that what
 /// was tried before keeps its verdict. Exits with 1 when the check failed. A verify command that was not approved on this machine is
-/// shown and not run.
+/// shown and not run, nor is one among the files of a snapshot that was not made here, in the past or a directory of 'tw open', before it
+/// was approved for these. What the check leaves running is named and ended.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,7 +30,8 @@ pub struct Args {
 
     /// Approve the stored command by its sha256, or the first 12 hex digits of it
     ///
-    /// The digits are refused where another command with the same ones was shown here.
+    /// The digits are refused where another command with the same ones was shown here. Among files that were not made here the sha256 is
+    /// that of the command and the files: it lets 'tw try' and 'tw replay' work on the issue there, too.
     #[arg(long, value_name = "HASH")]
     pub allow: Option<String>,
 
@@ -65,7 +67,13 @@ fn verify(args: &Args, call: &Call<'_>) -> Result<Verified> {
         found.and_then(|(_, value)| value.as_str().map(str::to_owned))
     };
     let command = detail("command").unwrap_or_default();
-    let question = format!("Run this command, now and later? {}", clean(&command));
+    let among = detail("snapshot_id")
+        .map(|id| format!(" among the files of {id}, which were not made here"));
+    let question = format!(
+        "Run this command{}, now and later? {}",
+        among.unwrap_or_default(),
+        clean(&command)
+    );
     call.ask.confirm(&question, Flag::Own("--allow"))?;
     request.allow = detail("verify_hash");
     issue::verify(&context, &request)

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 pub use attempt::{Plan, Subject};
-pub use told::{agent_words, approved_check, check_agent, issue_run};
+pub use told::{agent_words, approved_check, check_agent, issue_run, source_of};
 
 use super::Context;
 use super::scratches::Slot;

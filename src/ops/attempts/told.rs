@@ -5,9 +5,12 @@ use std::ffi::OsString;
 use crate::agents::{AGENTS, by_name};
 use crate::error::{Error, Result};
 use crate::ops::approval;
+use crate::ops::elsewhere::Files;
+use crate::ops::issues;
 use crate::ops::tries::{Status, TryRun};
 use crate::store::Store;
 use crate::store::issue::{Issue, Run, Verify};
+use crate::store::stored::Stored;
 
 /// Whether an agent of this name can work on issues.
 ///
@@ -51,16 +54,27 @@ pub fn agent_words(name: &str, args: &[String], issue: &Issue) -> Result<Vec<OsS
         .collect())
 }
 
-/// The issue's own check. None: it has none.
+/// The issue's own check, which may run among these files: those of its snapshot. None: it has none.
 ///
 /// # Errors
-/// As [`approval::check_of_issue`].
-pub fn approved_check(store: &Store, issue: &Issue) -> Result<Option<String>> {
-    let Some(command) = issue.verify_command.clone() else {
-        return Ok(None);
-    };
-    approval::check_of_issue(store, issue.id, &command)?;
-    Ok(Some(command))
+/// As [`approval::check_of_issue`] and [`approval::check_files`].
+pub fn approved_check(store: &Store, issue: &Issue, files: Files) -> Result<Option<String>> {
+    let command = issue.verify_command.as_deref();
+    approval::check_files(store, issue.id, command, files)?;
+    if let Some(command) = command {
+        approval::check_of_issue(store, issue.id, command, files)?;
+    }
+    Ok(command.map(str::to_owned))
+}
+
+/// The snapshot that work on an issue begins with, and whose files they are.
+///
+/// # Errors
+/// As [`issues::snapshot_of`].
+pub fn source_of(store: &Store, issue: &Issue) -> Result<(Stored, Files)> {
+    let source = issues::snapshot_of(store, issue)?;
+    let files = Files::of(store, &source)?;
+    Ok((source, files))
 }
 
 /// What an agent is told of an issue.

@@ -26,6 +26,7 @@ use self::verdicts::Verdicts;
 use super::Context;
 use super::approval;
 use super::compare::{Beyond, Patches, Side, sides};
+use super::elsewhere::Files;
 use super::outcome::Diff;
 use super::pathspec::Pathspec;
 use super::scratches::present::Present;
@@ -118,7 +119,10 @@ pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
     }
     let command = approval::line_of(&request.command);
     let typed = std::iter::once(&command).chain(&request.setup);
-    approval::check(store, request.is_typed, typed.map(String::as_str))?;
+    // The line is of snapshots that were taken in this working tree: see `line`.
+    let files = Files::of_worktree(store)?;
+    let typed = typed.map(String::as_str);
+    approval::check(store, request.is_typed, typed, files)?;
     let (present, said) = line::present(ctx, store)?;
     said.tell(search(ctx, store, request, &present), |bisected| {
         &mut bisected.notices

@@ -7,10 +7,12 @@ use super::{Edit, Experiment, ExperimentShown, IssueView, ReportFields, document
 use crate::agents::transcript::Selection;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::ops::approval;
+use crate::ops::elsewhere::Files;
 use crate::ops::issues::{desk, find, load, move_note, update, update_at};
 use crate::ops::redaction::Redacting;
 use crate::ops::sessions::{Caller, Via};
-use crate::ops::{Context, address, approval};
+use crate::ops::{Context, address};
 use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::id::IssueId;
@@ -63,7 +65,12 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
         && texts.verify_command.as_ref() == Some(command)
         && texts.verify_command == fields.verify_command
     {
-        approval::approve(store, command)?;
+        // Who names another snapshot in the same breath means its files.
+        let files = match &snapshot {
+            Some(stored) => Files::of(store, stored)?,
+            None => Files::OfHere,
+        };
+        approval::approve(store, command, files)?;
     }
     notices.extend(said);
     notices.extend(redacting.notice());

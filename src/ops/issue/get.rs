@@ -4,7 +4,8 @@ use super::{ChatPart, ChatShown, IssueOnDesk, IssueView};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::approval;
-use crate::ops::issues::{desk, find, load};
+use crate::ops::elsewhere::Files;
+use crate::ops::issues::{desk, find, load, snapshot_files};
 use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::id::IssueId;
@@ -51,14 +52,16 @@ fn view_by(
     store: &Store,
     mut issue: Issue,
     notices: Vec<String>,
-    name: fn(&Store, &str) -> String,
+    name: fn(&Store, &str, Files) -> String,
 ) -> Result<IssueView> {
     let command = issue.verify_command.as_deref();
+    // What cannot be read is said by whoever goes there.
+    let files = snapshot_files(store, &issue).unwrap_or(Files::OfHere);
     let verify_approved = match command {
-        Some(command) => approval::is_approved(store, command)?,
+        Some(command) => approval::is_approved(store, command, files)?,
         None => false,
     };
-    let verify_hash = command.map(|command| name(store, command));
+    let verify_hash = command.map(|command| name(store, command, files));
     // A record may come from elsewhere: it does not say what is known here.
     for ours in ["paths", "verify_hash", "verify_approved"] {
         issue.other.shift_remove(ours);

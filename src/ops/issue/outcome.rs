@@ -24,9 +24,9 @@ pub struct IssueOnDesk {
     /// Its desk.
     pub paths: DeskPaths,
     /// What `--allow` takes: the first 12 hex digits of the verify command's sha256, all of them where these alone could be taken for
-    /// another command's; null: no command.
+    /// another command's; where the issue's snapshot was not made here, of the command and its files; null: no command.
     pub verify_hash: Option<String>,
-    /// Whether the verify command may run on this machine.
+    /// Whether the verify command may run on this machine, among the files of the issue's snapshot.
     pub verify_approved: bool,
 }
 

@@ -11,6 +11,7 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::objects::NewObjects;
 use crate::ops::approval;
 use crate::ops::checkpoints;
+use crate::ops::elsewhere::Files;
 use crate::ops::issues::desk;
 use crate::ops::redaction::Redacting;
 use crate::ops::refspecs;
@@ -91,7 +92,7 @@ fn record(
         && request.trusted
         && fields.verify_command.as_ref() == Some(command)
     {
-        approval::approve(store, command)?;
+        approval::approve(store, command, Files::of(store, &snapshot)?)?;
     }
     write(ctx, store, &issue, &snapshot, &conversation)?;
     notices.extend(refspecs::told_once(ctx, store));

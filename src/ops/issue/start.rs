@@ -3,6 +3,7 @@
 use super::Started;
 use crate::error::Result;
 use crate::ops::Context;
+use crate::ops::elsewhere::Files;
 use crate::ops::issues::{desk, find, load, snapshot_of, update};
 use crate::ops::request::{DryRun, Travel};
 use crate::ops::stay::enter::enter;
@@ -29,7 +30,8 @@ pub fn start(ctx: &Context<'_>, text: &str, request: &Travel) -> Result<Started>
         ));
     }
     // Said before anything is looked at: a trip knows snapshots, and not whose they are.
-    snapshot_of(store, &loaded.issue)?;
+    let source = snapshot_of(store, &loaded.issue)?;
+    notices.extend(Files::of(store, &source)?.notice());
     workspaces::refuse_issue_of_member(ctx, id)?;
     let request = Travel {
         address: loaded.issue.snapshot_id.to_string(),

@@ -16,7 +16,8 @@ use crate::git::command::NAMES_A_REPOSITORY;
 use crate::git::regular;
 use crate::ops::Context;
 use crate::ops::approval;
-use crate::ops::issues::{desk, find, load, update};
+use crate::ops::elsewhere::Files;
+use crate::ops::issues::{desk, find, load, snapshot_files, update};
 use crate::ops::redaction::Redacting;
 use crate::runner::Job;
 use crate::runner::program::own_program;
@@ -172,11 +173,18 @@ fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Resul
             Error::new(Code::Usage, message).hint(format!("tw issue verify {id} -- COMMAND"))
         );
     };
+    let files = Files::of_worktree(store)?;
     let is_allowed = match &request.allow {
         Some(word) => {
-            let is_allowed = approval::allow(store, id, command, word)?;
+            let mut is_allowed = approval::allow(store, id, (command, files), word)?;
+            if !is_allowed {
+                // For a try or a replay it may run among those of the issue's snapshot.
+                let there = snapshot_files(store, issue)?;
+                is_allowed = approval::allow(store, id, (command, there), word)?
+                    && approval::is_approved(store, command, files)?;
+            }
             // Somebody looked at another command than the one that would run.
-            if !is_allowed && approval::is_approved(store, command)? {
+            if !is_allowed && approval::is_approved(store, command, files)? {
                 let message = format!("'{word}' is not the hash of the verify command: {command}");
                 return Err(Error::new(Code::Usage, message).hint(format!("tw issue get {id}")));
             }
@@ -185,7 +193,7 @@ fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Resul
         None => false,
     };
     if !is_allowed {
-        approval::check_of_issue(store, id, command)?;
+        approval::check_of_issue(store, id, command, files)?;
     }
     Ok(command.clone())
 }

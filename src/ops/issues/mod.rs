@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Context;
+use super::elsewhere::Files;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::json::{self, Text};
@@ -199,6 +200,17 @@ pub fn snapshot_of(store: &Store, issue: &Issue) -> Result<Stored> {
     }
 }
 
+/// Whose the files of an issue's snapshot are. Those of one that is not in this repository run nothing.
+///
+/// # Errors
+/// The ref or the record cannot be read.
+pub fn snapshot_files(store: &Store, issue: &Issue) -> Result<Files> {
+    if has_snapshot(store, issue)? {
+        return Files::of(store, &snapshot_of(store, issue)?);
+    }
+    Ok(Files::OfHere)
+}
+
 /// Whether the snapshot of an issue is in this repository.
 ///
 /// # Errors
@@ -325,6 +337,7 @@ pub fn update_at<T>(
         let answer = change(&mut issue)?;
         if let Some(at) = at {
             issue.snapshot_id = at.id;
+            issue.snapshot_claimed_by = None;
         }
         issue.settle_changed(&before);
         if issue != before {

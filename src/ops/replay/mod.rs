@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::attempts::{
     PhaseObserver, Plan, RunSettings, Subject, agent_words, approved_check, check_agent, issue_run,
+    source_of,
 };
 use super::issues::{self, desk};
 use super::kept::{self, Versioned};
@@ -220,12 +221,12 @@ fn subject(
     issue: &Issue,
     with: &With,
 ) -> Result<Subject> {
-    let verify = approved_check(store, issue)?;
+    let (source, files) = source_of(store, issue)?;
+    let verify = approved_check(store, issue, files)?;
     let words = match &request.agent {
         Some(name) => agent_words(name, &request.agent_args, issue)?,
         None => line_or_words(&request.command),
     };
-    let source = issues::snapshot_of(store, issue)?;
     Subject::new(ctx, store, source, with, (words, verify))
 }
 

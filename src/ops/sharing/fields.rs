@@ -96,6 +96,7 @@ pub const PRIVATE: &[&str] = &[
     "chat_unavailable",
     "experiment_file",
     "claimed_by",
+    "snapshot_claimed_by",
     "conflicts",
     "deleted_by",
 ];

@@ -202,11 +202,13 @@ impl Local<'_> {
         } else if self.before.is_none() {
             json.insert("chat_unavailable".to_owned(), "it was not shared".into());
         }
+        let snapshot_claimed_by = self.snapshot_claimed_by(json);
         let mut put = |name: &str, value: Option<Value>| match value {
             Some(value) => drop(json.insert(name.to_owned(), value)),
             None => drop(json.shift_remove(name)),
         };
         put("claimed_by", self.claimed_by());
+        put("snapshot_claimed_by", snapshot_claimed_by);
         let lost = self.shared.conflicts();
         let lost: Vec<Value> = lost.iter().map(|lost| {
             json!({"field": lost.field, "value": lost.value, "at": lost.edit.at, "claimed_by": lost.edit.claimant()})
@@ -229,6 +231,20 @@ impl Local<'_> {
             (None, Source::OurSide) => claimed,
             (None, Source::Others) => self.shared.origin().map(|edit| edit.claimant().into()),
         }
+    }
+
+    /// Who is said to have tied one of ours to another snapshot. Whoever it says: it was not done here.
+    fn snapshot_claimed_by(&self, json: &Json) -> Option<Value> {
+        const FIELD: &str = "snapshot_id";
+        let before = self.before?;
+        if before.contains_key("claimed_by") {
+            return None;
+        }
+        if before.get(FIELD) == json.get(FIELD) {
+            return before.get("snapshot_claimed_by").cloned();
+        }
+        let setter = self.shared.setter(FIELD);
+        setter.map(|edit| edit.claimant().into())
     }
 
     /// The things of a list that were here before, by their ids.

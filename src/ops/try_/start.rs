@@ -7,16 +7,18 @@ use super::{Start, Tried};
 use crate::error::{Code, Error, Result};
 use crate::git::create;
 use crate::interrupt::{self, Deferred};
+use crate::ops::approval;
 use crate::ops::attempts::{
-    PhaseObserver, Plan, RunSettings, Subject, agent_words, approved_check, issue_run,
+    PhaseObserver, Plan, RunSettings, Subject, agent_words, approved_check, issue_run, source_of,
 };
+use crate::ops::elsewhere::Files;
 use crate::ops::issues::{self, desk};
 use crate::ops::outcome::{SnapshotView, Taken};
 use crate::ops::request::Take;
 use crate::ops::scratches::with::With;
 use crate::ops::swap::recover::Recovery;
 use crate::ops::tries::{Status, Try, TryRun, notices};
-use crate::ops::{Context, address, approval, kept, snapshots};
+use crate::ops::{Context, address, kept, snapshots};
 use crate::runner::line_or_words;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
@@ -33,9 +35,18 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn PhaseObserver) -> Re
     ctx.check_workspace_was_meant()?;
     let store = ctx.store()?;
     let (issue, named) = what(ctx, store, request.what.as_deref())?;
-    let what = WhatToRun::of(ctx, request, issue.as_ref())?;
+    let (source, files) = match (&issue, named) {
+        (Some(issue), _) => source_of(store, issue).map(|(source, files)| (Some(source), files))?,
+        (None, Some(named)) => {
+            let files = Files::of(store, &named)?;
+            check_who_chose(store, request.what.as_deref(), files)?;
+            (Some(named), files)
+        }
+        (None, None) => (None, Files::of_worktree(store)?),
+    };
+    let what = WhatToRun::of(ctx, request, issue.as_ref(), files)?;
     let taken = present(ctx)?;
-    let done = run(ctx, request, (issue, named, what), &taken.snapshot, told);
+    let done = run(ctx, request, (issue, source, what), &taken.snapshot, told);
     Recovery(taken.notices).tell(done, |tried| &mut tried.notices)
 }
 
@@ -43,12 +54,12 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn PhaseObserver) -> Re
 fn run(
     ctx: &Context<'_>,
     request: &Start,
-    (issue, named, what): (Option<Issue>, Option<Stored>, WhatToRun),
+    (issue, source, what): (Option<Issue>, Option<Stored>, WhatToRun),
     present: &SnapshotView,
     told: &dyn PhaseObserver,
 ) -> Result<Tried> {
     let store = ctx.store()?;
-    let subject = subject(ctx, request, (issue.as_ref(), named, what), present)?;
+    let subject = subject(ctx, request, (source, what), present)?;
     let id = kept::new_id::<Try>(ctx)?;
     let logs = kept::dir_of::<Try>(ctx, &id);
     create::private_dir(&logs)?;
@@ -104,7 +115,7 @@ struct WhatToRun {
 
 impl WhatToRun {
     /// Nothing is run that was not approved.
-    fn of(ctx: &Context<'_>, request: &Start, issue: Option<&Issue>) -> Result<Self> {
+    fn of(ctx: &Context<'_>, request: &Start, issue: Option<&Issue>, files: Files) -> Result<Self> {
         let store = ctx.store()?;
         let given = [&request.verify, &request.setup].into_iter().flatten();
         let given: Vec<&String> = given.collect();
@@ -112,8 +123,14 @@ impl WhatToRun {
             .iter()
             .try_for_each(|line| approval::check_words(line))?;
         let verify = match (&request.verify, issue) {
-            (Some(command), _) => Some(command.clone()),
-            (None, Some(issue)) => approved_check(store, issue)?,
+            (Some(command), issue) => {
+                if let Some(issue) = issue {
+                    let own = issue.verify_command.as_deref();
+                    approval::check_files(store, issue.id, own, files)?;
+                }
+                Some(command.clone())
+            }
+            (None, Some(issue)) => approved_check(store, issue, files)?,
             (None, None) => None,
         };
         let words = words(request, issue)?;
@@ -122,9 +139,9 @@ impl WhatToRun {
             None => Some(approval::line_of(&request.command)),
         };
         let typed = command.iter().chain(given).map(String::as_str);
-        approval::check(store, request.is_typed, typed)?;
+        approval::check(store, request.is_typed, typed, files)?;
         if let Some(command) = request.verify.as_deref().filter(|_| request.is_typed) {
-            approval::approve(store, command)?;
+            approval::approve(store, command, files)?;
         }
         Ok(Self { words, verify })
     }
@@ -134,18 +151,14 @@ impl WhatToRun {
 fn subject(
     ctx: &Context<'_>,
     request: &Start,
-    (issue, named, what): (Option<&Issue>, Option<Stored>, WhatToRun),
+    (source, what): (Option<Stored>, WhatToRun),
     present: &SnapshotView,
 ) -> Result<Subject> {
     let store = ctx.store()?;
     let id = SnapshotId::parse(&present.id)
         .ok_or_else(|| Error::new(Code::CorruptRecord, "the snapshot has no id".to_owned()))?;
     let present = store.read_id(&id)?;
-    let source = match (issue, named) {
-        (Some(issue), _) => issues::snapshot_of(store, issue)?,
-        (None, Some(stored)) => stored,
-        (None, None) => present.clone(),
-    };
+    let source = source.unwrap_or_else(|| present.clone());
     let trees = (present.tree, Some(source.tree));
     let with = With::named(ctx, store, trees, &request.with)?;
     Subject::new(ctx, store, source, &with, (what.words, what.verify))
@@ -225,6 +238,16 @@ fn what(
     let id = issues::find(store, word)?;
     desk::take_in(ctx, store, id)?;
     Ok((Some(issues::load(store, id)?.issue), None))
+}
+
+/// Who names an issue in place of a snapshot has not said which that is.
+fn check_who_chose(store: &Store, word: Option<&str>, files: Files) -> Result<()> {
+    let Some(word) = word.filter(|word| word.starts_with("issue:")) else {
+        return Ok(());
+    };
+    let issue = issues::load(store, issues::find(store, word)?)?.issue;
+    let command = issue.verify_command.as_deref();
+    approval::check_files(store, issue.id, command, files)
 }
 
 /// The command that is run.

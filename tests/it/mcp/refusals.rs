@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::ready;
+use crate::sandbox::Sandbox;
 
 #[test]
 fn an_unknown_argument_is_refused_and_does_nothing() {
@@ -125,6 +126,45 @@ fn paths_outside_of_the_workspace_are_refused() {
     );
     assert_eq!(error["code"], "USAGE");
     client.tool("timewarp_return", &json!({"guard_token": token}));
+}
+
+/// A person once typed the command for files of their own.
+#[test]
+fn no_command_runs_among_the_files_of_a_stranger_that_nobody_ran_there() {
+    let sandbox = Sandbox::new();
+    sandbox.write("check.sh", "exit 0\n");
+    sandbox.json(["snapshot"]);
+    let ran = sandbox.root().join("ran");
+    let theirs = sandbox.root().join("theirs");
+    sandbox.git(["clone", "-q", ".", theirs.to_str().unwrap()]);
+    let hostile = format!("echo ran >'{}'\n", ran.display());
+    std::fs::write(theirs.join("check.sh"), hostile).unwrap();
+    let foreign = sandbox.tw_in(&theirs, ["-q", "snapshot"]).out();
+    let foreign = foreign.trim();
+    let refs = "refs/timewarp/snapshots/*:refs/timewarp/snapshots/*";
+    sandbox.git(["fetch", "-q", theirs.to_str().unwrap(), refs]);
+    sandbox.ok(["try", "-n", "1", "--", "sh check.sh"]);
+    let mut client = Client::start(&sandbox);
+    let wanted = json!({"command": "sh check.sh", "snapshot": foreign, "runs": 1});
+    let refusal = client.refusal("timewarp_try", &wanted);
+    assert_eq!(refusal["code"], "NOT_APPROVED");
+    assert_eq!(refusal["snapshot_id"], foreign);
+    // Nor by going there first.
+    let travelled = client.tool("timewarp_travel", &json!({"snapshot": foreign}));
+    let here = json!({"command": "sh check.sh", "runs": 1});
+    assert_eq!(
+        client.refusal("timewarp_try", &here)["code"],
+        "NOT_APPROVED"
+    );
+    client.tool(
+        "timewarp_return",
+        &json!({"guard_token": travelled["guard_token"]}),
+    );
+    assert!(!ran.exists());
+    client.tool("timewarp_try", &here);
+    sandbox.ok(["try", foreign, "-n", "1", "--", "sh check.sh"]);
+    assert!(ran.exists());
+    client.tool("timewarp_try", &wanted);
 }
 
 #[test]

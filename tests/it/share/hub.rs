@@ -316,6 +316,7 @@ impl Clone_<'_> {
             "verify_hash",
             "verify_approved",
             "claimed_by",
+            "snapshot_claimed_by",
             "conflicts",
             "chat_unavailable",
         ] {
