@@ -19,7 +19,8 @@ pub struct Replayed {
     pub symptom: String,
     /// How the best of its runs came out.
     pub status: Status,
-    /// How it came out in the last replay with the same command; null: there was none.
+    /// How it came out in the last replay with the same command and the same files, else in the last with the same command; null: there
+    /// was none.
     pub before: Option<Status>,
     /// How many of its runs passed.
     pub passes: u64,

@@ -143,6 +143,38 @@ fn a_fix_that_breaks_opens_its_issue_again_with_the_evidence() {
 }
 
 #[test]
+fn a_fix_is_opened_again_by_a_replay_with_the_same_files_alone() {
+    let (sandbox, first, _) = solved();
+    sandbox.write("RULES.md", "fixed\n");
+    sandbox.write("more", "m\n");
+    let script = "cp RULES.md a.txt";
+    let with = |files: &[&str]| {
+        let files = files.iter().flat_map(|file| ["--with", file]);
+        let words: Vec<&str> = ["replay"]
+            .into_iter()
+            .chain(files)
+            .chain(["--", script])
+            .collect();
+        replayed(&sandbox, &words).0
+    };
+    assert_eq!(of(&with(&["RULES.md"]), &first)["status"], "passed");
+    // The table compares it all the same: it shows what the rules do.
+    let without = with(&[]);
+    let result = of(&without, &first);
+    assert_eq!(
+        (&result["status"], &result["before"], &result["reopened"]),
+        (&json!("failed"), &json!("passed"), &json!(false))
+    );
+    assert_eq!(status(&sandbox, &first), "fixed");
+    assert_eq!(of(&with(&["more", "RULES.md"]), &first)["status"], "passed");
+    sandbox.write("RULES.md", "worse\n");
+    // In whatever order they are named.
+    let worse = with(&["RULES.md", "more"]);
+    assert_eq!(of(&worse, &first)["reopened"], true);
+    assert_eq!(status(&sandbox, &first), "open");
+}
+
+#[test]
 fn one_run_of_several_that_passes_is_enough() {
     let (sandbox, first, _) = solved();
     let counter = sandbox.root().join("counter");

@@ -20,9 +20,11 @@ use crate::ops::tries::Status;
 ///
 /// Each issue is laid out as it was when it was reported, with the present's versions of what --with names (instructions, skills,
 /// settings) over it. The command, or an agent, works on it; the issue's verify command judges. The table compares with the last replay
-/// of the same command. An issue that counts as fixed, had passed and fails now is opened again. The present is not touched.
+/// of the same command, with the same files where there is one. An issue that counts as fixed, had passed with the same files and fails
+/// now is opened again. The present is not touched.
 ///
-/// Exit code 0 when all passed, else 1. An issue whose verify command was not approved on this machine is an error, the others run.
+/// Exit code 0 when all passed, else 1. An issue whose verify command was not approved on this machine, or not among the files of a
+/// snapshot that was not made here, is an error, the others run.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_field_names, reason = "the flag is called --agent-args")]
 #[command(

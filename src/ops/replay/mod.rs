@@ -111,11 +111,16 @@ fn replay(
     let id = kept::new_id::<Replay>(ctx)?;
     let logs = kept::dir_of::<Replay>(ctx, &id);
     create::private_dir(&logs)?;
+    let files: Vec<String> = request
+        .with
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let mut subjects: Vec<(usize, Subject)> = Vec::new();
     let mut results = Vec::new();
     for (at, issue) in chosen.iter().enumerate() {
         let subject = subject(ctx, store, request, issue, &with);
-        let mut result = replayed(issue, before(&earlier, &shown, issue, Counts::Everything));
+        let mut result = replayed(issue, compared(&earlier, (&shown, &files), issue));
         match subject {
             Ok(subject) => subjects.push((at, subject)),
             Err(error) => result.error = Some(error.message().to_owned()),
@@ -130,11 +135,7 @@ fn replay(
         ended_at: None,
         worktree: ctx.repo.worktree_name(),
         command: shown,
-        with: request
-            .with
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
+        with: files,
         present: present.id.clone(),
         results,
         passed: 0,
@@ -252,10 +253,38 @@ enum Counts {
     Runs,
 }
 
-/// How an issue came out in the last replay with the same command. One that was stopped before the issue's turn says nothing.
-fn before(earlier: &[Replay], command: &str, issue: &Issue, counts: Counts) -> Option<Status> {
+/// How an issue came out in the last replay with the same command and the same files; without one, in the last with the same command:
+/// it shows what the files do.
+fn compared(
+    earlier: &[Replay],
+    (command, with): (&str, &[String]),
+    issue: &Issue,
+) -> Option<Status> {
+    let all = Counts::Everything;
+    let same = before(
+        earlier,
+        &|replay| is_same(replay, command, with),
+        issue,
+        all,
+    );
+    same.or_else(|| before(earlier, &|replay| replay.command == command, issue, all))
+}
+
+/// Whether a replay ran the same command with the same files of the present.
+fn is_same(replay: &Replay, command: &str, with: &[String]) -> bool {
+    let set = |words: &[String]| words.iter().cloned().collect::<BTreeSet<_>>();
+    replay.command == command && set(&replay.with) == set(with)
+}
+
+/// How an issue came out in the last replay of these. One that was stopped before the issue's turn says nothing.
+fn before(
+    earlier: &[Replay],
+    is_one: &dyn Fn(&Replay) -> bool,
+    issue: &Issue,
+    counts: Counts,
+) -> Option<Status> {
     let id = issue.id.to_string();
-    let same = earlier.iter().filter(|replay| replay.command == command);
+    let same = earlier.iter().filter(|replay| is_one(replay));
     let mut results = same.flat_map(|replay| &replay.results);
     let says = |result: &&Replayed| {
         !result.runs.is_empty() || (counts == Counts::Everything && result.error.is_some())
@@ -302,8 +331,10 @@ fn into_issue(
     at: usize,
 ) -> Result<Vec<String>> {
     let (replay, command) = (record.replay_id.clone(), record.command.clone());
-    // One that could not run in between says nothing of the fix.
-    let before = before(earlier, &command, issue, Counts::Runs);
+    // One that could not run in between says nothing of the fix, nor does one that had other files.
+    let with = &record.with;
+    let is_one = |replay: &Replay| is_same(replay, &command, with);
+    let before = before(earlier, &is_one, issue, Counts::Runs);
     let Some(result) = record.results.get_mut(at) else {
         return Ok(Vec::new());
     };
