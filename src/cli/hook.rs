@@ -144,7 +144,7 @@ fn is_there(stdin: &Stdin, deadline: Instant) -> bool {
     }
 }
 
-/// Agents take what a hook prints for an order: it prints nothing, or one document in the agent's own words, which [`tell`] writes.
+/// Agents take what a hook prints for an order: it prints nothing, or one document in the agent's own words, which `tell` writes.
 impl Human for Hooked {
     fn print(&self, page: &mut Page) {
         // Agents show, or keep, what goes to standard error.

@@ -1,7 +1,7 @@
 //! The user's own git on the network: one ref fetched, one ref pushed. Nothing else of `tw` talks to a remote.
 //!
 //! Runs in a [`Depot`], with the user's environment, credentials and transports, and with the configuration that git has in the user's repository
-//! ([`theirs`]): where these lead is theirs. What of them would have more transferred, or more changed, than the one ref is turned off for the
+//! (`theirs`): where these lead is theirs. What of them would have more transferred, or more changed, than the one ref is turned off for the
 //! run: tags, submodules, pruning, `FETCH_HEAD`, filters of partial clones, mirrors. No hook is started. Promises to change nothing in the
 //! user's repository, to tell the remote of nothing that is not in the depot, to write no file of more than 256 MiB in a fetch, and never to
 //! force.
