@@ -5,6 +5,8 @@
 //! Leaves out: checkpoints, which are notes.
 
 use std::fmt;
+use std::ops::Not;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -181,9 +183,30 @@ impl Sessions {
     /// # Errors
     /// When the directory cannot be read.
     pub fn list(&self) -> Result<(Vec<SessionRecord>, Invalid)> {
+        self.list_of(|_| true)
+    }
+
+    /// Those that may be live, as far as the times of their files tell: a register of years is not read for the few of today. For who can do
+    /// with one too few, where somebody set such a time back.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub fn list_young(&self, now: Moment) -> Result<(Vec<SessionRecord>, Invalid)> {
+        // Every sign of life writes the file. Twice the time: its clock may be another.
+        let oldest = now.minus_seconds(2 * LIVE_SECONDS).seconds();
+        self.list_of(|path| {
+            let written = path.metadata().map(|meta| meta.mtime());
+            written.is_ok_and(|written| written < oldest).not()
+        })
+    }
+
+    fn list_of(&self, wanted: impl Fn(&Path) -> bool) -> Result<(Vec<SessionRecord>, Invalid)> {
         let (mut records, mut invalid) = (Vec::new(), Vec::new());
         for path in fs::entries(&self.dir)? {
-            if path.extension().is_none_or(|extension| extension != "json") {
+            let is_record = path
+                .extension()
+                .is_some_and(|extension| extension == "json");
+            if !is_record || !wanted(&path) {
                 continue;
             }
             match read(&path) {

@@ -95,7 +95,7 @@ pub(super) fn refuse_to_cut(
 /// The files of sessions that go on. A register that cannot be read keeps nobody from going back.
 fn live(ctx: &Context<'_>) -> Vec<SessionFile> {
     let now = ctx.env.now();
-    let (records, _) = ctx.sessions().list().unwrap_or_default();
+    let (records, _) = ctx.sessions().list_young(now).unwrap_or_default();
     let live = records.into_iter().filter(|record| record.is_live(now));
     live.filter_map(|record| {
         Some(SessionFile {
