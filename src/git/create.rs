@@ -17,6 +17,7 @@ use std::sync::{PoisonError, RwLock};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
+use super::access::refused;
 use super::repo::SharedRepository;
 use crate::error::{Result, ResultExt};
 
@@ -123,10 +124,7 @@ pub fn settle_for(
 
 /// A container may not know the id, and a file system may have no owners: nobody could do better.
 fn as_far_as_possible(given: rustix::io::Result<()>) -> rustix::io::Result<()> {
-    match given {
-        Err(Errno::PERM | Errno::INVAL | Errno::OVERFLOW | Errno::NOTSUP | Errno::NOSYS) => Ok(()),
-        other => other,
-    }
+    refused(given).map(drop)
 }
 
 /// Settles what was just made at `path`, whatever name it gets later.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::issue::FIELDS;
 use crate::sandbox::Sandbox;
 
 /// A repository with a snapshot of its own and a later one of a clone, and their ids.
@@ -152,17 +153,8 @@ fn a_snapshot_that_only_a_branch_names_is_opened_labelled_and_reported_on() {
     assert_eq!(sandbox.json(["show", "label:theirs"])["ok"], true);
     let (sandbox, foreign_there) = under_a_branch();
     assert_ne!(foreign, foreign_there);
-    let args = [
-        "issue",
-        "report",
-        "--task-context",
-        "t",
-        "--symptom",
-        "s",
-        "--success-criteria",
-        "c",
-    ];
-    let reported = sandbox.json(args.iter().chain(&["--snapshot", "snap"]));
+    let report = ["issue", "report", "--snapshot", "snap"];
+    let reported = sandbox.json(report.iter().chain(&FIELDS));
     assert_eq!(
         reported["issue"]["snapshot_id"], foreign_there,
         "{reported}"

@@ -6,16 +6,9 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use timewarp::agents;
 
+use crate::issue::FIELDS;
 use crate::sandbox::Sandbox;
 
-const FIELDS: [&str; 6] = [
-    "--task-context",
-    "building",
-    "--symptom",
-    "it hangs",
-    "--success-criteria",
-    "it ends",
-];
 /// Split, so that no scanner takes it for real.
 const TOKEN: [&str; 2] = ["ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"];
 

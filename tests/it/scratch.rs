@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 
 use crate::provided::{root_or, skipped};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Ran, Sandbox};
 use crate::trip::snapshot;
 
 fn opened(sandbox: &Sandbox, id: &str) -> PathBuf {
@@ -303,6 +303,18 @@ fn nothing_is_laid_out_in_a_directory_of_somebody_else() {
     sandbox.json(["open", &id, "../elsewhere"]);
 }
 
+/// The error of a command that has to have ended with `WOULD_OVERWRITE`.
+#[track_caller]
+fn would_overwrite(ran: &Ran) -> Value {
+    let error = serde_json::from_slice::<Value>(&ran.stdout).unwrap()["error"].clone();
+    assert_eq!(
+        (error["code"].as_str(), ran.code),
+        (Some("WOULD_OVERWRITE"), 5),
+        "{error}"
+    );
+    error
+}
+
 /// As a container makes it that has the directory mounted.
 #[test]
 fn a_directory_with_one_of_another_user_in_it_is_refused_whole() {
@@ -322,13 +334,7 @@ fn a_directory_with_one_of_another_user_in_it_is_refused_whole() {
     // What is empty goes.
     let args = ["--json", "close", dir.to_str().unwrap()];
     std::fs::write(theirs.join("made"), "made by root\n").unwrap();
-    let ran = tw_as(&sandbox, USER, &args);
-    let error = serde_json::from_slice::<Value>(&ran.stdout).unwrap()["error"].clone();
-    assert_eq!(
-        (error["code"].as_str(), ran.code),
-        (Some("WOULD_OVERWRITE"), 5),
-        "{error}"
-    );
+    let error = would_overwrite(&tw_as(&sandbox, USER, &args));
     assert_eq!(error["paths"], serde_json::json!(["out"]), "{error}");
     assert!(
         error["hints"].to_string().contains("sudo chown -R"),
@@ -399,13 +405,7 @@ fn an_ignored_directory_that_is_closed_is_refused_with_a_way_to_open_it() {
         std::os::unix::fs::chown(&closed, Some(owner), Some(owner)).unwrap();
         let perm = std::os::unix::fs::PermissionsExt::from_mode(bits);
         std::fs::set_permissions(&closed, perm).unwrap();
-        let ran = tw_as(&sandbox, USER, &args);
-        let error = serde_json::from_slice::<Value>(&ran.stdout).unwrap()["error"].clone();
-        assert_eq!(
-            (error["code"].as_str(), ran.code),
-            (Some("WOULD_OVERWRITE"), 5),
-            "{error}"
-        );
+        let error = would_overwrite(&tw_as(&sandbox, USER, &args));
         assert_eq!(error["paths"], serde_json::json!(["ign"]), "{error}");
         assert!(error["hints"].to_string().contains(hint), "{error}");
         assert!(dir.join("a.txt").exists());

@@ -228,22 +228,30 @@ fn what_was_staged_since_and_gives_way_to_an_undo_is_named() {
     assert_eq!(sandbox.git(["ls-files"]), "a.txt\nx\n");
 }
 
-#[test]
-fn an_older_step_that_is_taken_back_alone_leaves_what_was_staged_since_whole() {
+/// A step that put `x` back in the index, and what is `more`; a later one, and another `x` that was staged since.
+fn with_an_older_step(more: &[&str]) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("x/in", "in\n");
     sandbox.git(["add", "x"]);
     let id = snapshot(&sandbox);
     sandbox.git(["rm", "-rqf", "x"]);
-    sandbox.write("x", "x\n");
-    sandbox.write("b", "b\n");
-    sandbox.git(["add", "x", "b"]);
-    sandbox.json(["restore", "--staged", &id, "x", "b"]);
+    let paths = [&["x"], more].concat();
+    for path in &paths {
+        sandbox.write(path, format!("{path}\n"));
+        sandbox.git(["add", path]);
+    }
+    sandbox.json([&["restore", "--staged", &id], &paths[..]].concat());
     sandbox.write("a.txt", "later\n");
     sandbox.json(["restore", &id, "a.txt"]);
     sandbox.remove("x");
     sandbox.write("x/new", "new\n");
     sandbox.git(["add", "x/new"]);
+    sandbox
+}
+
+#[test]
+fn an_older_step_that_is_taken_back_alone_leaves_what_was_staged_since_whole() {
+    let sandbox = with_an_older_step(&["b"]);
     let mut before = index(&sandbox);
     let undone = sandbox.json(["undo", "2"]);
     let told = undone["notices"].to_string();
@@ -259,19 +267,7 @@ fn an_older_step_that_is_taken_back_alone_leaves_what_was_staged_since_whole() {
 
 #[test]
 fn an_older_step_of_which_all_was_staged_since_is_refused_and_stays() {
-    let sandbox = Sandbox::new();
-    sandbox.write("x/in", "in\n");
-    sandbox.git(["add", "x"]);
-    let id = snapshot(&sandbox);
-    sandbox.git(["rm", "-rqf", "x"]);
-    sandbox.write("x", "x\n");
-    sandbox.git(["add", "x"]);
-    sandbox.json(["restore", "--staged", &id, "x"]);
-    sandbox.write("a.txt", "later\n");
-    sandbox.json(["restore", &id, "a.txt"]);
-    sandbox.remove("x");
-    sandbox.write("x/new", "new\n");
-    sandbox.git(["add", "x/new"]);
+    let sandbox = with_an_older_step(&[]);
     let before = index(&sandbox);
     let (error, code) = sandbox.json_error(["undo", "2"]);
     assert_eq!((error["code"].as_str(), code), (Some("CONFLICT"), 5));

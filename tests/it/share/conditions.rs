@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::hub::{Clone_, Hub, REF};
+use super::transport::in_place_of_git;
 
 /// A hub, one that anybody may read, and a repository of which `origin` is that one, unless a setting says otherwise.
 struct Places {
@@ -135,11 +136,7 @@ fn listening(hub: &Hub) -> (std::ffi::OsString, std::path::PathBuf) {
          exec git \"$@\"\n",
         log.display()
     );
-    hub.sandbox.program(&program, script);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let dirs = std::iter::once(program.parent().unwrap().to_owned());
-    let path = std::env::join_paths(dirs.chain(std::env::split_paths(&path))).unwrap();
-    (path, log)
+    (in_place_of_git(hub, &program, script), log)
 }
 
 #[test]

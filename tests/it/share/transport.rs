@@ -481,11 +481,15 @@ pub fn old_git(hub: &Hub) -> (std::ffi::OsString, PathBuf) {
          echo 'error: unknown option' >&2; exit 129;; *' --version '*) echo 'git version 2.25.1'; exit;; esac\nexec git \"$@\"\n",
         log.display()
     );
-    hub.sandbox.program(&program, script);
+    (in_place_of_git(hub, &program, script), log)
+}
+
+/// Makes a program, and the `PATH` on which it stands before all others.
+pub fn in_place_of_git(hub: &Hub, program: &Path, script: String) -> std::ffi::OsString {
+    hub.sandbox.program(program, script);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::iter::once(program.parent().unwrap().to_owned());
-    let path = std::env::join_paths(dirs.chain(std::env::split_paths(&path))).unwrap();
-    (path, log)
+    std::env::join_paths(dirs.chain(std::env::split_paths(&path))).unwrap()
 }
 
 #[test]
