@@ -23,6 +23,7 @@ mod worker;
 
 use std::ffi::OsString;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -91,6 +92,7 @@ pub fn run(place: &Place, theme: Theme, commands: &dyn Commands) -> Result<()> {
         commands,
         happenings,
         ended_by: None,
+        asked: None,
     };
     let ran = program.run();
     let ended_by = program.ended_by;
@@ -110,6 +112,8 @@ struct Program<'c> {
     commands: &'c dyn Commands,
     happenings: Receiver<Happening>,
     ended_by: Option<i32>,
+    /// When the last question stood on the screen.
+    asked: Option<Instant>,
 }
 
 impl Program<'_> {
@@ -156,7 +160,13 @@ impl Program<'_> {
                 self.model.size = Screen::size();
                 Ok(true)
             }
-            Happening::Outside(Input::Event(event)) => self.update(Event::Terminal(event)),
+            // It is no answer to a question that stood nowhere yet.
+            Happening::Outside(Input::Event(event, came))
+                if !event.is_resize() && self.asked.is_some_and(|asked| came <= asked) =>
+            {
+                Ok(true)
+            }
+            Happening::Outside(Input::Event(event, _)) => self.update(Event::Terminal(event)),
             Happening::Inside(event) => self.update(event),
         }
     }
@@ -212,8 +222,9 @@ impl Program<'_> {
     fn ask(&mut self, plan: Plan, text: String) -> Result<bool> {
         let on = self.update(Event::Looked(plan, true, text))?;
         self.screen.draw(&self.model)?;
+        // What is not read yet; what is, tells when it came.
         Screen::forget_typed();
-        self.forget_typed()?;
+        self.asked = Some(Instant::now());
         Ok(on)
     }
 
@@ -241,7 +252,7 @@ impl Program<'_> {
         while let Ok(happening) = self.happenings.try_recv() {
             let is_typed = matches!(
                 &happening,
-                Happening::Outside(Input::Event(event)) if !event.is_resize()
+                Happening::Outside(Input::Event(event, _)) if !event.is_resize()
             );
             if !is_typed {
                 kept.push(happening);

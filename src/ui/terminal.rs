@@ -8,6 +8,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -39,8 +40,8 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// What comes from outside.
 #[derive(Debug)]
 pub enum Input {
-    /// A key, a click, another size.
-    Event(event::Event),
+    /// A key, a click, another size, and when it came.
+    Event(event::Event, Instant),
     /// A signal.
     Signal(i32),
     /// The terminal is gone.
@@ -212,8 +213,14 @@ pub fn listen(send: impl Fn(Input) -> bool + Clone + Send + 'static) -> Result<(
         gone(Input::Gone);
     })?;
     threads::start(move || {
-        while let Ok(event) = event::read() {
-            if !send(Input::Event(event)) {
+        let mut last_key = None;
+        loop {
+            // What came in one piece with the key before it is as old as that, whenever it is read.
+            let came = last_key.filter(|_| event::poll(Duration::ZERO).unwrap_or_default());
+            let Ok(event) = event::read() else { break };
+            let came = came.unwrap_or_else(Instant::now);
+            last_key = event.is_key().then_some(came);
+            if !send(Input::Event(event, came)) {
                 return;
             }
         }

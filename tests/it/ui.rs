@@ -8,6 +8,9 @@ use crate::sandbox::{Sandbox, executable, skipped};
 /// Nothing that is waited for takes longer, unless it never comes.
 const LONG: Duration = Duration::from_secs(60);
 
+/// The foot of a question.
+const ASKED: &str = "[ no: Enter ]";
+
 /// A tmux server of its own with one window, in which a shell runs `tw ui` and stays.
 struct Tmux<'s> {
     sandbox: &'s Sandbox,
@@ -62,6 +65,28 @@ impl<'s> Tmux<'s> {
     /// Types keys, by tmux's names.
     fn types(&self, keys: &[&str]) -> &Self {
         self.ask(&[&["send-keys"], keys].concat());
+        self
+    }
+
+    /// Answers the question on the screen, again each second while it stands there: a key that came in the moment in which it was drawn is no
+    /// answer.
+    #[track_caller]
+    fn answers(&self, key: &str) -> &Self {
+        let is_asked = |tmux: &Self| tmux.screen().contains(ASKED);
+        self.waits("the question", is_asked);
+        let begun = Instant::now();
+        while is_asked(self) {
+            assert!(
+                begun.elapsed() < LONG,
+                "{key} answered nothing:\n{}",
+                self.screen()
+            );
+            self.types(&[key]);
+            let typed = Instant::now();
+            while is_asked(self) && typed.elapsed() < Duration::from_secs(1) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
         self
     }
 
@@ -191,14 +216,14 @@ fn in_a_real_terminal_nothing_is_done_without_a_yes() {
     tmux.types(&["r"])
         .shows("would restore")
         .shows("tw restore s_");
-    tmux.types(&["Enter"]).shows("nothing was done");
+    tmux.answers("Enter").shows("nothing was done");
     assert_eq!(sandbox.text("notes.txt"), "two\n");
     tmux.types(&["r"]).shows("would restore");
-    tmux.types(&["y"]).shows("restored from");
+    tmux.answers("y").shows("restored from");
     assert_eq!(sandbox.text("notes.txt"), "one\n");
     tmux.leaves("restored from").shows("restore to s_");
     tmux.types(&["u"]).shows("would undo restore");
-    tmux.types(&["y"]).shows("undid restore");
+    tmux.answers("y").shows("undid restore");
     assert_eq!(sandbox.text("notes.txt"), "two\n");
     tmux.leaves("undid");
     tmux.types(&["/"]).shows("search for");
@@ -206,7 +231,7 @@ fn in_a_real_terminal_nothing_is_done_without_a_yes() {
     tmux.types(&["l"])
         .types(&["good", "Enter"])
         .shows("tw label -- s_");
-    tmux.types(&["y"]).shows("labelled 'good'");
+    tmux.answers("y").shows("labelled 'good'");
     tmux.leaves("labelled 'good'").shows("[good] first notes");
     tmux.types(&["q"]).ended("0");
     assert!(sandbox.ok(["label"]).contains("good"));
@@ -223,7 +248,7 @@ fn a_yes_typed_ahead_of_its_question_is_none() {
     // All in one write, as a macro or a fast hand has it.
     for (keys, question) in [("oy", "tw open s_"), ("ry", "would restore")] {
         tmux.types(&["-l", keys]).shows(question);
-        tmux.types(&["Enter"]).shows("nothing was done");
+        tmux.answers("Enter").shows("nothing was done");
         tmux.types(&["j"]);
     }
     tmux.types(&["q"]).ended("0");
@@ -259,24 +284,23 @@ fn a_hunk_is_shown_restored_and_undone_and_refused_when_the_file_changed() {
     };
     asked();
     assert!(!tmux.screen().contains("-mine"), "{}", tmux.screen());
-    tmux.types(&["Enter"]).shows("nothing was done");
+    tmux.answers("Enter").shows("nothing was done");
     assert_eq!(sandbox.text("notes.txt"), now);
     asked();
     // Somebody writes before the answer.
     sandbox.write("notes.txt", format!("{now}more\n"));
-    tmux.types(&["y"])
-        .shows("is not what it was expected to be");
+    tmux.answers("y").shows("is not what it was expected to be");
     assert_eq!(sandbox.text("notes.txt"), format!("{now}more\n"));
     tmux.leaves("expected to be");
     sandbox.write("notes.txt", &now);
     // All was read anew.
     tmux.shows(&read).types(&["G"]);
     asked();
-    tmux.types(&["y"]).shows("restored from");
+    tmux.answers("y").shows("restored from");
     assert_eq!(sandbox.text("notes.txt"), text("mine", "last"));
     tmux.leaves("restored from").shows("restore (before");
     tmux.types(&["u"]).shows("would undo restore");
-    tmux.types(&["y"]).shows("undid restore");
+    tmux.answers("y").shows("undid restore");
     assert_eq!(sandbox.text("notes.txt"), now);
     tmux.leaves("undid restore").shows("undo (before");
     tmux.types(&["q"]).ended("0");
@@ -357,14 +381,14 @@ fn it_travels_from_one_past_to_another() {
     tmux.shows("second notes").shows("first notes");
     tmux.types(&["t"]).shows("would travel to");
     assert!(!tmux.screen().contains("does it"), "{}", tmux.screen());
-    tmux.types(&["y"])
+    tmux.answers("y")
         .shows("in the past")
         .leaves("in the past")
         .shows("first notes");
     assert_eq!(sandbox.text("notes.txt"), "two\n");
     tmux.types(&["j", "t"])
         .shows("would travel to")
-        .types(&["y"])
+        .answers("y")
         .shows("in the past");
     tmux.waits("the first notes", |_| sandbox.text("notes.txt") == "one\n");
 }
