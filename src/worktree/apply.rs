@@ -413,18 +413,11 @@ impl Apply<'_> {
         dir: BorrowedFd<'_>,
         name: &[u8],
     ) -> Result<bool> {
-        if !is_file_of_one_name(dir, name)? {
+        if !is_settled_but_for_bits(dir, name, self.access.of(&entry.path).as_deref())? {
             return Ok(false);
         }
         let expected = (self.expected)(&entry.path);
-        let known = look_at(expected, (dir, name), &mut Vec::new())? != NameState::Other;
-        if known && let Some(access) = self.access.of(&entry.path) {
-            let now = Access::at(dir, name)?.map(|(access, _)| access);
-            if !now.is_some_and(|now| access.is_as(&now)) {
-                return Ok(false);
-            }
-        }
-        Ok(known)
+        Ok(look_at(expected, (dir, name), &mut Vec::new())? != NameState::Other)
     }
 }
 
@@ -441,6 +434,23 @@ fn check_noted(is_noted: IsNoted<'_>, path: &[u8], opened: BorrowedFd<'_>) -> Re
         path::display(path)
     );
     Err(Error::new(Code::Io, message))
+}
+
+/// Whether a file of the same content can be left where it is, and only gets other bits: it has no other name, under which they would change
+/// as well, and the access that it is to have, as far as that is known.
+pub fn is_settled_but_for_bits(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    wanted: Option<&Access>,
+) -> rustix::io::Result<bool> {
+    if !is_file_of_one_name(dir, name)? {
+        return Ok(false);
+    }
+    let Some(wanted) = wanted else {
+        return Ok(true);
+    };
+    let now = Access::at(dir, name)?;
+    Ok(now.is_some_and(|(now, _)| wanted.is_as(&now)))
 }
 
 /// Whether a regular file is there that has no other name.

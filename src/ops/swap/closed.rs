@@ -8,11 +8,11 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use crate::error::{Result, ResultExt};
-use crate::git::access::{Access, STICKY, lets_us_write, may_change};
+use crate::git::access::{STICKY, lets_us_write, may_change};
 use crate::git::fs::{Root, Stamp};
 use crate::git::path;
 use crate::ops::uncapturable::{Uncapturable, Why};
-use crate::worktree::apply::Granted;
+use crate::worktree::apply::{Granted, is_settled_but_for_bits};
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::{Plan, PlanEntry};
 
@@ -72,15 +72,12 @@ fn changes_in_place(root: &Root, entry: &PlanEntry, access: Granted<'_>) -> bool
         return false;
     }
     let (dir, name) = path::split(&entry.path);
-    let there = root
-        .open_dir(dir)
-        .and_then(|dir| Access::at(dir.as_fd(), name));
-    let Ok(Some((now, stat))) = there else {
-        return false;
-    };
-    let is_file_of_one_name = Stamp::of(&stat).is_file() && stat.st_nlink == 1;
     let wanted = access.of(&entry.path);
-    is_file_of_one_name && may_change(now.uid) && wanted.is_none_or(|wanted| *wanted == now)
+    let is_settled = root
+        .open_dir(dir)
+        .and_then(|dir| is_settled_but_for_bits(dir.as_fd(), name, wanted.as_deref()));
+    let is_ours = |there: Stamp| may_change(there.uid);
+    is_settled == Ok(true) && matches!(root.stamp(&entry.path), Ok(Some(there)) if is_ours(there))
 }
 
 /// What was found out about directories.
