@@ -44,6 +44,7 @@ pub mod merge;
 pub mod open;
 pub mod outcome;
 pub mod pathspec;
+pub mod preview;
 pub mod prune;
 pub mod pull;
 pub mod purge;

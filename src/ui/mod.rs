@@ -3,7 +3,7 @@
 //! Owns the screen: `model` is what it shows, `update` what a key does to it, `view` how it is drawn; the three are pure.
 //! `worker` reads and compares on threads of its own, `terminal` takes the terminal and gives it back. Promises: nothing
 //! waits for a diff; whatever changes something is a command line (`plans`), shown as what it would do before it is
-//! asked for, and run by the command's own code; text from elsewhere is shown and never obeyed. Leaves out what the commands
+//! asked for, shown again when it would do something else by the time of the yes, and run by the command's own code; text from elsewhere is shown and never obeyed. Leaves out what the commands
 //! do, which [`Commands`] stands for.
 
 mod dialogs;
@@ -30,7 +30,10 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::git::threads;
 use crate::interrupt;
-use model::{Model, Plan, Theme};
+use crate::ops::Context;
+use crate::ops::preview::Preview;
+use crate::progress::Silent;
+use model::{Model, Plan, Seen, Theme};
 use terminal::{Input, Screen};
 use update::{Effect, Event, begin, update};
 pub use worker::Place;
@@ -52,6 +55,9 @@ pub trait Commands {
     /// Runs one; the words do not begin with the program's name.
     fn run(&self, words: &[OsString]) -> Answered;
 }
+
+/// Stands before what is shown again.
+const ANOTHER: &str = "It would do something else by now than was shown:\n\n";
 
 /// What the loop waits for.
 enum Happening {
@@ -198,13 +204,22 @@ impl Program<'_> {
         Ok(true)
     }
 
-    fn look(&mut self, mut plan: Plan) -> Result<bool> {
-        let Some(words) = plan.dry.take() else {
+    fn look(&mut self, plan: Plan) -> Result<bool> {
+        let Some(words) = &plan.dry else {
             let text = "This is the command; it has no way to only look.".to_owned();
             return self.ask(plan, text);
         };
-        let answered = self.command("looking …", &words)?;
-        if let Some(pin) = plan.pinned.take().filter(|_| answered.done) {
+        let answered = self.command("looking …", words)?;
+        self.show(plan, answered)
+    }
+
+    /// Asks what its dry run says, or tells it where there is nothing to ask.
+    fn show(&mut self, mut plan: Plan, answered: Answered) -> Result<bool> {
+        if !answered.done || plans::is_needless(&plan, &answered.document) {
+            return self.update(Event::Looked(plan, false, answered.text));
+        }
+        let planned = plan.clone();
+        if let Some(pin) = plan.pinned {
             let meant = answered.document.pointer(pin.place);
             let Some(meant) = meant.and_then(Value::as_str) else {
                 let text = "it was not told what this would do".to_owned();
@@ -212,10 +227,16 @@ impl Program<'_> {
             };
             plan.add(format!("{}{meant}", pin.option).into());
         }
-        if answered.done && !plans::is_needless(&plan, &answered.document) {
-            return self.ask(plan, answered.text);
-        }
-        self.update(Event::Looked(plan, false, answered.text))
+        plan.seen = Some(Box::new(Seen {
+            plan: planned,
+            preview: self.preview(answered.document)?,
+        }));
+        self.ask(plan, answered.text)
+    }
+
+    fn preview(&self, document: Value) -> Result<Preview> {
+        let context = Context::open(&self.place.start, &self.place.env, &Silent)?;
+        Ok(Preview::of(document, context.repo.worktree_root()))
     }
 
     /// Asks whether to do it. What was typed before the question stood on the screen is no answer to it.
@@ -228,7 +249,20 @@ impl Program<'_> {
         Ok(on)
     }
 
+    /// Does what was shown; what would be something else by now is shown anew.
     fn do_it(&mut self, plan: &Plan) -> Result<bool> {
+        if let Some(seen) = &plan.seen
+            && let Some(words) = &seen.plan.dry
+        {
+            let mut now = self.command("looking …", words)?;
+            if !now.done {
+                return self.show(seen.plan.clone(), now);
+            }
+            if self.preview(now.document.clone())? != seen.preview {
+                now.text.insert_str(0, ANOTHER);
+                return self.show(seen.plan.clone(), now);
+            }
+        }
         let answered = self.command("working …", &plan.real)?;
         self.update(Event::Ran(answered.text))
     }

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 
 use super::patch::Line;
 use crate::env::Moment;
+use crate::ops::preview::Preview;
 use crate::ops::timeline::{Entry, EntryKind};
 
 /// How the terminal wants it.
@@ -75,6 +76,17 @@ pub struct Plan {
     pub real: Vec<OsString>,
     /// What of the answer of the dry run goes into the command line, so that nothing else is done after it.
     pub pinned: Option<Pin>,
+    /// What a yes would agree to, once it was shown.
+    pub seen: Option<Box<Seen>>,
+}
+
+/// What was shown of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// The plan, as it was before.
+    pub plan: Plan,
+    /// What its dry run said.
+    pub preview: Preview,
 }
 
 /// A part of an answer that becomes a word of a command line.

@@ -95,7 +95,7 @@ fn dry(command: &[&str], tail: &[OsString]) -> Plan {
     Plan {
         dry: Some(behind(words(&looking))),
         real: behind(words(command)),
-        pinned: None,
+        ..Plan::default()
     }
 }
 

@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 
 use super::api;
 use super::guard::Token;
-use super::overwritten::Overwritten;
 use super::server::Shared;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::threads;
 use crate::ops::Context;
 use crate::ops::open::{self, Open};
 use crate::ops::pathspec::word_of;
+use crate::ops::preview::Preview;
 use crate::ops::web::{self, Key, ShownChange, Subject};
 use crate::runner::program::own_program;
 use crate::store::address::of_checkpoint;
@@ -114,8 +114,7 @@ struct Shown {
     token: Token,
     at: Instant,
     words: Words,
-    preview: Value,
-    overwritten: Overwritten,
+    preview: Preview,
 }
 
 /// The commands that were shown.
@@ -148,22 +147,22 @@ impl Actions {
             }
             _ => run(shared, &words, &words.dry_run_flags())?,
         };
-        self.remember(&context, words, preview)
+        let preview = Preview::of(preview, context.repo.worktree_root());
+        self.remember(words, preview)
     }
 
-    fn remember(&self, context: &Context<'_>, words: Words, preview: Value) -> Result<Value> {
-        if preview["ok"] != true {
-            return Ok(preview);
+    fn remember(&self, words: Words, preview: Preview) -> Result<Value> {
+        if preview.document["ok"] != true {
+            return Ok(preview.document);
         }
-        let overwritten = Overwritten::of(&preview, context.repo.worktree_root());
         let shown = Shown {
             token: Token::new()?,
             at: Instant::now(),
             words,
             preview,
-            overwritten,
         };
-        let answer = json!({"ok": true, "confirm": shown.token.as_str(), "preview": shown.preview});
+        let document = &shown.preview.document;
+        let answer = json!({"ok": true, "confirm": shown.token.as_str(), "preview": document});
         let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= REMEMBERED {
             all.remove(0);
@@ -189,18 +188,19 @@ impl Actions {
         if shown.words.dry_run.is_some() {
             let now = run(shared, &shown.words, &shown.words.dry_run_flags())?;
             let context = api::open(shared)?;
-            let overwritten = Overwritten::of(&now, context.repo.worktree_root());
-            if now != shown.preview || overwritten != shown.overwritten {
+            let now = Preview::of(now, context.repo.worktree_root());
+            if now != shown.preview {
                 drop(all);
-                let mut again = self.remember(&context, shown.words, now)?;
+                let mut again = self.remember(shown.words, now)?;
                 again["changed"] = json!(true);
                 return Ok(again);
             }
         }
-        let expect = shown.preview["lines"]["found"].as_str();
+        let document = &shown.preview.document;
+        let expect = document["lines"]["found"].as_str();
         let expect = expect.map(|found| format!("--expect={found}"));
         // The swap that was named, whatever came since.
-        let swap = shown.preview["level"]["swap_id"].as_str();
+        let swap = document["level"]["swap_id"].as_str();
         let flags = shown.words.consent.into_iter().chain(expect.as_deref());
         let flags = flags.chain(swap);
         let flags: Vec<&str> = flags.collect();

@@ -18,7 +18,6 @@ mod api;
 mod export;
 mod guard;
 mod http;
-mod overwritten;
 mod page;
 mod server;
 

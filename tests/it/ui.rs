@@ -68,14 +68,19 @@ impl<'s> Tmux<'s> {
         self
     }
 
-    /// Answers the question on the screen, again each second while it stands there: a key that came in the moment in which it was drawn is no
-    /// answer.
+    /// Answers the question on the screen.
     #[track_caller]
     fn answers(&self, key: &str) -> &Self {
         let is_asked = |tmux: &Self| tmux.screen().contains(ASKED);
-        self.waits("the question", is_asked);
+        self.waits("the question", is_asked)
+            .types_until(key, |tmux| !is_asked(tmux))
+    }
+
+    /// Types a key, again each second: one that came in the moment in which a question was drawn is no answer.
+    #[track_caller]
+    fn types_until(&self, key: &str, is: impl Fn(&Self) -> bool) -> &Self {
         let begun = Instant::now();
-        while is_asked(self) {
+        while !is(self) {
             assert!(
                 begun.elapsed() < LONG,
                 "{key} answered nothing:\n{}",
@@ -83,11 +88,17 @@ impl<'s> Tmux<'s> {
             );
             self.types(&[key]);
             let typed = Instant::now();
-            while is_asked(self) && typed.elapsed() < Duration::from_secs(1) {
+            while !is(self) && typed.elapsed() < Duration::from_secs(1) {
                 std::thread::sleep(Duration::from_millis(20));
             }
         }
         self
+    }
+
+    /// Agrees to what would be something else by now, which is shown instead.
+    #[track_caller]
+    fn asks_again(&self) -> &Self {
+        self.types_until("y", |tmux| tmux.screen().contains("something else by now"))
     }
 
     #[track_caller]
@@ -289,9 +300,11 @@ fn a_hunk_is_shown_restored_and_undone_and_refused_when_the_file_changed() {
     asked();
     // Somebody writes before the answer.
     sandbox.write("notes.txt", format!("{now}more\n"));
-    tmux.answers("y").shows("is not what it was expected to be");
+    tmux.asks_again()
+        .shows("-my own")
+        .answers("Enter")
+        .shows("nothing was done");
     assert_eq!(sandbox.text("notes.txt"), format!("{now}more\n"));
-    tmux.leaves("expected to be");
     sandbox.write("notes.txt", &now);
     // All was read anew.
     tmux.shows(&read).types(&["G"]);
@@ -381,7 +394,14 @@ fn it_travels_from_one_past_to_another() {
     tmux.shows("second notes").shows("first notes");
     tmux.types(&["t"]).shows("would travel to");
     assert!(!tmux.screen().contains("does it"), "{}", tmux.screen());
-    tmux.answers("y")
+    // What is in the way is another one by the time of the yes.
+    sandbox.write("notes.txt", "three\n");
+    tmux.asks_again().answers("Enter").shows("nothing was done");
+    assert_eq!(sandbox.text("notes.txt"), "three\n");
+    sandbox.write("notes.txt", "two\n");
+    tmux.types(&["t"])
+        .shows("would travel to")
+        .answers("y")
         .shows("in the past")
         .leaves("in the past")
         .shows("first notes");

@@ -1,4 +1,4 @@
-//! What a command that was shown would overwrite or remove: a yes means these contents, and none that came later.
+//! What a dry run showed, and what was in the files that it would overwrite or remove: a yes means these, and none that came later.
 //!
 //! A dry run names paths. What is in them is looked at here, for the repository that is asked; of the members of a workspace a dry
 //! run gives numbers alone.
@@ -16,15 +16,20 @@ use sha2::{Digest, Sha256};
 
 use crate::git::regular;
 
-/// What the paths of a dry run are now.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Overwritten(Vec<u8>);
+/// Equal to another one when a yes to that is one to this as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    /// What the dry run answered.
+    pub document: Value,
+    /// SHA-256 of the paths that it names, and of what is in them.
+    overwritten: Vec<u8>,
+}
 
-impl Overwritten {
-    /// Of the paths that this dry run names, below this directory.
-    pub fn of(preview: &Value, root: &Path) -> Self {
+impl Preview {
+    /// Of this dry run, whose paths are below this directory.
+    pub fn of(document: Value, root: &Path) -> Self {
         let mut hash = Sha256::new();
-        for path in paths(preview) {
+        for path in paths(&document) {
             hash.update(path.as_bytes());
             hash.update([0]);
             // What cannot be read, or is gone, is that; the command says what it thinks of it.
@@ -33,19 +38,22 @@ impl Overwritten {
             }
             hash.update([0]);
         }
-        Self(hash.finalize().to_vec())
+        Self {
+            document,
+            overwritten: hash.finalize().to_vec(),
+        }
     }
 }
 
 /// The paths that a dry run would change, in any of the forms that documents have.
-fn paths(preview: &Value) -> Vec<OsString> {
-    let changes = &preview["changes"];
+fn paths(document: &Value) -> Vec<OsString> {
+    let changes = &document["changes"];
     let lists = ["written", "removed"].map(|name| {
         let bytes = &changes[format!("{name}_bytes")];
         let texts = changes[name].as_array().into_iter().flatten().enumerate();
         texts.filter_map(|(at, text)| exact(text, &bytes[at]))
     });
-    let files = preview["code"]["files"].as_array().into_iter().flatten();
+    let files = document["code"]["files"].as_array().into_iter().flatten();
     let files = files.filter_map(|file| exact(&file["path"], &file["path_bytes"]));
     lists.into_iter().flatten().chain(files).collect()
 }
@@ -95,15 +103,15 @@ mod tests {
         let root = dir.path();
         let odd = OsString::from_vec(b"\xff".to_vec());
         let bytes = STANDARD.encode(b"\xff");
-        let preview = json!({
+        let document = json!({
             "changes": {"written": ["a", "\u{fffd}"], "written_bytes": [null, bytes], "removed": ["gone"]},
             "code": {"files": [{"path": "link"}]},
         });
-        let mut seen = vec![Overwritten::of(&preview, root)];
+        let mut seen = vec![Preview::of(document.clone(), root)];
         let mut differs = |what: &str| {
-            let now = Overwritten::of(&preview, root);
+            let now = Preview::of(document.clone(), root);
             assert!(!seen.contains(&now), "{what}");
-            assert_eq!(now, Overwritten::of(&preview, root), "{what}");
+            assert_eq!(now, Preview::of(document.clone(), root), "{what}");
             seen.push(now);
         };
         std::fs::write(root.join("a"), "one").expect("written");
@@ -121,6 +129,9 @@ mod tests {
         differs("where it leads");
         let other = root.join("other");
         std::fs::write(other, "x").expect("written");
-        assert_eq!(Overwritten::of(&preview, root), *seen.last().expect("one"));
+        assert_eq!(
+            Preview::of(document.clone(), root),
+            *seen.last().expect("one")
+        );
     }
 }
