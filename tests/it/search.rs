@@ -217,7 +217,7 @@ fn files_counts_context_and_headings() {
     );
     let listed = hits(&sandbox, &["search", "--files-with-matches", "needle"]);
     assert_eq!(places(&listed), ["d/c.txt:null:", "d/d.txt:null:"]);
-    let printed = sandbox.ok(["search", "-C", "1", "needle", "--", "d/c.txt"]);
+    let printed = sandbox.ok(["search", "-C", "1", "needle"]);
     let expected = [
         "d/c.txt-2-2",
         "d/c.txt:3:needle a",
@@ -229,7 +229,9 @@ fn files_counts_context_and_headings() {
     let line = |line: &&str| format!("{id}:{line}\n");
     let expected: String = expected.iter().map(line).collect::<String>()
         + "--\n"
-        + &last.iter().map(line).collect::<String>();
+        + &last.iter().map(line).collect::<String>()
+        // A file of one line is a group as well.
+        + &format!("--\n{id}:d/d.txt:1:needle\n");
     assert_eq!(printed, expected);
     let around = hits(&sandbox, &["search", "--context", "1", "needle b"]);
     assert_eq!(around[0]["before"], json!([{"line": 4, "text": "4"}]));

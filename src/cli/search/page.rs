@@ -94,7 +94,8 @@ impl<'a> Printer<'a> {
         let is_new = |line: &&Neighbour| last.is_none_or(|last| line.line > last);
         let before: Vec<&Neighbour> = hit.before.iter().filter(is_new).collect();
         let first = before.first().map_or(number, |line| line.line);
-        let has_context = !hit.before.is_empty() || !hit.after.is_empty();
+        // A file of one line has nothing around it.
+        let has_context = !matches!(self.shape, Shape::Lines { context: 0 });
         let follows = last.map_or(self.under.is_none() || self.headings, |last| {
             last + 1 >= first
         });
@@ -129,7 +130,10 @@ impl<'a> Printer<'a> {
         };
         head.push_str(sign);
         out.extend_from_slice(head.as_bytes());
-        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        let text = match text.strip_suffix(b"\r") {
+            Some(text) if hit.path.is_none() || !self.is_plain() => text,
+            _ => text,
+        };
         if hit.path.is_none() {
             // What was said to an agent is exact nowhere: a line of text.
             let text = clean(&String::from_utf8_lossy(text));
@@ -155,9 +159,14 @@ impl<'a> Printer<'a> {
         self.text(text.get(end..).unwrap_or_default(), out);
     }
 
-    /// Into a file or a pipe a line goes byte for byte; what would steer a terminal is escaped there.
+    /// Whether a line goes byte for byte: into a file or a pipe.
+    fn is_plain(&self) -> bool {
+        !self.options.terminal && !self.options.style.is_on()
+    }
+
+    /// What would steer a terminal is escaped there.
     fn text(&self, text: &[u8], out: &mut Vec<u8>) {
-        if !self.options.terminal && !self.options.style.is_on() {
+        if self.is_plain() {
             out.extend_from_slice(text);
             return;
         }
@@ -338,8 +347,8 @@ mod tests {
 
     #[test]
     fn a_pipe_gets_a_line_as_it_is_and_its_name_quoted() {
-        let line = printed(b"x\x1b\xff", false);
-        let wanted = b"s_20260228_153012_ab12cd:\"a\\033.txt\":3:x\x1b\xff\n";
+        let line = printed(b"x\x1b\xff\r", false);
+        let wanted = b"s_20260228_153012_ab12cd:\"a\\033.txt\":3:x\x1b\xff\r\n";
         assert_eq!(
             line.escape_ascii().to_string(),
             wanted.escape_ascii().to_string()
