@@ -1,9 +1,13 @@
 //! The documents that name tests name tests that there are.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
+
+use crate::sandbox::skipped;
 
 /// Every source file beneath a directory, with its path below it.
 fn sources(root: &Path) -> Vec<(PathBuf, String)> {
@@ -92,6 +96,32 @@ fn every_picture_that_a_document_shows_is_there() {
         .collect();
     assert_eq!(shown, kept);
     assert_eq!(shown.len(), 6);
+}
+
+/// What somebody fetched, built or packed belongs to no commit.
+#[test]
+fn all_that_is_tracked_is_text_but_for_pictures() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // By itself: to git a clone of another user is none to look into.
+    let index = root.join(".git/index");
+    if !index.is_file() {
+        skipped("a clone", "the sources are in no repository of their own");
+        return;
+    }
+    let index = git2::Index::open(&index).unwrap();
+    let paths = index
+        .iter()
+        .map(|entry| PathBuf::from(OsString::from_vec(entry.path)));
+    let is_other = |path: &PathBuf| {
+        let is_picture =
+            path.starts_with("docs/pictures") && path.extension() == Some("png".as_ref());
+        // What is removed and not committed yet has no bytes.
+        let bytes = std::fs::read(root.join(path)).unwrap_or_default();
+        !is_picture && String::from_utf8(bytes).is_err()
+    };
+    let others: Vec<PathBuf> = paths.filter(is_other).collect();
+    assert_eq!(others, Vec::<PathBuf>::new());
+    assert!(index.len() > 1000, "{}", index.len());
 }
 
 /// Whether a source has an item, or a type and its method.
