@@ -274,12 +274,14 @@ impl Access {
         if self.uid == UNKNOWN {
             lost.owner = true;
         } else if made.st_uid != self.uid {
-            lost.owner = refused(chown(Some(Uid::from_raw(self.uid)), None))?;
+            let give = || chown(Some(Uid::from_raw(self.uid)), None);
+            lost.owner = ids::is_any_user(self.uid) || refused(give())?;
         }
         if self.gid == UNKNOWN {
             lost.group = true;
         } else if made.st_gid != self.gid {
-            lost.group = refused(chown(None, Some(Gid::from_raw(self.gid))))?;
+            let give = || chown(None, Some(Gid::from_raw(self.gid)));
+            lost.group = ids::is_any_group(self.gid) || refused(give())?;
         }
         Ok(lost)
     }

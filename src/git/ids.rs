@@ -12,7 +12,7 @@ use super::regular;
 /// Stands for somebody of whom nothing is known but that he is none of those who can be named. No owner has this number.
 pub const UNKNOWN: u32 = u32::MAX;
 
-/// What the system shows for owners and groups that a namespace does not map, unless it is set to another.
+/// What the system shows for owners and groups that a namespace does not map, unless it is set to another. A namespace may map it as well.
 const OVERFLOW: u32 = 65534;
 
 /// How the ids of a namespace are mapped: ranges with the first id inside, the first outside, and how many.
@@ -102,6 +102,16 @@ fn translated(from: &[[u32; 3]], to: &[[u32; 3]], id: u32) -> u32 {
     inside.unwrap_or(OVERFLOW)
 }
 
+/// Whether an owner of this number is not known for who he is: the system shows him for all whom the namespace of this process does not map.
+pub fn is_any_user(uid: u32) -> bool {
+    uid == OVERFLOW && IdMaps::here().is_some_and(|maps| maps.users != ALL)
+}
+
+/// The same of a group.
+pub fn is_any_group(gid: u32) -> bool {
+    gid == OVERFLOW && IdMaps::here().is_some_and(|maps| maps.groups != ALL)
+}
+
 /// Whether this process has root's power over what belongs to a user: that of its namespace, and over a user that this one maps.
 pub fn rules_over(uid: u32) -> bool {
     static RULES: OnceLock<bool> = OnceLock::new();
@@ -114,7 +124,8 @@ pub fn rules_over(uid: u32) -> bool {
         let mut users = users.iter();
         users.any(|[first, _, many]| uid.checked_sub(*first).is_some_and(|at| at < *many))
     };
-    rustix::process::geteuid().is_root() && *RULES.get_or_init(has_power) && is_mapped()
+    let is_root = rustix::process::geteuid().is_root() && *RULES.get_or_init(has_power);
+    is_root && is_mapped() && !is_any_user(uid)
 }
 
 #[cfg(test)]

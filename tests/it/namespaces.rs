@@ -1,14 +1,16 @@
 //! User namespaces, in which ids mean others: what is recorded in one takes no owner, group or bit outside of it, and the other way round.
 
+use std::ffi::OsStr;
+use std::io::Write;
 use std::os::unix::fs::chown;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
 use crate::access::{
     USER, access_of, give_all, json_as, may_act_for_others, set_attribute, snapshot_as, somebodys,
 };
-use crate::sandbox::{Sandbox, skipped};
+use crate::sandbox::{Sandbox, executable, skipped};
 use crate::trip::{list, mode};
 
 /// A group that nobody is in.
@@ -196,4 +198,71 @@ fn a_directory_that_cannot_have_setgid_keeps_nobody_in_the_past() {
     assert_eq!(mode(&sandbox, "d/t") & 0o777, 0o775);
     let told = returned["notices"].to_string();
     assert!(told.contains("'d/t' could not keep"), "{returned}");
+}
+
+/// Runs `tw` as the root of a namespace of 65536 users, as containers have it: the number that is shown for whoever is not mapped is a user
+/// there, too.
+fn in_a_container(sandbox: &Sandbox, args: &[&str]) -> Option<Value> {
+    let tw = sandbox.root().join("tw").display().to_string();
+    let mut command = Command::new(executable(OsStr::new("unshare")));
+    let prepared = sandbox.tw_command();
+    let set = |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
+    command
+        .env_clear()
+        .envs(prepared.get_envs().filter_map(set));
+    command.current_dir(sandbox.repo());
+    command.args(["--user", "--keep-caps", "sh", "-c"]);
+    command.arg("read -r _ && exec setpriv --reuid=0 --regid=0 --clear-groups \"$@\"");
+    command.args(["sh", &tw, "--json"]).args(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let own = std::fs::read_link("/proc/self/ns/user").unwrap();
+    let proc = std::path::PathBuf::from(format!("/proc/{}", child.id()));
+    while std::fs::read_link(proc.join("ns/user")).is_ok_and(|its| its == own) {
+        if child.try_wait().unwrap().is_some() {
+            skipped("namespaces", "no user namespace is to be had here");
+            return None;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    for map in ["uid_map", "gid_map"] {
+        std::fs::write(proc.join(map), format!("0 {USER} 65536\n")).unwrap();
+    }
+    stdin.write_all(b"\n").unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+/// A file of somebody who is not mapped is not given to whom his number means there.
+#[test]
+fn in_a_container_whoever_is_shown_as_nobody_is_not_taken_for_the_nobody_there() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let id = snapshot_as(&sandbox, USER);
+    sandbox.write("a.txt", "two\n");
+    sandbox.chmod("a.txt", 0o664);
+    chown(sandbox.path("a.txt"), Some(1), Some(1)).unwrap();
+    let Some(travelled) = in_a_container(&sandbox, &["travel", &id]) else {
+        return;
+    };
+    assert_eq!(travelled["ok"], true, "{travelled}");
+    // And root there rules over nobody whom it does not map.
+    sandbox.write("d/x", "theirs\n");
+    give_all(&sandbox.path("d"), 1, 1);
+    let refused = in_a_container(&sandbox, &["return"]).unwrap();
+    assert!(refused.to_string().contains("--move-aside"), "{refused}");
+    let returned = in_a_container(&sandbox, &["return", "--move-aside"]).unwrap();
+    assert_eq!(returned["mode"], "present", "{returned}");
+    let told = returned["notices"].to_string();
+    assert!(
+        told.contains("'a.txt' could not keep: owner, group"),
+        "{returned}"
+    );
+    let (uid, gid, bits, _) = access_of(&sandbox.path("a.txt"));
+    assert_eq!((uid, gid, bits), (USER, USER, 0o644));
+    assert_eq!(sandbox.text("a.txt"), "two\n");
 }
