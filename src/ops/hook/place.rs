@@ -77,7 +77,12 @@ impl<'a> Place<'a> {
     fn knowing(&self, event: &HookEvent, dir: &Path) -> Option<Context<'a>> {
         let mut found = self.context(dir).ok()?;
         while !is_known(event, &found) {
-            found = self.context(found.repo.worktree_root().parent()?).ok()?;
+            let around = self.context(found.repo.worktree_root().parent()?).ok()?;
+            // One whose working tree lies beneath its own directory, or that the environment names, is found around itself.
+            if !is_around(around.repo.worktree_root(), found.repo.worktree_root()) {
+                return None;
+            }
+            found = around;
         }
         Some(found)
     }
@@ -100,6 +105,10 @@ impl<'a> Place<'a> {
         }
         self.knowing(event, here.repo.worktree_root().parent()?)
     }
+}
+
+fn is_around(outer: &Path, inner: &Path) -> bool {
+    inner != outer && inner.starts_with(outer)
 }
 
 /// Whether this is the root of the working tree that is open.

@@ -166,3 +166,15 @@ fn a_shell_whose_directory_is_gone_leaves_the_session_in_its_project() {
     let listed = sandbox.json(["session", "list"]);
     assert_eq!(listed["total"], 1);
 }
+
+/// The repository of such a working tree is also the one around it.
+#[test]
+fn a_working_tree_beneath_its_own_repository_is_looked_for_once() {
+    let sandbox = Sandbox::new();
+    let inner = sandbox.path("a/b");
+    std::fs::create_dir_all(&inner).unwrap();
+    sandbox.git(["config", "core.worktree", inner.to_str().unwrap()]);
+    for cwd in [inner.as_path(), &sandbox.repo(), &inner.join("gone")] {
+        tell(&sandbox, "claude", "Stop", cwd, None);
+    }
+}
