@@ -129,6 +129,17 @@ pub struct Line<'a> {
     pub depot: &'a Depot,
     /// The remote, as git's configuration names it.
     pub remote: &'a str,
+    /// Which place of it.
+    pub place: Place,
+}
+
+/// Where a remote is: git may have another address for what it sends there (`remote.<name>.pushurl`), even of another repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Where git fetches from.
+    Fetched,
+    /// Where git pushes to. Whoever pushes has to know what is there.
+    Pushed,
 }
 
 /// Fetches the ref `from` of a remote into the depot's ref `to`, whatever that was. False: the remote has no such ref.
@@ -277,7 +288,8 @@ fn run(line: Line<'_>, name: &str, args: &[String], largest: Option<u32>) -> Res
         .arg(line.depot.dir())
         .arg("--no-pager");
     // The user's own first: of two, the later one counts.
-    let given = theirs::give(&mut command, repo, line.depot.dir())?;
+    let pushed = (line.place == Place::Pushed).then_some(remote);
+    let given = theirs::give(&mut command, repo, line.depot.dir(), pushed)?;
     for setting in SETTINGS {
         command.args(["-c", setting]);
     }

@@ -13,6 +13,7 @@ use super::sharing::own::Own;
 use super::sharing::plan::Plan;
 use super::sharing::{Changed, Conflict, Refused, depot_for_exchange, lock, required};
 use crate::error::Result;
+use crate::git::network::Place;
 
 /// Answer of `pull`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -53,7 +54,7 @@ pub fn pull(ctx: &Context<'_>, dry_run: DryRun) -> Result<PulledRecords> {
     };
     let mut own = Own::look(ctx, store, Some(&depot), &setup)?;
     own.notices.splice(0..0, back);
-    let theirs = fetch(ctx, &depot, &setup)?;
+    let theirs = fetch(ctx, &depot, &setup, Place::Fetched)?;
     let plan = Plan::make(ctx, Some(&depot), &mut own, theirs)?;
     let Received { plan, taken } = match dry_run {
         DryRun::Yes => {

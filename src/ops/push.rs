@@ -12,6 +12,7 @@ use super::sharing::plan::Plan;
 use super::sharing::snapshots;
 use super::sharing::{Changed, Conflict, Refused, depot_for_exchange, lock, required, scan};
 use crate::error::Result;
+use crate::git::network::Place;
 
 /// Answer of `push`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -72,7 +73,7 @@ pub fn push(ctx: &Context<'_>, request: &Request) -> Result<PushedRecords> {
     scan::refuse(&found)?;
     let (plan, commit, tries, sent) = match request.dry_run {
         DryRun::Yes => {
-            let theirs = fetch(ctx, &depot, &setup)?;
+            let theirs = fetch(ctx, &depot, &setup, Place::Pushed)?;
             let plan = Plan::make(ctx, Some(&depot), &mut own, theirs)?;
             scan::refuse(&plan.findings(ctx, &request.allowed))?;
             let sent = if going.is_empty() {

@@ -61,11 +61,16 @@ pub(super) fn as_the_user(command: &mut Command, repo: &Repo) {
 }
 
 /// Has a run in the depot read what counts in the user's repository. To be called where options of git itself stand, before those that are to
-/// count more. Nobody else runs git there meanwhile.
+/// count more. Nobody else runs git there meanwhile. `pushed`: a remote that is to be where git pushes to, also for a fetch.
 ///
 /// # Errors
 /// `INVALID_CONFIG` where an older git would read another configuration there; git cannot be asked; the files cannot be written.
-pub(super) fn give(command: &mut Command, repo: &Repo, depot: &Path) -> Result<Given> {
+pub(super) fn give(
+    command: &mut Command,
+    repo: &Repo,
+    depot: &Path,
+    pushed: Option<&str>,
+) -> Result<Given> {
     let mut given = Given {
         files: Vec::new(),
         hooks: configured_hooks(repo)?,
@@ -75,7 +80,10 @@ pub(super) fn give(command: &mut Command, repo: &Repo, depot: &Path) -> Result<G
         give_files(command, repo, old)?;
         return Ok(given);
     }
-    let entries = ask(repo)?;
+    let mut entries = ask(repo)?;
+    if let Some(remote) = pushed {
+        move_to_where_pushes_go(&mut entries, remote);
+    }
     let names = entries.iter().filter_map(|entry| hook_of(&entry.key));
     given.hooks.extend(names.map(str::to_owned));
     for (name, _) in repo.env().vars() {
@@ -154,6 +162,17 @@ fn ask(repo: &Repo) -> Result<Vec<Entry>> {
         .stderr(Stdio::piped());
     let listed = run_child(command, &[], "config")?.into_stdout("config")?;
     Ok(parse(&listed))
+}
+
+/// Puts the addresses that a remote has for pushes in the place of the others, when it has any.
+fn move_to_where_pushes_go(entries: &mut Vec<Entry>, remote: &str) {
+    let key = |name: &str| format!("remote.{remote}.{name}").into_bytes();
+    let (url, pushurl) = (key("url"), key("pushurl"));
+    if entries.iter().any(|entry| entry.key == pushurl) {
+        entries.retain(|entry| entry.key != url);
+    }
+    let pushed = entries.iter_mut().filter(|entry| entry.key == pushurl);
+    pushed.for_each(|entry| entry.key.clone_from(&url));
 }
 
 /// One entry, as git lists it.

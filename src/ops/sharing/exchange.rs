@@ -20,7 +20,7 @@ use super::{Changed, Refused};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::depot::Depot;
-use crate::git::network::{self, Check, Line, Pushed, Refusal};
+use crate::git::network::{self, Check, Line, Place, Pushed, Refusal};
 use crate::git::objects::NewObjects;
 use crate::git::random;
 use crate::ops::Context;
@@ -38,21 +38,21 @@ const LONGEST_HISTORY: usize = 100_000;
 ///
 /// # Errors
 /// `IO` with what git said, without secrets.
-pub fn fetch(ctx: &Context<'_>, depot: &Depot, setup: &Setup) -> Result<Option<Oid>> {
-    let from = &setup.shared_ref;
-    fetch_ref(ctx, depot, setup, (from, SHARED_SEEN), Check::Form)
+pub fn fetch(ctx: &Context<'_>, depot: &Depot, setup: &Setup, place: Place) -> Result<Option<Oid>> {
+    let refs = (setup.shared_ref.as_str(), SHARED_SEEN);
+    fetch_ref(ctx, line(ctx, depot, setup, place), refs, Check::Form)
 }
 
 /// Fetches a ref of the remote into one of the depot. None: the remote does not have it.
 pub(super) fn fetch_ref(
     ctx: &Context<'_>,
-    depot: &Depot,
-    setup: &Setup,
+    line: Line<'_>,
     (from, to): (&str, &str),
     check: Check,
 ) -> Result<Option<Oid>> {
+    let depot = line.depot;
     ctx.progress.begin("fetching", None);
-    let fetched = network::fetch(line(ctx, depot, setup), from, to, check);
+    let fetched = network::fetch(line, from, to, check);
     ctx.progress.end();
     // What came is in a pack of its own.
     depot.objects.refresh();
@@ -71,16 +71,22 @@ pub(super) fn push_ref(
     to: &str,
 ) -> Result<Pushed> {
     ctx.progress.begin("pushing", None);
-    let pushed = network::push(line(ctx, depot, setup), commit, to);
+    let pushed = network::push(line(ctx, depot, setup, Place::Pushed), commit, to);
     ctx.progress.end();
     pushed.map_err(|error| cleaned(ctx, &error))
 }
 
-fn line<'a>(ctx: &'a Context<'_>, depot: &'a Depot, setup: &'a Setup) -> Line<'a> {
+pub(super) fn line<'a>(
+    ctx: &'a Context<'_>,
+    depot: &'a Depot,
+    setup: &'a Setup,
+    place: Place,
+) -> Line<'a> {
     Line {
         repo: &ctx.repo,
         depot,
         remote: &setup.remote,
+        place,
     }
 }
 
@@ -216,7 +222,7 @@ pub fn push(
 ) -> Result<Sent> {
     let mut last: Option<(Option<Oid>, Refusal)> = None;
     for tries in 1..=TRIES {
-        let theirs = fetch(ctx, depot, setup)?;
+        let theirs = fetch(ctx, depot, setup, Place::Pushed)?;
         if let Some((before, why)) = &last
             && *before == theirs
             && !why.is_race()

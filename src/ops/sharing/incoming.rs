@@ -16,6 +16,7 @@ use crate::env::Moment;
 use crate::error::{Code, Result};
 use crate::git::Oid;
 use crate::git::depot::Depot;
+use crate::git::network::Place;
 use crate::git::objects::{NewObjects, ObjectKind, TakenObjects};
 use crate::git::refs::TransactionError;
 use crate::git::tree;
@@ -48,7 +49,7 @@ pub fn pull(
     is_dry: bool,
 ) -> Result<Taken> {
     let mut done = Taken::default();
-    let Some(tip) = fetch_chain(ctx, depot, setup)? else {
+    let Some(tip) = fetch_chain(ctx, depot, setup, Place::Fetched)? else {
         return Ok(done);
     };
     let before = depot.refs.read(SHARED_SNAPSHOTS_TAKEN)?;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-use super::exchange::{TRIES, fetch_ref, not_taken, others_first, pause, push_ref};
+use super::exchange::{TRIES, fetch_ref, line, not_taken, others_first, pause, push_ref};
 use super::filters::{self, Filters};
 use super::others::wrong;
 use super::own::Own;
@@ -22,7 +22,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::depot::Depot;
 use crate::git::fs::Root;
-use crate::git::network::{Check, Pushed, Refusal, most_at_once};
+use crate::git::network::{Check, Place, Pushed, Refusal, most_at_once};
 use crate::git::objects::{NewObjects, ObjectKind, ObjectStore, TakenObjects};
 use crate::git::path::display;
 use crate::git::tree;
@@ -284,11 +284,15 @@ fn unusable(why: &str) -> Error {
     Error::new(Code::CorruptRecord, message).hint("ask who may write to the remote")
 }
 
-pub(super) fn fetch_chain(ctx: &Context<'_>, depot: &Depot, setup: &Setup) -> Result<Option<Oid>> {
+pub(super) fn fetch_chain(
+    ctx: &Context<'_>,
+    depot: &Depot,
+    setup: &Setup,
+    place: Place,
+) -> Result<Option<Oid>> {
     fetch_ref(
         ctx,
-        depot,
-        setup,
+        line(ctx, depot, setup, place),
         (setup.snapshots_ref(), SHARED_SNAPSHOTS_SEEN),
         // Each of them is looked at when it is taken: one that is not well formed must not keep the others away.
         Check::Nothing,
@@ -305,7 +309,7 @@ pub fn missing<'a>(
     setup: &Setup,
     going: &'a [Going],
 ) -> Result<(Option<Oid>, Vec<&'a Going>)> {
-    let tip = fetch_chain(ctx, depot, setup)?;
+    let tip = fetch_chain(ctx, depot, setup, Place::Pushed)?;
     let there: BTreeSet<String> = match tip {
         Some(tip) => chain(&depot.objects, tip, None)?
             .into_iter()

@@ -586,3 +586,28 @@ fn doctor_proposes_no_refspec_that_the_git_here_does_not_know() {
     assert!(line.unwrap().status.success(), "{unset}");
     assert_eq!(fix(&new), Some(negative));
 }
+
+/// Who fetches from one repository and pushes to another pushes each time what that one lacks.
+#[test]
+fn a_push_is_about_the_place_that_git_pushes_to() {
+    let hub = Hub::new();
+    let a = hub.clone_("a");
+    let fork = hub.sandbox.root().join("fork.git");
+    hub.sandbox
+        .git_in(hub.sandbox.root(), ["init", "-q", "--bare", "fork.git"]);
+    a.git(["config", "remote.origin.pushurl", fork.to_str().unwrap()]);
+    a.json(["share", "init", "origin"]);
+    for count in 1..=3 {
+        a.report("told to the fork");
+        let pushed = a.json(["push"]);
+        assert_eq!(pushed["sent"].as_array().unwrap().len(), 1, "{pushed}");
+        assert_eq!(pushed["tries"], 1, "{pushed}");
+        let again = a.json(["push"]);
+        assert_eq!(again["sent"], json!([]), "{count} {again}");
+    }
+    assert_eq!(a.json(["pull"])["commit"], json!(null));
+    let b = hub.clone_("b");
+    b.git(["remote", "set-url", "origin", fork.to_str().unwrap()]);
+    b.json(["share", "init", "origin"]);
+    assert_eq!(b.json(["pull"])["received"].as_array().unwrap().len(), 3);
+}
