@@ -134,6 +134,36 @@ fn an_issue_goes_to_another_repository_and_comes_back_changed() {
     hub.git(["fsck", "--strict"]);
 }
 
+/// A value is as old as the change that set it, whatever its side changed afterwards, and however often.
+#[test]
+fn the_value_that_was_set_last_stands_whatever_was_changed_after_it_on_the_other_side() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let id = a.report("s");
+    a.json(["push"]);
+    b.json(["pull"]);
+    for cause in ["a's first", "a's second"] {
+        a.json(["issue", "edit", &id, "--suspected-cause", cause]);
+    }
+    b.json(["issue", "edit", &id, "--suspected-cause", "b's, later"]);
+    a.json(["issue", "comment", &id, "-m", "by the way"]);
+    a.json(["push"]);
+    b.json(["push"]);
+    a.json(["pull"]);
+    b.json(["pull"]);
+    for clone in [&a, &b] {
+        let issue = clone.json(["issue", "get", &id])["issue"].clone();
+        assert_eq!(issue["suspected_cause"], "b's, later");
+        let lost = issue["conflicts"].as_array().unwrap();
+        assert_eq!(lost.len(), 1, "{issue}");
+        assert_eq!(
+            (&lost[0]["field"], &lost[0]["value"]),
+            (&json!("suspected_cause"), &json!("a's second"))
+        );
+        assert_eq!(issue["comments"].as_array().unwrap().len(), 1);
+    }
+}
+
 #[test]
 fn of_two_values_one_stands_and_the_other_is_kept() {
     let hub = Hub::new();

@@ -25,9 +25,12 @@ use crate::ops::kept;
 use crate::ops::tries::Try;
 use crate::store::Store;
 use crate::store::checkpoint;
-use crate::store::id::IdKind;
+use crate::store::id::{IdKind, IssueId};
 use crate::store::names::{self, Record, RecordKind, session_component};
 use crate::store::records::Json;
+
+/// Of a record that was changed more often than this since it was exchanged, all changes are of the time of the last one.
+const MOST_STEPS: usize = 200;
 
 /// Our side of what is shared.
 pub struct Own {
@@ -267,7 +270,8 @@ impl Own {
             shared = Shared::forgotten(&now, at, &self.author);
             true
         } else {
-            shared.edit(&now, at, &self.author)
+            let before = since_exchanged(ctx, &key, &shared, &self.author.by)?;
+            shared.edit_by_steps(&before, (&now, at), &self.author)
         };
         let settled = settled(&shared, &json);
         if !settled.is_empty() {
@@ -436,6 +440,43 @@ fn is_told_elsewhere(shared: &Shared, now: &Fields, by: &str) -> bool {
             setters.any(|name| shared.setter(&name).is_some_and(|edit| edit.by != by))
         }
     }
+}
+
+/// What an issue was after each change since it was exchanged, but for the last one, the oldest first, and when. Nothing where that is not known, or
+/// too long ago.
+fn since_exchanged(
+    ctx: &Context<'_>,
+    (kind, id): &Key,
+    shared: &Shared,
+    by: &str,
+) -> Result<Vec<(Fields, Moment)>> {
+    let store = ctx.store()?;
+    let name = match (kind, IssueId::parse(id)) {
+        (Kind::Issue, Some(id)) => Record::Issue(id),
+        _ => return Ok(Vec::new()),
+    };
+    let mut steps = Vec::new();
+    let mut at = store.refs.read(&name.record_ref())?;
+    while let Some(commit) = at.take_if(|_| steps.len() < MOST_STEPS) {
+        let Ok(note) = store.record_in_history(&name, commit) else {
+            break;
+        };
+        let mut then = take_apart(*kind, id, by, &note.json);
+        then.retain(|name, _| name.len() <= LONGEST_NAME);
+        if shared.says(&then) {
+            steps.reverse();
+            // What it is now.
+            steps.pop();
+            return Ok(steps);
+        }
+        let updated = note.json.get("updated_at").and_then(Value::as_str);
+        let Some(updated) = updated.and_then(Moment::parse_rfc3339) else {
+            break;
+        };
+        steps.push((then, updated));
+        at = store.objects.commit(commit)?.parents.first().copied();
+    }
+    Ok(Vec::new())
 }
 
 /// The fields of which our record has no lost value any more: somebody here has decided.

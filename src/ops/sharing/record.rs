@@ -1,6 +1,6 @@
 //! A record as several repositories edited it, and the one merge of two such. Pure.
 //!
-//! An *edit* is what one repository changed at one time: it has an id, a revision (one more than the highest it knew), a time and who
+//! An *edit* is what one repository changed at one time: it has an id, a revision (one more than the highest of what came before), a time and who
 //! is said to have made it. A record knows the ids of all edits that are in it, and of each field the values that no later edit knew
 //! and replaced, each with the edits that set it. So two sides need no common ancestor to be merged: an edit that the other side knows and no
 //! longer has for a field was replaced or taken away there, one that it does not know is new. That is three-way, with a base that every
@@ -46,7 +46,7 @@ pub struct Author {
 /// What one repository changed at one time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edit {
-    /// One more than the highest that was known.
+    /// One more than the highest that was known when the record was exchanged last.
     pub revision: u64,
     /// RFC 3339, UTC.
     pub at: String,
@@ -143,10 +143,28 @@ impl Shared {
         merged
     }
 
-    /// Takes in what a repository has made of the record since it knew it so, as one edit. False when nothing differs.
+    /// Takes in what a repository has made of the record since it knew it so. False when nothing differs.
     pub fn edit(&mut self, now: &Fields, at: Moment, author: &Author) -> bool {
+        self.edit_by_steps(&[], (now, at), author)
+    }
+
+    /// The same where it is known what the record was in between, the oldest first: each is an edit, and a value is as old as the one that
+    /// set it. All have one revision: none knew anything of others that the first did not know.
+    pub fn edit_by_steps(
+        &mut self,
+        before: &[(Fields, Moment)],
+        (now, at): (&Fields, Moment),
+        author: &Author,
+    ) -> bool {
+        if self.says(now) {
+            return false;
+        }
         let revision = self.next_revision();
-        self.edit_as(revision, now, at, author)
+        for (then, at) in before {
+            self.edit_as(revision, then, *at, author);
+        }
+        self.edit_as(revision, now, at, author);
+        true
     }
 
     /// A record of somebody else as it is here, when it is not known any more what of it was edited here.
