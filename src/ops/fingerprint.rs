@@ -108,9 +108,14 @@ pub fn fingerprint(ctx: &Context<'_>, store: &Store) -> Result<Map<String, Value
 
 /// Whether the cache lacks the version of a tool that is there.
 pub fn is_stale(ctx: &Context<'_>) -> bool {
-    let Ok(cache) = ctx.store().map(load) else {
+    let Ok(store) = ctx.store() else {
         return false;
     };
+    // Where nothing was ever written nothing is: a first command may be a dry run.
+    if !fs::is_there(&store.common("")).unwrap_or(false) {
+        return false;
+    }
+    let cache = load(store);
     let mut found = TOOLS
         .iter()
         .filter_map(|(_, program, _)| locate(ctx, program));

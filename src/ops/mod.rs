@@ -324,7 +324,9 @@ impl<'a> Context<'a> {
 
 /// Whether a directory is `/`, `$HOME` or one above it: nobody means all of that.
 fn is_home_or_above(env: &Env, dir: &Path) -> bool {
-    let home = env.home().and_then(|home| home.canonicalize().ok());
+    // One that is not there yet would be made below what is.
+    let there = |home: PathBuf| home.ancestors().find_map(|dir| dir.canonicalize().ok());
+    let home = env.home().and_then(there);
     dir == Path::new("/") || home.is_some_and(|home| home.starts_with(dir))
 }
 

@@ -603,6 +603,7 @@ fn each_filter_of_a_list_leaves_what_it_says() {
     assert_eq!(titles(sandbox.json(today)).len(), 3);
     let later = ["list", "--since", "today 9:01", "-n", "9"];
     assert_eq!(titles(sandbox.json(later)).len(), 2);
+    assert!(titles(sandbox.json(["list", "--since", "now"])).is_empty());
     let (error, code) = sandbox.json_error(["list", "--since", "2099-01-01"]);
     assert_eq!((&error["code"], code), (&serde_json::json!("USAGE"), 2));
     let message = error["message"].as_str().unwrap();

@@ -462,3 +462,14 @@ fn nothing_is_started() {
     env(&["return"]);
     assert_eq!(std::fs::read_to_string(&marker).unwrap_or_default(), "");
 }
+
+/// A home directory that nobody has made yet is one.
+#[test]
+fn a_working_tree_above_home_is_no_place_to_work_in() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.tw_command();
+    command.env("HOME", sandbox.path("home/not yet"));
+    let output = command.args(["--json", "snapshot"]).output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said["error"]["code"], "UNSAFE_WORKSPACE", "{said}");
+}

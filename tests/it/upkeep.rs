@@ -141,6 +141,24 @@ fn it_is_started_once_in_a_few_hundred_snapshots() {
     assert_eq!(starts_at(302), Some(false));
 }
 
+/// Nothing is written, not even later.
+#[test]
+fn the_dry_run_of_a_first_command_starts_none() {
+    let sandbox = Sandbox::new();
+    taken(&sandbox);
+    std::fs::remove_dir_all(sandbox.path(".git/timewarp")).unwrap();
+    let with = |command: &mut std::process::Command| {
+        command.env_remove("TW_NO_BACKGROUND");
+    };
+    let args = ["travel", "--dry-run", "latest"];
+    let Some((output, trace)) = traced(&sandbox, &["-e", "trace=execve"], with, &args) else {
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    assert!(!trace.contains("\"__background\""), "{trace}");
+    assert!(!sandbox.exists(".git/timewarp"));
+}
+
 #[test]
 fn a_repository_that_goes_meanwhile_stays_gone() {
     let sandbox = Sandbox::new();

@@ -72,7 +72,8 @@ pub fn time_since(ctx: &Context<'_>, word: &str) -> Result<Moment> {
     // On a Monday 'monday' is the last one, and its morning is not today's.
     let morning = morning(now).and_then(|first| if first > at { morning(at) } else { Some(first) });
     let at = morning.filter(|morning| *morning < at).unwrap_or(at);
-    if at > now {
+    // 'now' was a moment ago.
+    if at > ctx.env.now() {
         let message = format!(
             "'{}' lies in the future: {}",
             word.escape_debug(),
