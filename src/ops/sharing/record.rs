@@ -148,8 +148,7 @@ impl Shared {
         self.edit_by_steps(&[], (now, at), author)
     }
 
-    /// The same where it is known what the record was in between, the oldest first: each is an edit, and a value is as old as the one that
-    /// set it. All have one revision: none knew anything of others that the first did not know.
+    /// The same where it is known what the record was in between, the oldest first: each is an edit of one revision, at its own time.
     pub fn edit_by_steps(
         &mut self,
         before: &[(Fields, Moment)],

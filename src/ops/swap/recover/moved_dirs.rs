@@ -78,6 +78,8 @@ fn known(journal: &Journal) -> Result<BTreeMap<Vec<u8>, DirId>> {
         Error::new(Code::CorruptRecord, message)
     })?;
     let known = known.unwrap_or_default().into_iter();
+    // An earlier version noted those without a birth as well.
+    let known = known.filter(|KnownDir(.., birth)| birth.is_some());
     let known = known.map(|KnownDir(dir, ino, birth)| Ok((path_of(&dir)?, DirId { ino, birth })));
     known.collect()
 }
