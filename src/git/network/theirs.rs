@@ -164,15 +164,23 @@ fn ask(repo: &Repo) -> Result<Vec<Entry>> {
     Ok(parse(&listed))
 }
 
-/// Puts the addresses that a remote has for pushes in the place of the others, when it has any.
+/// Has a fetch go where pushes go, when a remote has addresses of its own for these. They stay what they are for a push: git rewrites them by other
+/// rules than the rest (`pushInsteadOf`).
 fn move_to_where_pushes_go(entries: &mut Vec<Entry>, remote: &str) {
     let key = |name: &str| format!("remote.{remote}.{name}").into_bytes();
     let (url, pushurl) = (key("url"), key("pushurl"));
-    if entries.iter().any(|entry| entry.key == pushurl) {
+    let pushed = entries.iter().filter(|entry| entry.key == pushurl);
+    let moved = pushed.map(|entry| Entry {
+        // The remote itself is named here, whoever said this of it.
+        is_everywhere: false,
+        key: url.clone(),
+        value: entry.value.clone(),
+    });
+    let moved: Vec<Entry> = moved.collect();
+    if !moved.is_empty() {
         entries.retain(|entry| entry.key != url);
+        entries.extend(moved);
     }
-    let pushed = entries.iter_mut().filter(|entry| entry.key == pushurl);
-    pushed.for_each(|entry| entry.key.clone_from(&url));
 }
 
 /// One entry, as git lists it.

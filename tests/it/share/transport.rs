@@ -596,6 +596,13 @@ fn a_push_is_about_the_place_that_git_pushes_to() {
     hub.sandbox
         .git_in(hub.sandbox.root(), ["init", "-q", "--bare", "fork.git"]);
     a.git(["config", "remote.origin.pushurl", fork.to_str().unwrap()]);
+    // It is for remotes without an address for pushes.
+    let rule = [
+        "config",
+        "url./nowhere/.pushInsteadOf",
+        fork.to_str().unwrap(),
+    ];
+    a.git(rule);
     a.json(["share", "init", "origin"]);
     for count in 1..=3 {
         a.report("told to the fork");
