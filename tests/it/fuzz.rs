@@ -200,7 +200,8 @@ fn shared_records() {
         fields.insert("symptom".to_owned(), json!(symptom));
         fields.insert("comments/c".to_owned(), json!({"id": "c", "text": symptom}));
         let mut shared = from.clone();
-        assert!(shared.edit(&fields, Moment::of_seconds(1_772_292_600), &author));
+        shared.edit([(&fields, Moment::of_seconds(1_772_292_600))], &author);
+        assert!(shared.says(&fields));
         (shared, author)
     };
     let (first, author) = edited("a", "one", &Shared::default());

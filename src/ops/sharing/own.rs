@@ -266,13 +266,14 @@ impl Own {
             }
             return Ok(());
         }
-        let is_edited = if is_forgotten {
+        let is_edited = is_forgotten || !shared.says(&now);
+        if is_forgotten {
             shared = Shared::forgotten(&now, at, &self.author);
-            true
-        } else {
+        } else if is_edited {
             let before = since_exchanged(ctx, &key, &shared, &self.author.by)?;
-            shared.edit_by_steps(&before, (&now, at), &self.author)
-        };
+            let before = before.iter().map(|(then, at)| (then, *at));
+            shared.edit(before.chain([(&now, at)]), &self.author);
+        }
         let settled = settled(&shared, &json);
         if !settled.is_empty() {
             shared.settle(&settled, at, &self.author);
@@ -443,7 +444,7 @@ fn is_told_elsewhere(shared: &Shared, now: &Fields, by: &str) -> bool {
 }
 
 /// What an issue was after each change since it was exchanged, but for the last one, the oldest first, and when. Nothing where that is not known, or
-/// too long ago.
+/// too long ago, and where it never was.
 fn since_exchanged(
     ctx: &Context<'_>,
     (kind, id): &Key,
@@ -452,7 +453,7 @@ fn since_exchanged(
 ) -> Result<Vec<(Fields, Moment)>> {
     let store = ctx.store()?;
     let name = match (kind, IssueId::parse(id)) {
-        (Kind::Issue, Some(id)) => Record::Issue(id),
+        (Kind::Issue, Some(id)) if *shared != Shared::default() => Record::Issue(id),
         _ => return Ok(Vec::new()),
     };
     let mut steps = Vec::new();

@@ -143,27 +143,17 @@ impl Shared {
         merged
     }
 
-    /// Takes in what a repository has made of the record since it knew it so. False when nothing differs.
-    pub fn edit(&mut self, now: &Fields, at: Moment, author: &Author) -> bool {
-        self.edit_by_steps(&[], (now, at), author)
-    }
-
-    /// The same where it is known what the record was in between, the oldest first: each is an edit of one revision, at its own time.
-    pub fn edit_by_steps(
+    /// Takes in what a repository has made of the record since it knew it so. All that it was in between, the oldest first, and what it is now
+    /// are edits of one revision, each of its own time.
+    pub fn edit<'f>(
         &mut self,
-        before: &[(Fields, Moment)],
-        (now, at): (&Fields, Moment),
+        steps: impl IntoIterator<Item = (&'f Fields, Moment)>,
         author: &Author,
-    ) -> bool {
-        if self.says(now) {
-            return false;
-        }
+    ) {
         let revision = self.next_revision();
-        for (then, at) in before {
-            self.edit_as(revision, then, *at, author);
+        for (then, at) in steps {
+            self.edit_as(revision, then, at, author);
         }
-        self.edit_as(revision, now, at, author);
-        true
     }
 
     /// A record of somebody else as it is here, when it is not known any more what of it was edited here.
@@ -197,10 +187,10 @@ impl Shared {
         changed
     }
 
-    fn edit_as(&mut self, revision: u64, now: &Fields, at: Moment, author: &Author) -> bool {
+    fn edit_as(&mut self, revision: u64, now: &Fields, at: Moment, author: &Author) {
         let changed = self.changed(now);
         if changed.is_empty() {
-            return false;
+            return;
         }
         let changes: Map<String, Value> = changed
             .iter()
@@ -219,7 +209,6 @@ impl Shared {
                 None => drop(self.values.remove(&name)),
             }
         }
-        true
     }
 
     fn next_revision(&self) -> u64 {

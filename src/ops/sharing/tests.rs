@@ -85,7 +85,7 @@ impl Place {
             }
             return;
         }
-        self.shared.edit(&self.fields, at, &author(number));
+        self.shared.edit([(&self.fields, at)], &author(number));
     }
 
     fn forget(&mut self, number: usize, at: i64) {
@@ -252,7 +252,8 @@ fn fields(pairs: &[(&str, &str)]) -> Fields {
 
 fn made(pairs: &[(&str, &str)]) -> Shared {
     let mut shared = Shared::default();
-    assert!(shared.edit(&fields(pairs), at(0), &author(0)));
+    shared.edit([(&fields(pairs), at(0))], &author(0));
+    assert!(shared.says(&fields(pairs)));
     shared
 }
 
@@ -261,13 +262,11 @@ fn an_unchanged_side_loses_and_nothing_is_a_conflict() {
     let base = made(&[("symptom", "s"), ("severity", "low")]);
     let (mut one, mut other) = (base.clone(), base.clone());
     one.edit(
-        &fields(&[("symptom", "one"), ("severity", "low")]),
-        at(9),
+        [(&fields(&[("symptom", "one"), ("severity", "low")]), at(9))],
         &author(1),
     );
     other.edit(
-        &fields(&[("symptom", "s"), ("severity", "high")]),
-        at(5),
+        [(&fields(&[("symptom", "s"), ("severity", "high")]), at(5))],
         &author(2),
     );
     let both = one.merge(&other);
@@ -282,9 +281,9 @@ fn an_unchanged_side_loses_and_nothing_is_a_conflict() {
 fn the_higher_revision_wins_then_the_time_then_the_id_and_the_other_is_kept() {
     let base = made(&[("symptom", "s")]);
     let (mut one, mut other) = (base.clone(), base.clone());
-    one.edit(&fields(&[("symptom", "first")]), at(1), &author(1));
-    one.edit(&fields(&[("symptom", "second")]), at(2), &author(1));
-    other.edit(&fields(&[("symptom", "late")]), at(9), &author(2));
+    one.edit([(&fields(&[("symptom", "first")]), at(1))], &author(1));
+    one.edit([(&fields(&[("symptom", "second")]), at(2))], &author(1));
+    other.edit([(&fields(&[("symptom", "late")]), at(9))], &author(2));
     let both = one.merge(&other);
     assert_eq!(both.view(), fields(&[("symptom", "second")]));
     let lost: Vec<(&str, &Value)> = both
@@ -295,7 +294,7 @@ fn the_higher_revision_wins_then_the_time_then_the_id_and_the_other_is_kept() {
     assert_eq!(lost, [("symptom", &json!("late"))]);
 
     let mut third = base.clone();
-    third.edit(&fields(&[("symptom", "early")]), at(3), &author(3));
+    third.edit([(&fields(&[("symptom", "early")]), at(3))], &author(3));
     let both = other.merge(&third);
     assert_eq!(
         both.view(),
@@ -305,7 +304,7 @@ fn the_higher_revision_wins_then_the_time_then_the_id_and_the_other_is_kept() {
 
     // Who knows both and sets the field again has decided.
     let mut decided = both;
-    decided.edit(&fields(&[("symptom", "early")]), at(20), &author(3));
+    decided.edit([(&fields(&[("symptom", "early")]), at(20))], &author(3));
     assert!(decided.merge(&other).merge(&third).conflicts().is_empty());
 }
 
@@ -313,14 +312,16 @@ fn the_higher_revision_wins_then_the_time_then_the_id_and_the_other_is_kept() {
 fn what_was_taken_out_stays_out_and_what_was_added_stays_in() {
     let base = made(&[("comments/c_1", "1"), ("comments/c_2", "2")]);
     let (mut one, mut other) = (base.clone(), base.clone());
-    one.edit(&fields(&[("comments/c_1", "1")]), at(1), &author(1));
+    one.edit([(&fields(&[("comments/c_1", "1")]), at(1))], &author(1));
     other.edit(
-        &fields(&[
-            ("comments/c_1", "1"),
-            ("comments/c_2", "2"),
-            ("comments/c_3", "3"),
-        ]),
-        at(2),
+        [(
+            &fields(&[
+                ("comments/c_1", "1"),
+                ("comments/c_2", "2"),
+                ("comments/c_3", "3"),
+            ]),
+            at(2),
+        )],
         &author(2),
     );
     let expected = fields(&[("comments/c_1", "1"), ("comments/c_3", "3")]);
@@ -340,9 +341,9 @@ fn an_edit_beside_or_after_a_deletion_brings_the_record_back_with_a_mark() {
     );
 
     let mut beside = base.clone();
-    beside.edit(&fields(&[("symptom", "t")]), at(1), &author(2));
+    beside.edit([(&fields(&[("symptom", "t")]), at(1))], &author(2));
     let mut after = deleted.clone();
-    after.edit(&fields(&[("symptom", "u")]), at(9), &author(2));
+    after.edit([(&fields(&[("symptom", "u")]), at(9))], &author(2));
     for revived in [deleted.merge(&beside), after] {
         assert!(revived.deletion().is_none());
         assert_eq!(revived.revived_from().len(), 1);
