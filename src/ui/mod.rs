@@ -3,8 +3,8 @@
 //! Owns the screen: `model` is what it shows, `update` what a key does to it, `view` how it is drawn; the three are pure.
 //! `worker` reads and compares on threads of its own, `terminal` takes the terminal and gives it back. Promises: nothing
 //! waits for a diff; whatever changes something is a command line (`plans`), shown as what it would do before it is
-//! asked for, shown again when it would do something else by the time of the yes, and run by the command's own code; text from elsewhere is shown and never obeyed. Leaves out what the commands
-//! do, which [`Commands`] stands for.
+//! asked for, shown again when it would do something else by the time of the yes, and run by the command's own code; text from
+//! elsewhere is shown and never obeyed. Leaves out what the commands do, which [`Commands`] stands for.
 
 mod dialogs;
 mod layout;

@@ -413,7 +413,8 @@ impl Apply<'_> {
         dir: BorrowedFd<'_>,
         name: &[u8],
     ) -> Result<bool> {
-        if !is_settled_but_for_bits(dir, name, self.access.of(&entry.path).as_deref())? {
+        let wanted = self.access.of(&entry.path);
+        if settled_but_for_bits(dir, name, wanted.as_deref())?.is_none() {
             return Ok(false);
         }
         let expected = (self.expected)(&entry.path);
@@ -436,30 +437,27 @@ fn check_noted(is_noted: IsNoted<'_>, path: &[u8], opened: BorrowedFd<'_>) -> Re
     Err(Error::new(Code::Io, message))
 }
 
-/// Whether a file of the same content can be left where it is, and only gets other bits: it has no other name, under which they would change
-/// as well, and the access that it is to have, as far as that is known.
-pub fn is_settled_but_for_bits(
+/// A file that can be left where it is when its content is the same, and only gets other bits: it has no other name, under which they would
+/// change as well, and the access that it is to have, as far as that is known.
+pub fn settled_but_for_bits(
     dir: BorrowedFd<'_>,
     name: &[u8],
     wanted: Option<&Access>,
-) -> rustix::io::Result<bool> {
-    if !is_file_of_one_name(dir, name)? {
-        return Ok(false);
+) -> rustix::io::Result<Option<Stamp>> {
+    let found = match rustix::fs::statat(dir, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => found,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
+    let stamp = Stamp::of(&found);
+    if !stamp.is_file() || found.st_nlink != 1 {
+        return Ok(None);
     }
     let Some(wanted) = wanted else {
-        return Ok(true);
+        return Ok(Some(stamp));
     };
     let now = Access::at(dir, name)?;
-    Ok(now.is_some_and(|(now, _)| wanted.is_as(&now)))
-}
-
-/// Whether a regular file is there that has no other name.
-fn is_file_of_one_name(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<bool> {
-    match rustix::fs::statat(dir, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(found) => Ok(Stamp::of(&found).is_file() && found.st_nlink == 1),
-        Err(Errno::NOENT) => Ok(false),
-        Err(errno) => Err(errno),
-    }
+    Ok(now.and_then(|(now, _)| wanted.is_as(&now).then_some(stamp)))
 }
 
 /// What a look at a name found.

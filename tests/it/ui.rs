@@ -80,19 +80,23 @@ impl<'s> Tmux<'s> {
     #[track_caller]
     fn types_until(&self, key: &str, is: impl Fn(&Self) -> bool) -> &Self {
         let begun = Instant::now();
-        while !is(self) {
-            assert!(
-                begun.elapsed() < LONG,
-                "{key} answered nothing:\n{}",
-                self.screen()
-            );
-            self.types(&[key]);
-            let typed = Instant::now();
-            while !is(self) && typed.elapsed() < Duration::from_secs(1) {
-                std::thread::sleep(Duration::from_millis(20));
-            }
+        while !self.types(&[key]).is_within(Duration::from_secs(1), &is) {
+            let screen = self.screen();
+            assert!(begun.elapsed() < LONG, "{key} answered nothing:\n{screen}");
         }
         self
+    }
+
+    /// Waits so long at most, and says whether it is so.
+    fn is_within(&self, long: Duration, is: &impl Fn(&Self) -> bool) -> bool {
+        let begun = Instant::now();
+        while !is(self) {
+            if begun.elapsed() >= long {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        true
     }
 
     /// Agrees to what would be something else by now, which is shown instead.
@@ -103,15 +107,11 @@ impl<'s> Tmux<'s> {
 
     #[track_caller]
     fn waits(&self, what: &str, is: impl Fn(&Self) -> bool) -> &Self {
-        let begin = Instant::now();
-        while !is(self) {
-            assert!(
-                begin.elapsed() < LONG,
-                "{what} never came:\n{}",
-                self.screen()
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        assert!(
+            self.is_within(LONG, &is),
+            "{what} never came:\n{}",
+            self.screen()
+        );
         self
     }
 

@@ -16,8 +16,8 @@ use crate::git::path;
 pub struct DirId {
     /// Its inode number, which another one may get as soon as it is gone.
     pub ino: u64,
-    /// When it was made, nanoseconds since the epoch; `None` where the file system does not say.
-    pub birth: Option<i64>,
+    /// When it was made, nanoseconds since the epoch.
+    pub birth: i64,
 }
 
 impl Root {
@@ -90,7 +90,7 @@ impl DirIds<'_> {
         let birth = birth_in(seen).filter(|_| self.has_births)?;
         Some(DirId {
             ino: seen.stx_ino,
-            birth: Some(birth),
+            birth,
         })
     }
 }

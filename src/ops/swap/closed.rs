@@ -12,7 +12,7 @@ use crate::git::access::{STICKY, lets_us_write, may_change};
 use crate::git::fs::{Root, Stamp};
 use crate::git::path;
 use crate::ops::uncapturable::{Uncapturable, Why};
-use crate::worktree::apply::{Granted, is_settled_but_for_bits};
+use crate::worktree::apply::{Granted, settled_but_for_bits};
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::{Plan, PlanEntry};
 
@@ -73,11 +73,10 @@ fn changes_in_place(root: &Root, entry: &PlanEntry, access: Granted<'_>) -> bool
     }
     let (dir, name) = path::split(&entry.path);
     let wanted = access.of(&entry.path);
-    let is_settled = root
+    let settled = root
         .open_dir(dir)
-        .and_then(|dir| is_settled_but_for_bits(dir.as_fd(), name, wanted.as_deref()));
-    let is_ours = |there: Stamp| may_change(there.uid);
-    is_settled == Ok(true) && matches!(root.stamp(&entry.path), Ok(Some(there)) if is_ours(there))
+        .and_then(|dir| settled_but_for_bits(dir.as_fd(), name, wanted.as_deref()));
+    matches!(settled, Ok(Some(there)) if may_change(there.uid))
 }
 
 /// What was found out about directories.

@@ -65,15 +65,15 @@ pub fn time(ctx: &Context<'_>, word: &str) -> Result<Moment> {
 /// # Errors
 /// As [`time`]; `USAGE` also for a time in the future, since which nothing can have happened.
 pub fn time_since(ctx: &Context<'_>, word: &str) -> Result<Moment> {
-    let now = ctx.env.now();
     // A day alone means its end. What already has a time of day takes no second one.
     let morning = |now| moment_of(&format!("{word} 00:00"), now);
     let at = time(ctx, word)?;
+    // Later than what 'now' was.
+    let now = ctx.env.now();
     // On a Monday 'monday' is the last one, and its morning is not today's.
     let morning = morning(now).and_then(|first| if first > at { morning(at) } else { Some(first) });
     let at = morning.filter(|morning| *morning < at).unwrap_or(at);
-    // 'now' was a moment ago.
-    if at > ctx.env.now() {
+    if at > now {
         let message = format!(
             "'{}' lies in the future: {}",
             word.escape_debug(),

@@ -30,8 +30,16 @@ use crate::worktree::plan::Plan;
 const FIELD: &str = "known_dirs";
 
 /// A directory as it was before the swap.
+///
+/// An earlier version noted some without a birth.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct KnownDir(String, u64, Option<i64>);
+
+impl KnownDir {
+    fn new(path: &[u8], id: DirId) -> Self {
+        Self(stored_path(path), id.ino, Some(id.birth))
+    }
+}
 
 /// Puts what the directories are in which a plan works among the fields of its journal.
 pub(in crate::ops::swap) fn note(root: &Root, plan: &Plan, extra: &mut Map<String, Value>) {
@@ -54,7 +62,7 @@ pub(in crate::ops::swap) fn note(root: &Root, plan: &Plan, extra: &mut Map<Strin
     }
     let known = root.dir_ids().of_all(&dirs);
     let known = known.into_iter();
-    let known = known.map(|(dir, id)| KnownDir(stored_path(dir), id.ino, id.birth));
+    let known = known.map(|(dir, id)| KnownDir::new(dir, id));
     put(&known.collect::<Vec<_>>(), extra);
 }
 
@@ -78,10 +86,9 @@ fn known(journal: &Journal) -> Result<BTreeMap<Vec<u8>, DirId>> {
         Error::new(Code::CorruptRecord, message)
     })?;
     let known = known.unwrap_or_default().into_iter();
-    // An earlier version noted those without a birth as well.
-    let known = known.filter(|KnownDir(.., birth)| birth.is_some());
-    let known = known.map(|KnownDir(dir, ino, birth)| Ok((path_of(&dir)?, DirId { ino, birth })));
-    known.collect()
+    let known =
+        known.filter_map(|KnownDir(dir, ino, birth)| Some((dir, DirId { ino, birth: birth? })));
+    known.map(|(dir, id)| Ok((path_of(&dir)?, id))).collect()
 }
 
 /// The directories that a swap works in, for who is about to change the names in one.
@@ -99,8 +106,7 @@ impl Noted {
 
     /// Whether the directory that was opened by a path is the one that was noted under it: what is in another one is none of the swap's.
     pub(in crate::ops::swap) fn is_it(&self, path: &[u8], opened: BorrowedFd<'_>) -> bool {
-        // An overlay, which tells of no birth, may give a directory another number when something is put into it.
-        let noted = self.0.get(path).filter(|noted| noted.birth.is_some());
+        let noted = self.0.get(path);
         noted.is_none_or(|noted| {
             rustix::fs::fstat(opened).is_ok_and(|stat| stat.st_ino == noted.ino)
         })
@@ -273,8 +279,7 @@ impl Places {
         to.journal.dirs = self.dirs_renamed(root, std::mem::take(&mut to.journal.dirs))?;
         // Late bytes are noted in the journal, which the next one reads then.
         let known = self.known.iter();
-        let known =
-            known.map(|(dir, id)| KnownDir(stored_path(&self.name_of(dir).0), id.ino, id.birth));
+        let known = known.map(|(dir, id)| KnownDir::new(&self.name_of(dir).0, *id));
         put(&known.collect::<Vec<_>>(), &mut to.journal.extra);
         Ok(())
     }
