@@ -296,37 +296,6 @@ impl Store {
         name: &Record,
         message: &str,
         at: Moment,
-        change: impl FnMut(&mut Draft) -> Result<T>,
-    ) -> Result<(T, Option<Oid>)> {
-        self.change_or_make(name, message, at, true, change)
-    }
-
-    /// As [`Store::change_record`] for a record that must be there.
-    ///
-    /// # Errors
-    /// As there; None in place of an answer when there is no such record.
-    pub fn update_record<T>(
-        &self,
-        name: &Record,
-        message: &str,
-        at: Moment,
-        mut change: impl FnMut(&mut Draft) -> Result<T>,
-    ) -> Result<Option<(T, Oid)>> {
-        let (answer, tip) = self.change_or_make(name, message, at, false, |draft| {
-            if draft.before.is_empty() && draft.invalid.is_empty() {
-                return Ok(None);
-            }
-            change(draft).map(Some)
-        })?;
-        Ok(answer.zip(tip))
-    }
-
-    fn change_or_make<T>(
-        &self,
-        name: &Record,
-        message: &str,
-        at: Moment,
-        make: bool,
         mut change: impl FnMut(&mut Draft) -> Result<T>,
     ) -> Result<(T, Option<Oid>)> {
         let begun = Instant::now();
@@ -337,7 +306,7 @@ impl Store {
             let answer = change(&mut draft)?;
             let changes = draft.changes();
             // No commit that changes nothing: it would only make the history longer.
-            if changes.is_empty() || (tip.is_none() && !make) {
+            if changes.is_empty() {
                 return Ok((answer, tip));
             }
             let borrowed: Vec<(Oid, Option<&[u8]>)> = changes
@@ -357,6 +326,26 @@ impl Store {
                 Err(error) => return Err(Error::from(error).while_doing(name)),
             }
         }
+    }
+
+    /// As [`Store::change_record`] for a record that must be there.
+    ///
+    /// # Errors
+    /// As there; None in place of an answer when there is no such record.
+    pub fn update_record<T>(
+        &self,
+        name: &Record,
+        message: &str,
+        at: Moment,
+        mut change: impl FnMut(&mut Draft) -> Result<T>,
+    ) -> Result<Option<(T, Oid)>> {
+        let (answer, tip) = self.change_record(name, message, at, |draft| {
+            if draft.before.is_empty() && draft.invalid.is_empty() {
+                return Ok(None);
+            }
+            change(draft).map(Some)
+        })?;
+        Ok(answer.zip(tip))
     }
 
     /// Moves notes ref and backing ref from `old` to `next`, or makes them.
