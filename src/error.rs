@@ -1,7 +1,7 @@
 //! The one error type: what went wrong, and what to do next.
 //!
 //! Owns the stable error codes and their exit codes. A layer adds what it was doing with
-//! [`ResultExt::context`]; hints are added in `ops` or `cli`, where the next command is known.
+//! [`ResultExt::context`]; whoever knows the next command gives it as a hint.
 
 use std::borrow::Cow;
 use std::fmt;

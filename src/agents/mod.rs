@@ -1,8 +1,8 @@
 //! Coding agents: where each keeps its sessions, how its files and hook payloads read, how a session is resumed or forked.
 //!
 //! Owns [`trait Agent`](Agent), the table by name, and the neutral [`transcript`]. A live session file is never written:
-//! [`fork`] writes a new session beside it. Reads no environment (see [`places::Places`]) and starts no program. Settings
-//! files and hook installation are not here.
+//! [`fork`] writes a new session beside it. Reads no environment (see [`places::Places`]) and starts no program. What
+//! stands in their settings is here ([`install`], [`edit`]); writing those files is `ops::install`'s.
 
 mod branch;
 mod builder;

@@ -1,4 +1,7 @@
-//! `log.jsonl` in a worktree's `timewarp` directory: what was dropped, one JSON document a line, 0600.
+//! `log.jsonl` in a worktree's `timewarp` directory, one JSON document a line, 0600.
+//!
+//! In it stands what happened to refs (dropped, restored, purged, lost with the power), what hooks did, and which stays in the past
+//! somebody else ended. The forms of the lines that are never read again stand beside those who write them.
 
 use std::io::Write;
 

@@ -1,7 +1,7 @@
 //! What needs a snapshot, backup or experiment, so that nobody forgets it.
 //!
 //! Looked up afresh each time, over all worktrees. One source that cannot be read makes the whole an error: then nothing may
-//! be forgotten. The keep rule (age and number) is `prune`'s own and not told here.
+//! be forgotten. The keep rule (age and number) is `retention`'s and not told here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
