@@ -12,6 +12,7 @@ use crate::cli::selection::Selection;
 use crate::ops::list::Listing;
 use crate::ops::outcome::{Invalid, Listed};
 use crate::ops::sharing::experiments::SharedExperiment;
+use crate::store::snapshot::TakenIn;
 
 /// List snapshots, newest first
 ///
@@ -202,7 +203,7 @@ fn marks(row: &Listed, style: Style) -> String {
     for label in &row.labels {
         let _ = write!(marks, "  [{}]", style.green(&clean(label)));
     }
-    if row.kind == "snapshot" && row.taken_in == "past" {
+    if row.kind == "snapshot" && row.taken_in == TakenIn::Past {
         marks.push_str(&style.dim("  (taken in the past)"));
     }
     if row.foreign {

@@ -10,7 +10,7 @@ use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::identity::worktree_id_in;
 use crate::store::session::SessionRecord;
-use crate::store::snapshot::SnapshotRecord;
+use crate::store::snapshot::{SnapshotRecord, TakenIn};
 use crate::store::stored::Stored;
 use crate::store::summary::Summary;
 
@@ -160,11 +160,11 @@ impl Here {
 
     /// Whether it is a snapshot of this worktree that was taken in the present.
     fn is_of_present(&self, stored: &Stored) -> bool {
-        self.is(&stored.record) && stored.record.taken_in != "past"
+        self.is(&stored.record) && stored.record.taken_in != TakenIn::Past
     }
 
     fn is_of_name(&self, stored: &Stored) -> bool {
-        self.is_named(&stored.record) && stored.record.taken_in != "past"
+        self.is_named(&stored.record) && stored.record.taken_in != TakenIn::Past
     }
 
     fn lists_stored(&self, stored: &Stored) -> bool {
@@ -179,8 +179,8 @@ impl Here {
 }
 
 /// Whether a plain list of its worktree shows it. Backups and experiments may be taken in the past by nature.
-pub fn is_in_plain_list(kind: IdKind, taken_in: &str) -> bool {
-    kind != IdKind::Snapshot || taken_in != "past"
+pub fn is_in_plain_list(kind: IdKind, taken_in: &TakenIn) -> bool {
+    kind != IdKind::Snapshot || *taken_in != TakenIn::Past
 }
 
 /// What can be read, in order, and what cannot: id and reason.
@@ -238,7 +238,7 @@ pub fn newest_since(ctx: &Context<'_>, store: &Store, backup: &Stored) -> Result
     let here = Here::of(ctx, store)?;
     let fits = |stored: &Stored| {
         let record = &stored.record;
-        record.taken_in == "past" && record.seq > backup.record.seq && here.is(record)
+        record.taken_in == TakenIn::Past && record.seq > backup.record.seq && here.is(record)
     };
     let mut ids = store.ids(IdKind::Snapshot)?;
     ids.retain(|id| id.time() >= backup.id.time());
@@ -296,7 +296,7 @@ pub fn before(store: &Store, later: &Stored) -> Result<Option<Stored>> {
             let older = stored.id.time() < time || stored.record.seq < later.record.seq;
             older
                 && MadeIn::from(&stored.record).is_with(&MadeIn::from(&later.record))
-                && stored.record.taken_in != "past"
+                && stored.record.taken_in != TakenIn::Past
         };
         if let Some(newest) = found.into_iter().find(fits) {
             return Ok(Some(newest));

@@ -29,7 +29,7 @@ use crate::store::names;
 use crate::store::snapshot::{
     HeadRecord, IndexRecord, Lists, SnapshotRecord, author_time, encode_commit,
 };
-use crate::store::state::{Mode, State, stored_path};
+use crate::store::state::{State, stored_path};
 use crate::store::stored::Stored;
 use crate::store::trigger::Trigger;
 use crate::text::typed;
@@ -516,10 +516,7 @@ fn new_record(
             .insert(path, format!("{mode:06o}"));
     }
     record.repository_id = store.ensure_repository_id()?;
-    record.taken_in = match state.mode {
-        Mode::Present => "present".into(),
-        Mode::Past => "past".into(),
-    };
+    record.taken_in = state.mode.into();
     record.default_modes = capture.derived().default_modes();
     record.stats = capture.derived().stats();
     record.ignored = Some(capture.derived().ignored());

@@ -11,6 +11,7 @@ use super::snapshots::view;
 use crate::error::{Code, Result};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
+use crate::store::snapshot::TakenIn;
 use crate::store::stored::Stored;
 
 /// Shows one snapshot whole, long lists included.
@@ -61,7 +62,7 @@ fn changes(ctx: &Context<'_>, store: &Store, stored: &Stored, request: &Show) ->
 
 /// What it was made from: the snapshot before it; of what was made in the past, the one travelled to. None: only HEAD is known.
 fn base(store: &Store, stored: &Stored) -> Result<Option<Stored>> {
-    if stored.record.taken_in != "past" {
+    if stored.record.taken_in != TakenIn::Past {
         return before(store, stored);
     }
     // What the way back put in place was saved when the past was entered.

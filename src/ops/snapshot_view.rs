@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::git::Oid;
-use crate::store::snapshot::SnapshotRecord;
+use crate::store::snapshot::{SnapshotRecord, TakenIn};
 
 /// What `tw` says about a record, whatever the stored document claims.
 const OURS: [&str; 8] = [
@@ -66,7 +66,7 @@ pub struct Listed {
     /// The worktree it was taken in.
     pub worktree: String,
     /// `present` or `past`.
-    pub taken_in: String,
+    pub taken_in: TakenIn,
     /// RFC 3339.
     pub created_at: String,
     /// True when another repository's id stands in it.

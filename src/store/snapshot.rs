@@ -18,7 +18,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 
-pub use parts::{DefaultModes, HeadRecord, IgnoredRecord, IndexRecord, Stats, Uncaptured};
+pub use parts::{DefaultModes, HeadRecord, IgnoredRecord, IndexRecord, Stats, TakenIn, Uncaptured};
 
 /// The version this `tw` writes.
 pub const VERSION: u32 = 1;
@@ -71,7 +71,7 @@ pub struct SnapshotRecord {
     pub repository_id: String,
     /// Where the working tree was.
     #[schemars(extend("enum" = ["present", "past"]))]
-    pub taken_in: String,
+    pub taken_in: TakenIn,
     /// Permission bits that differ from `default_modes`, octal, by path; also of directories. A path that is not UTF-8, or begins with a
     /// double quote, is quoted as git quotes it; so it is in all lists of a snapshot.
     pub modes: BTreeMap<String, String>,

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use super::Store;
 use super::id::{IdKind, SnapshotId};
 use super::names;
+use super::snapshot::TakenIn;
 use super::stored::{self, Stored};
 use crate::error::{Error, Result};
 use crate::git::fs::{self, Durable};
@@ -52,8 +53,8 @@ pub struct Summary {
     pub worktree: String,
     /// The linked worktree's random id; empty where none is recorded.
     pub worktree_id: String,
-    /// `present` or `past`.
-    pub taken_in: String,
+    /// Where the working tree was.
+    pub taken_in: TakenIn,
     /// RFC 3339.
     pub created_at: String,
     /// The repository's random id.
@@ -252,12 +253,12 @@ impl Summary {
         out.extend_from_slice(self.commit.as_bytes());
         out.extend_from_slice(self.tree.as_bytes());
         out.extend_from_slice(&self.seq.to_le_bytes());
-        let texts = [
+        let texts: [&str; 7] = [
             &self.id.to_string(),
             &self.title,
             &self.worktree,
             &self.worktree_id,
-            &self.taken_in,
+            self.taken_in.as_str(),
             &self.created_at,
             &self.repository_id,
         ];
@@ -290,7 +291,7 @@ impl Summary {
             title: title.to_owned(),
             worktree: worktree.to_owned(),
             worktree_id: worktree_id.to_owned(),
-            taken_in: taken_in.to_owned(),
+            taken_in: TakenIn::from(taken_in),
             created_at: created_at.to_owned(),
             repository_id: repository_id.to_owned(),
             document: std::str::from_utf8(rest).ok()?.to_owned(),

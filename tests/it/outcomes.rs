@@ -318,7 +318,7 @@ fn listed(view: SnapshotView) -> Listed {
         kind: "snapshot",
         labels: view.labels.clone(),
         worktree: text("worktree").unwrap_or_default().to_owned(),
-        taken_in: text("taken_in").unwrap_or_default().to_owned(),
+        taken_in: text("taken_in").unwrap_or_default().into(),
         created_at: text("created_at").unwrap_or_default().to_owned(),
         document: serde_json::to_string(&view.json).unwrap(),
         id: view.id,

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use crate::ops::timeline::{Entry, EntryKind};
+use crate::store::snapshot::TakenIn;
 use crate::store::trigger::Trigger;
 
 /// This many lines of sessions stand side by side; further ones share the last.
@@ -94,7 +95,7 @@ impl Graph {
     fn row(&mut self, entry: &Entry, is_last: impl Fn(&str) -> bool) -> Row {
         let signs = self.signs;
         if let Some(taken_in) = &entry.taken_in {
-            self.past = taken_in == "past";
+            self.past = *taken_in == TakenIn::Past;
         }
         let session = session_of(entry);
         let (lane, begins) = session.map_or((None, false), |session| self.lane(session));

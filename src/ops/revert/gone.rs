@@ -25,6 +25,7 @@ use crate::ops::swap::undo_log::{self, Log};
 use crate::ops::versions::{Chain, ChainPlace, State};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
+use crate::store::snapshot::TakenIn;
 use crate::store::state::{Journal, Mode};
 use crate::worktree::plan::Side;
 
@@ -205,7 +206,7 @@ impl<'a> Gone<'a> {
         let parsed = SnapshotId::parse(id).filter(|id| id.kind() == IdKind::Backup)?;
         let record = self.store.read_id(&parsed).ok()?.record;
         let is_here = Here::of(self.ctx, self.store).ok()?.is(&record);
-        (is_here && record.taken_in != "past").then_some((record.seq, false))
+        (is_here && record.taken_in != TakenIn::Past).then_some((record.seq, false))
     }
 
     fn here_states(&self) -> impl DoubleEndedIterator<Item = &State> {

@@ -32,7 +32,7 @@ use crate::redact::redacted_bytes;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_SEEN};
-use crate::store::snapshot::{HeadRecord, SnapshotRecord, author_time, encode_commit};
+use crate::store::snapshot::{HeadRecord, SnapshotRecord, TakenIn, author_time, encode_commit};
 use crate::store::trigger::Trigger;
 
 /// A larger commit of a chain is refused.
@@ -151,7 +151,7 @@ pub(super) fn shared_part(record: &SnapshotRecord) -> SnapshotRecord {
         uncaptured: record.uncaptured.clone(),
         worktree: ELSEWHERE.to_owned(),
         repository_id: "shared".to_owned(),
-        taken_in: "present".to_owned(),
+        taken_in: TakenIn::Present,
         ..SnapshotRecord::new(&record.snapshot_id, &record.kind)
     }
 }

@@ -10,6 +10,7 @@ use super::meta::Meta;
 use crate::json;
 use crate::store::checkpoint::Kind;
 use crate::store::id::SnapshotId;
+use crate::store::snapshot::TakenIn;
 use crate::store::trigger::Trigger;
 use std::path::PathBuf;
 
@@ -94,7 +95,7 @@ pub struct Entry {
     #[serde(skip)]
     pub(super) worktree_id: Option<String>,
     /// Where the working tree was: `present` or `past`; null for an issue.
-    pub taken_in: Option<String>,
+    pub taken_in: Option<TakenIn>,
     /// Whether its snapshot has another repository's id in its record.
     pub foreign: bool,
     /// Who is said to have made it, when it came from elsewhere; nobody proves it.

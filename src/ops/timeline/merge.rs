@@ -17,6 +17,7 @@ use crate::ops::history::is_in_plain_list;
 use crate::ops::issues;
 use crate::store::checkpoint::Kind;
 use crate::store::id::{IdKind, IssueId, SnapshotId};
+use crate::store::snapshot::TakenIn;
 use crate::store::trigger::Trigger;
 use crate::text::first_line;
 
@@ -206,7 +207,7 @@ impl Timeline<'_> {
             operation: Some(MadeBy::Trigger(head.operation.into())),
             worktree: Some(worktree.name().to_owned()),
             worktree_id: worktree.worktree_id().map(str::to_owned),
-            taken_in: Some("past".to_owned()),
+            taken_in: Some(TakenIn::Past),
             ..Entry::new(EntryKind::Swap, head.backup_id, Source::Level(file))
         };
         Ok(((meta.map_or(0, |meta| meta.seq), LAST), entry))

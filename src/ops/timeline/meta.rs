@@ -7,6 +7,7 @@ use crate::git::Oid;
 use crate::git::objects::ObjectStore;
 use crate::ops::history::MadeIn;
 use crate::store::id::SnapshotId;
+use crate::store::snapshot::TakenIn;
 use crate::store::stored::Stored;
 use crate::store::summary::Summary;
 use crate::store::trigger::Trigger;
@@ -48,8 +49,8 @@ pub struct Said {
     pub trigger: Trigger,
     /// The session's task.
     pub initial_task_hint: Option<String>,
-    /// `present` or `past`.
-    pub taken_in: String,
+    /// Where the working tree was.
+    pub taken_in: TakenIn,
     /// HEAD.
     pub head: Head,
     /// The snapshot that a swap put in place.
@@ -69,7 +70,7 @@ pub struct Head {
 impl Meta {
     /// Whether it was taken while the working tree was in the past.
     pub fn is_of_past(&self) -> bool {
-        self.said.taken_in == "past"
+        self.said.taken_in == TakenIn::Past
     }
 
     /// The files of the commit that HEAD was at; None when it was at none, or that commit is no longer there.

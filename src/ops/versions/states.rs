@@ -12,7 +12,7 @@ use crate::ops::history::Here;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::session::SessionRecord;
-use crate::store::snapshot::HeadRecord;
+use crate::store::snapshot::{HeadRecord, TakenIn};
 use crate::store::summary::Summary;
 use crate::store::trigger::Trigger;
 
@@ -274,7 +274,8 @@ impl States {
     }
 
     fn add(&mut self, summary: Summary, here: &Here, known: &mut HashMap<ChainKey, usize>) {
-        let is_present = summary.id.kind() != IdKind::Experiment && summary.taken_in != "past";
+        let is_present =
+            summary.id.kind() != IdKind::Experiment && summary.taken_in != TakenIn::Past;
         let is_here = here.is(&summary);
         let by_name = ChainKey {
             repository: summary.repository_id,
@@ -407,7 +408,7 @@ mod tests {
             title: String::new(),
             worktree: "other".to_owned(),
             worktree_id: worktree_id.to_owned(),
-            taken_in: "present".to_owned(),
+            taken_in: TakenIn::Present,
             created_at: format!("2026-01-01T00:00:{nth:02}Z"),
             repository_id: here.ensure_repository_id().expect("an id"),
             document: "{}".to_owned(),

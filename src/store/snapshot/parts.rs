@@ -6,6 +6,40 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::git::repo::Head;
+use crate::json;
+use crate::store::state::Mode;
+
+/// Where the working tree was when a snapshot was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TakenIn {
+    /// In the user's own time.
+    Present,
+    /// In a snapshot's.
+    Past,
+    /// A word that this version does not know. Made by `from` alone, which knows the others.
+    Other(String),
+}
+
+json::open_words!(TakenIn {
+    Present = "present",
+    Past = "past",
+});
+
+impl Default for TakenIn {
+    /// That of a record that does not say.
+    fn default() -> Self {
+        Self::Other(String::new())
+    }
+}
+
+impl From<Mode> for TakenIn {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Present => Self::Present,
+            Mode::Past => Self::Past,
+        }
+    }
+}
 
 /// Where HEAD was.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

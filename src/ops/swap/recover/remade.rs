@@ -17,6 +17,7 @@ use crate::ops::unsaved;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
+use crate::store::snapshot::TakenIn;
 use crate::store::state::{Journal, Mode, State, StateDir, UNSETTLED, read_json};
 use crate::store::stored::Stored;
 use crate::store::trigger::{SwapKind, Trigger};
@@ -220,7 +221,7 @@ fn newest_travel(ctx: &Context<'_>, store: &Store) -> Result<Option<Stored>> {
         let record = &stored.record;
         here.is_named(record)
             && record.trigger == Trigger::Swap(SwapKind::Travel)
-            && record.taken_in != "past"
+            && record.taken_in != TakenIn::Past
     };
     let mut ids = store.ids(IdKind::Backup)?.into_iter();
     Ok(ids.find_map(|id| store.read_id(&id).ok().filter(of_travel)))
