@@ -11,18 +11,44 @@ use serde_json::Value;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::read_optional;
 use crate::git::regular::{self, Links};
+use crate::json;
 use crate::store::state::StateDir;
 
 /// The file's name.
 const NAME: &str = "log.jsonl";
+
+/// What became of a ref.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefFate {
+    /// It was let go.
+    Dropped,
+    /// It was made again.
+    Restored,
+    /// It names a commit from which paths were taken out.
+    Purged,
+    /// It names an older commit, for the last one was lost with the power.
+    SetBack,
+    /// It is gone, and its commit was lost with the power.
+    Lost,
+    /// A word that this version does not know. Made by `from` alone, which knows the others.
+    Other(String),
+}
+
+json::open_words!(RefFate {
+    Dropped = "dropped",
+    Restored = "restored",
+    Purged = "purged",
+    SetBack = "set-back",
+    Lost = "lost",
+});
 
 /// A ref that went, came back, or moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefEvent {
     /// RFC 3339.
     pub at: String,
-    /// `dropped`, `restored` or `purged`.
-    pub event: String,
+    /// Which of these.
+    pub event: RefFate,
     /// The full ref name.
     #[serde(rename = "ref")]
     pub reference: String,

@@ -16,7 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::Context;
-use super::event_log::{self, RefEvent};
+use super::event_log::{self, RefEvent, RefFate};
 use super::holders::record_tips;
 use super::outcome::{Purged, Rewritten};
 use super::request::DryRun;
@@ -277,7 +277,7 @@ impl Purging<'_> {
     fn event(&self, (id, old, new): &(SnapshotId, Oid, Oid)) -> RefEvent {
         RefEvent {
             at: self.ctx.env.now().rfc3339(),
-            event: "purged".to_owned(),
+            event: RefFate::Purged,
             reference: names::snapshot_ref(id),
             commit: new.to_string(),
             old_commit: Some(old.to_string()),
@@ -322,8 +322,8 @@ impl Purging<'_> {
     fn follow(&self, mut moved: Moved) -> Result<bool> {
         for worktree in self.worktrees {
             for event in event_log::ref_events(&worktree.dir)? {
-                if let ("purged", Some(old), Ok(new)) = (
-                    event.event.as_str(),
+                if let (RefFate::Purged, Some(old), Ok(new)) = (
+                    &event.event,
                     event.old_commit.as_deref(),
                     Oid::from_hex(&event.commit),
                 ) && let Ok(old) = Oid::from_hex(old)

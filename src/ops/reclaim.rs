@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Context;
-use super::event_log;
+use super::event_log::{self, RefFate};
 use super::gitview::Trees;
 use super::worktrees::{self, Worktree};
 use crate::env::fail_point;
@@ -188,7 +188,7 @@ fn dropped(ctx: &Context<'_>, store: &Store, worktrees: &[Worktree]) -> Result<V
     let mut found = Vec::new();
     for worktree in worktrees {
         for event in event_log::ref_events(&worktree.dir)? {
-            if event.event == "dropped"
+            if event.event == RefFate::Dropped
                 && event.at >= since
                 && let Ok(oid) = Oid::from_hex(&event.commit)
                 && super::whole::Whole::new(store).is_usable(oid)?

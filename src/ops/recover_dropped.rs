@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::Context;
-use super::event_log::{self, RefEvent};
+use super::event_log::{self, RefEvent, RefFate};
 use super::outcome::{Dropped, DroppedListing};
 use super::swap::undo_log::{self, Log};
 use super::whole::{Again, Whole, make_ref_again};
@@ -116,7 +116,7 @@ fn lost(ctx: &Context<'_>, store: &Store, names: Names<'_>) -> Result<Vec<Droppe
 fn listed(ctx: &Context<'_>, store: &Store) -> Result<Vec<Dropped>> {
     let mut last: BTreeMap<String, (usize, Dropped)> = BTreeMap::new();
     for (nth, event) in event_log::ref_events(&store.dir)?.into_iter().enumerate() {
-        if event.event != "dropped" {
+        if event.event != RefFate::Dropped {
             continue;
         }
         let (Some(id), Ok(commit)) = (
@@ -197,7 +197,7 @@ fn bring_back(ctx: &Context<'_>, store: &Store, one: &Dropped) -> Result<()> {
     }
     let event = RefEvent {
         at: ctx.env.now().rfc3339(),
-        event: "restored".to_owned(),
+        event: RefFate::Restored,
         reference: name,
         commit: one.commit.to_string(),
         old_commit: None,

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use super::Context;
 use super::capture::Storing;
-use super::event_log::{self, RefEvent};
+use super::event_log::{self, RefEvent, RefFate};
 use super::issues::run::{Closing, close_run};
 use super::outcome::{Changes, HeadStays};
 use super::record::Made;
@@ -162,11 +162,12 @@ fn forgotten_since(ctx: &Context<'_>, at: &str) -> Vec<String> {
     };
     let events = event_log::ref_events(&ctx.state_dir()).unwrap_or_default();
     let later = |event: &&RefEvent| Moment::parse_rfc3339(&event.at).is_some_and(|then| then > at);
-    let since = |what: &str| events.iter().filter(later).any(|event| event.event == what);
-    let dropped = since("dropped").then(|| {
+    let since = |fate: RefFate| events.iter().filter(later).any(|event| event.event == fate);
+    let dropped = since(RefFate::Dropped).then(|| {
         "snapshots that were dropped since stay away: 'tw recover --dropped' lists them".to_owned()
     });
-    let purged = since("purged").then(|| "what was purged since stays away for good".to_owned());
+    let purged =
+        since(RefFate::Purged).then(|| "what was purged since stays away for good".to_owned());
     dropped.into_iter().chain(purged).collect()
 }
 

@@ -166,6 +166,22 @@ pub struct Deletion {
     pub at: String,
 }
 
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunResult {
+    /// The check succeeded.
+    Passed,
+    /// It did not.
+    Failed,
+    /// A word that this version does not know. Made by `from` alone, which knows the others.
+    Other(String),
+}
+
+json::open_words!(RunResult {
+    Passed = "passed",
+    Failed = "failed",
+});
+
 /// One visit to the snapshot, or a check made without one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline, transform = describe_others)]
@@ -191,7 +207,7 @@ pub struct Run {
     pub diff_stat: Option<DiffStat>,
     /// `passed` or `failed`, as the last check says; null without one.
     #[serde(default)]
-    pub result: Option<String>,
+    pub result: Option<RunResult>,
     /// Fields not known here.
     #[serde(flatten)]
     pub other: Json,

@@ -9,7 +9,7 @@ use crate::ops::elsewhere::Files;
 use crate::ops::issues;
 use crate::ops::tries::{Status, TryRun};
 use crate::store::Store;
-use crate::store::issue::{Issue, Run, Verify};
+use crate::store::issue::{Issue, Run, RunResult, Verify};
 use crate::store::stored::Stored;
 
 /// Whether an agent of this name can work on issues.
@@ -106,8 +106,8 @@ pub fn issue_run(number: u64, run: &TryRun) -> Run {
     made.experiment_id.clone_from(&run.experiment_id);
     made.diff_stat = run.diff_stat;
     made.result = match run.status {
-        Status::Passed => Some("passed".to_owned()),
-        Status::Failed | Status::Timeout => Some("failed".to_owned()),
+        Status::Passed => Some(RunResult::Passed),
+        Status::Failed | Status::Timeout => Some(RunResult::Failed),
         Status::Unverified | Status::Error => None,
     };
     made.verify = run

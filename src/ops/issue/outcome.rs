@@ -12,7 +12,7 @@ use crate::ops::issues::DeskPaths;
 use crate::ops::outcome::Travelled;
 use crate::store::chat::Chat;
 use crate::store::id::{IssueId, SnapshotId};
-use crate::store::issue::{Experiment, Issue, Run, Severity, Status};
+use crate::store::issue::{Experiment, Issue, Run, RunResult, Severity, Status};
 
 /// An issue as it is stored, with where its desk is and what is known of its verify command.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -112,7 +112,7 @@ impl From<&Issue> for IssueSummary {
         tries.sort_unstable();
         tries.dedup();
         let passed = issue.runs.iter().rev();
-        let mut passed = passed.filter(|run| run.result.as_deref() == Some("passed"));
+        let mut passed = passed.filter(|run| run.result == Some(RunResult::Passed));
         let is_best = |run: &&Run| run.other.get("best") == Some(&true.into());
         Self {
             tries: tries.len(),

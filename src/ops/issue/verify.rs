@@ -23,7 +23,7 @@ use crate::runner::Job;
 use crate::runner::program::own_program;
 use crate::store::Store;
 use crate::store::id::{IssueId, Tail};
-use crate::store::issue::{self, Issue, Run};
+use crate::store::issue::{self, Issue, Run, RunResult};
 use crate::store::records::Json;
 use crate::store::state::{Mode, State};
 
@@ -56,8 +56,10 @@ pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
     let (number, _) = update(ctx, store, id, "verify", |issue| {
         let number = target.run(issue, &begun);
         if let Some(run) = issue.run_mut(Some(number)) {
-            let passed = check.exit_status == 0;
-            run.result = Some(if passed { "passed" } else { "failed" }.to_owned());
+            run.result = Some(match check.exit_status {
+                0 => RunResult::Passed,
+                _ => RunResult::Failed,
+            });
             run.verify.push(check.clone());
             if run.holds_checks_alone() {
                 run.ended_at = Some(now.clone());

@@ -16,7 +16,7 @@ use crate::git::path;
 use crate::git::reflog;
 use crate::git::tree;
 use crate::ops::Context;
-use crate::ops::event_log;
+use crate::ops::event_log::{self, RefFate};
 use crate::ops::gitview::Trees;
 use crate::ops::holders::record_tips;
 use crate::ops::worktrees::{self, Worktree};
@@ -75,7 +75,7 @@ pub fn search(
         ));
     }
     let dropped = event_log::ref_events(&store.dir)?;
-    if dropped.iter().any(|event| event.event == "dropped") {
+    if dropped.iter().any(|event| event.event == RefFate::Dropped) {
         said.push("snapshots that were dropped before, until git has deleted them".to_owned());
     }
     said.push("clones of this repository, and whoever fetched from it".to_owned());

@@ -11,7 +11,7 @@ mod stale;
 use std::path::PathBuf;
 
 use super::Context;
-use super::event_log::{self, RefEvent};
+use super::event_log::{self, RefEvent, RefFate};
 use super::holders::{self, Holders, RetentionScope};
 use super::outcome::{Forgotten, Pruned};
 use super::request::{DryRun, Prune};
@@ -366,7 +366,7 @@ impl Plan<'_> {
     pub(super) fn event(&self, reference: &str, commit: Oid, id: String) -> RefEvent {
         RefEvent {
             at: self.reach.now.rfc3339(),
-            event: "dropped".to_owned(),
+            event: RefFate::Dropped,
             reference: reference.to_owned(),
             commit: commit.to_string(),
             old_commit: None,

@@ -14,7 +14,7 @@ use super::Context;
 use super::issues::{All, all};
 use crate::env::Moment;
 use crate::error::Result;
-use crate::store::issue::{Issue, Severity, Status};
+use crate::store::issue::{Issue, RunResult, Severity, Status};
 
 pub use periods::Unit;
 use periods::{MOST, Span};
@@ -346,7 +346,7 @@ fn tries(issues: &[&Issue]) -> Tries {
     let runs = || issues.iter().flat_map(|issue| &issue.runs);
     let of_tries = || runs().filter(|run| run.try_id().is_some());
     let ids: BTreeSet<&str> = runs().filter_map(|run| run.try_id()).collect();
-    let passed = of_tries().filter(|run| run.result.as_deref() == Some("passed"));
+    let passed = of_tries().filter(|run| run.result == Some(RunResult::Passed));
     Tries {
         tries: ids.len(),
         runs: of_tries().count(),

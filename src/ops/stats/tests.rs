@@ -1,6 +1,6 @@
 use super::*;
 use crate::store::id::{IssueId, SnapshotId};
-use crate::store::issue::{Proof, ProofKind, Resolution, Run};
+use crate::store::issue::{Proof, ProofKind, Resolution, Run, RunResult};
 use crate::store::records::Json;
 
 const NOW: &str = "2026-02-28T12:00:00Z";
@@ -116,7 +116,7 @@ fn a_duplicate_is_a_report_and_met_with_the_issue_that_has_it() {
     let mut run = Run::begin(1, NOW.to_owned(), None);
     run.other.insert("try_id".to_owned(), "t_1".into());
     has_it.runs.push(run.clone());
-    run.result = Some("passed".to_owned());
+    run.result = Some(RunResult::Passed);
     has_it.runs.push(run);
     has_it.runs.push(Run::begin(3, NOW.to_owned(), None));
     if let Some(resolution) = &mut has_it.resolution {

@@ -1,6 +1,6 @@
 use super::Lab;
 use crate::error::{Code, Result};
-use crate::ops::event_log::{RefEvent, append};
+use crate::ops::event_log::{RefEvent, RefFate, append};
 use crate::ops::label::Label;
 use crate::ops::outcome::Purged;
 use crate::ops::purge::Purge;
@@ -344,7 +344,7 @@ fn a_later_purge_finishes_an_earlier_one() {
     let store = ctx.store().expect("store");
     let event = RefEvent {
         at: "2026-01-01T00:00:00Z".to_owned(),
-        event: "purged".to_owned(),
+        event: RefFate::Purged,
         reference: String::new(),
         commit: taken.commit.to_string(),
         old_commit: Some(old.to_owned()),

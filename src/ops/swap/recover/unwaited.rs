@@ -15,7 +15,7 @@ use crate::git::command::Git;
 use crate::git::notes::notes_at;
 use crate::git::objects::ObjectKind;
 use crate::ops::Context;
-use crate::ops::event_log::{self, RefEvent};
+use crate::ops::event_log::{self, RefEvent, RefFate};
 use crate::ops::whole::Whole;
 use crate::store::Store;
 use crate::store::names::{self, Record};
@@ -156,26 +156,21 @@ fn take_away(ctx: &Context<'_>, store: &Store, lost: &Lost) -> Result<String> {
 
 fn remove(ctx: &Context<'_>, store: &Store, lost: &Lost) -> Result<()> {
     // Noted first: after a death in between the log names a ref that stands, and never misses one that is gone.
-    note(ctx, store, lost, "lost", None)?;
+    note(ctx, store, lost, None)?;
     let mut edit = store.refs.transaction();
     edit.durable();
     edit.delete(&lost.name, lost.commit);
     Ok(edit.commit()?)
 }
 
-fn note(
-    ctx: &Context<'_>,
-    store: &Store,
-    lost: &Lost,
-    event: &str,
-    now: Option<Oid>,
-) -> Result<()> {
+/// Notes that a ref went, or names this older commit now.
+fn note(ctx: &Context<'_>, store: &Store, lost: &Lost, now: Option<Oid>) -> Result<()> {
     let id = names::parse_snapshot_ref(&lost.name)
         .map_or_else(|| names::title(&lost.name), |id| id.to_string());
     let was = lost.commit.map(|oid| oid.to_string());
     let event = RefEvent {
         at: ctx.env.now().rfc3339(),
-        event: event.to_owned(),
+        event: now.map_or(RefFate::Lost, |_| RefFate::SetBack),
         reference: lost.name.clone(),
         commit: now.map_or_else(|| was.clone().unwrap_or_default(), |oid| oid.to_string()),
         old_commit: now.and(was),
@@ -201,9 +196,8 @@ fn set_back(ctx: &Context<'_>, store: &Store, record: &Record, lost: &[Lost]) ->
     } else {
         newest_whole(ctx, store, record)?
     };
-    let event = if before.is_some() { "set-back" } else { "lost" };
     for one in lost {
-        note(ctx, store, one, event, before)?;
+        note(ctx, store, one, before)?;
     }
     let mut edit = store.refs.transaction();
     edit.durable();
