@@ -46,7 +46,7 @@ impl Run for Args {
             transcript: self.sources.transcript.clone(),
             session: self.sources.session.clone(),
             selection: self.sources.selection(),
-            trusted: self.texts.verify.is_some(),
+            is_typed: self.texts.verify.is_some(),
         };
         reply(issue::edit(&context, &request))
     }

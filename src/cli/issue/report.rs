@@ -54,7 +54,7 @@ impl Run for Args {
             editor::complete(&mut fields, call.env)?;
         }
         let request = Report {
-            trusted: self.texts.verify.is_some(),
+            is_typed: self.texts.verify.is_some(),
             fields,
             json,
             snapshot: self.sources.snapshot.clone(),

@@ -60,7 +60,7 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
         put_texts(issue, &texts, snapshot.as_ref());
         Ok(talk.as_ref().and_then(|talk| talk.put_into(issue)))
     })?;
-    if request.trusted
+    if request.is_typed
         && let Some(command) = &issue.verify_command
         && texts.verify_command.as_ref() == Some(command)
         && texts.verify_command == fields.verify_command

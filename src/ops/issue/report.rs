@@ -89,7 +89,7 @@ fn record(
     let given = fields.verify_command.as_deref();
     notices.extend(changed_by_redaction(given, issue.verify_command.as_deref()));
     if let Some(command) = &issue.verify_command
-        && request.trusted
+        && request.is_typed
         && fields.verify_command.as_ref() == Some(command)
     {
         approval::approve(store, command, Files::of(store, &snapshot)?)?;

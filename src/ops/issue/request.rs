@@ -65,7 +65,7 @@ pub struct Report {
     /// Which part of the conversation.
     pub selection: Selection,
     /// The verify command was typed on this machine's command line.
-    pub trusted: bool,
+    pub is_typed: bool,
 }
 
 /// Which issues.
@@ -139,7 +139,7 @@ pub struct Edit {
     /// Which part of the conversation.
     pub selection: Selection,
     /// The verify command was typed on this machine's command line.
-    pub trusted: bool,
+    pub is_typed: bool,
 }
 
 /// Sections of the experiment to write.
