@@ -271,6 +271,12 @@ impl Error {
     pub fn details(&self) -> &[(String, serde_json::Value)] {
         &self.0.details
     }
+
+    /// The detail of this name.
+    pub fn find_detail(&self, name: &str) -> Option<&serde_json::Value> {
+        let mut details = self.0.details.iter();
+        details.find_map(|(known, value)| (known == name).then_some(value))
+    }
 }
 
 fn of_system(errno: Errno) -> Option<&'static str> {

@@ -7,7 +7,7 @@ use crate::cli::human::swap::{
 };
 use crate::cli::prelude::*;
 use crate::ops::outcome::{DetachedBy, HeadStays};
-use crate::ops::steps::{LevelView, Levels, StepRequest, Undone};
+use crate::ops::steps::{LevelView, Levels, SWAP_ID, StepRequest, Undone};
 use crate::ops::swap::undo_log::Log;
 use crate::store::state::Mode;
 use crate::store::trigger::SwapKind;
@@ -81,8 +81,7 @@ impl StepArgs {
         let asking = |context: &Context<'_>| match ops::undo::undo(context, &request) {
             Err(error) if error.code() == Code::NotApproved && call.ask.can_ask() => {
                 call.ask.confirm(&question(error.message()), Flag::Yes)?;
-                let asked_for = error.details().iter().find(|(name, _)| name == "swap_id");
-                let swap = asked_for.and_then(|(_, value)| value.as_str());
+                let swap = error.find_detail(SWAP_ID).and_then(|id| id.as_str());
                 let approved = StepRequest {
                     // Another process may have swapped while the question stood there.
                     level: swap.map(str::to_owned),

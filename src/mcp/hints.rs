@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::error::{Code, Error};
+use crate::ops::approval;
 
 /// Puts the tools' hint before those that name commands.
 pub fn complete(document: &mut Value, error: &Error) {
@@ -15,8 +16,8 @@ pub fn complete(document: &mut Value, error: &Error) {
     if document["error"]["issue_id"].is_string() && code == Code::TranscriptNotFound {
         return;
     }
-    let of_command = document["error"]["verify_hash"].is_string();
-    let is_elsewhere = document["error"]["snapshot_id"].is_string();
+    let of_command = error.find_detail(approval::VERIFY_HASH).is_some();
+    let is_elsewhere = error.find_detail(approval::SNAPSHOT).is_some();
     let hint = if is_elsewhere && code == Code::NotApproved {
         Some(
             "ask the user: among the files of a snapshot that was not made here only what a person has run or approved there is run for an agent",

@@ -26,6 +26,12 @@ use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::text::command_line;
 
+/// The detail of a refusal: the command.
+pub const COMMAND: &str = "command";
+/// The detail of a refusal: what `--allow` takes for the command.
+pub const VERIFY_HASH: &str = "verify_hash";
+/// The detail of a refusal: the snapshot among whose files it would have run, when they were not made here.
+pub const SNAPSHOT: &str = "snapshot_id";
 /// The file in the common `timewarp` directory.
 const FILE: &str = "approved";
 /// How many digits a person has to repeat.
@@ -112,8 +118,8 @@ pub fn allow(
             .hint(format!(
                 "when it is harmless: tw issue verify {id} --allow {whole}"
             ))
-            .detail("command", command)
-            .detail("verify_hash", whole));
+            .detail(COMMAND, command)
+            .detail(VERIFY_HASH, whole));
     }
     approve(store, command, files)?;
     Ok(true)
@@ -232,7 +238,7 @@ pub fn check_of_issue(store: &Store, id: IssueId, command: &str, files: Files) -
     };
     Err(not_approved("the verify command", command, files)
         .hint(hint)
-        .detail("verify_hash", hash))
+        .detail(VERIFY_HASH, hash))
 }
 
 /// Refuses to run anything for an issue among files from elsewhere before its check was approved for them: who works on an issue names
@@ -253,7 +259,7 @@ pub fn check_files(store: &Store, id: IssueId, command: Option<&str>, files: Fil
                 .hint(format!(
                     "when they are harmless: tw try {snapshot} -- COMMAND, or give the issue a check with 'tw issue edit {id} --verify COMMAND'"
                 ))
-                .detail("snapshot_id", snapshot.to_string()))
+                .detail(SNAPSHOT, snapshot.to_string()))
         }
     }
 }
@@ -266,7 +272,7 @@ fn look_at(snapshot: SnapshotId) -> String {
 fn not_approved(what: &str, command: &str, files: Files) -> Error {
     let error = |among: &str| {
         let message = format!("{what} was not approved on this machine{among}: {command}");
-        Error::new(Code::NotApproved, message).detail("command", command)
+        Error::new(Code::NotApproved, message).detail(COMMAND, command)
     };
     match files {
         Files::OfHere => error(""),
@@ -276,7 +282,7 @@ fn not_approved(what: &str, command: &str, files: Files) -> Error {
             );
             error(&among)
                 .hint(look_at(snapshot))
-                .detail("snapshot_id", snapshot.to_string())
+                .detail(SNAPSHOT, snapshot.to_string())
         }
     }
 }
@@ -306,7 +312,7 @@ pub fn check<'a>(
             };
             return Err(not_approved("the command", command, files)
                 .hint(format!("a person approves it by running it once: {by}"))
-                .detail("verify_hash", show(store, command, files)));
+                .detail(VERIFY_HASH, show(store, command, files)));
         }
     }
     Ok(())

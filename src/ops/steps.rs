@@ -44,6 +44,9 @@ use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Side;
 pub use level::{LevelView, Levels, Undone, level_view};
 
+/// The detail of a refusal: the id of the swap that would be taken back.
+pub const SWAP_ID: &str = "swap_id";
+
 /// A step over one of the logs.
 #[derive(Debug, Clone)]
 pub struct StepRequest {
@@ -498,7 +501,7 @@ fn into_past(log: Log, view: &LevelView) -> Error {
     )
     .hint(format!("when you mean it: 'tw {log} --into-past'"))
     .hint(format!("'tw {log} --list' shows what comes next"))
-    .detail("swap_id", view.swap_id.clone())
+    .detail(SWAP_ID, view.swap_id.clone())
 }
 
 /// Whether a file has other permission bits than it was left with.

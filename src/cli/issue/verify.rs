@@ -3,6 +3,7 @@
 use super::page::lines;
 use crate::cli::ask::Flag;
 use crate::cli::prelude::*;
+use crate::ops::approval;
 use crate::ops::issue::{self, Verified, Verify};
 
 /// Run an issue's check and record how it went
@@ -63,11 +64,11 @@ fn verify(args: &Args, call: &Call<'_>) -> Result<Verified> {
         other => return other,
     };
     let detail = |name: &str| {
-        let found = error.details().iter().find(|(known, _)| known == name);
-        found.and_then(|(_, value)| value.as_str().map(str::to_owned))
+        let found = error.find_detail(name);
+        found.and_then(|value| value.as_str().map(str::to_owned))
     };
-    let command = detail("command").unwrap_or_default();
-    let among = detail("snapshot_id")
+    let command = detail(approval::COMMAND).unwrap_or_default();
+    let among = detail(approval::SNAPSHOT)
         .map(|id| format!(" among the files of {id}, which were not made here"));
     let question = format!(
         "Run this command{}, now and later? {}",
@@ -75,7 +76,7 @@ fn verify(args: &Args, call: &Call<'_>) -> Result<Verified> {
         clean(&command)
     );
     call.ask.confirm(&question, Flag::Own("--allow"))?;
-    request.allow = detail("verify_hash");
+    request.allow = detail(approval::VERIFY_HASH);
     issue::verify(&context, &request)
 }
 

@@ -98,7 +98,7 @@ fn collision() -> Error {
 
 /// Whether an error means that the content is a collision attack: a fact about that file, not about the repository.
 pub fn is_collision(error: &Error) -> bool {
-    error.details().iter().any(|(name, _)| name == COLLISION)
+    error.find_detail(COLLISION).is_some()
 }
 
 /// The hash of what is read, to be compared with the id asked for.

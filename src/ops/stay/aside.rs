@@ -23,7 +23,7 @@ use crate::ops::Context;
 use crate::ops::capture::Storing;
 use crate::ops::outcome::MovedAside;
 use crate::ops::swap::goal::Goal;
-use crate::ops::swap::prepare;
+use crate::ops::swap::{GIT_DIRECTORY, RAW_PATHS, prepare};
 use crate::ops::uncapturable::make_only_dir_own;
 use crate::ops::unsaved::{NameOf, Renamed, Unsaved, give_all};
 use crate::store::Store;
@@ -412,13 +412,11 @@ fn names_aside(name: &[u8], tail: &str) -> impl Iterator<Item = Vec<u8>> {
 
 /// The paths of a refusal, when they may be renamed. What is git's own is moved by nobody but its owner.
 fn renameable(error: &Error) -> Vec<Vec<u8>> {
-    let detail = |wanted: &str| error.details().iter().find(|(name, _)| name == wanted);
-    if detail("git_directory").is_some() {
+    if error.find_detail(GIT_DIRECTORY).is_some() {
         return Vec::new();
     }
-    let paths = detail("raw_paths");
-    let paths =
-        paths.and_then(|(_, value)| serde_json::from_value::<Vec<String>>(value.clone()).ok());
+    let paths = error.find_detail(RAW_PATHS);
+    let paths = paths.and_then(|paths| serde_json::from_value::<Vec<String>>(paths.clone()).ok());
     let paths = paths.unwrap_or_default();
     paths
         .iter()

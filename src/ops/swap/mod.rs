@@ -49,6 +49,7 @@ use std::ops::ControlFlow;
 pub use super::capture::read_tree;
 use goal::Goal;
 pub use prepare::{Prepared, prepare};
+pub use refusal::{GIT_DIRECTORY, RAW_PATHS};
 use run::SwapRun;
 pub use run::is_hop;
 

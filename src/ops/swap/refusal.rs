@@ -18,6 +18,11 @@ use crate::text::{listed, typed_path};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Plan;
 
+/// The detail of a refusal: what is in the way, each path as a record has it.
+pub const RAW_PATHS: &str = "raw_paths";
+/// The detail of a refusal: the directory of git's own that is in the way.
+pub const GIT_DIRECTORY: &str = "git_directory";
+
 /// The error of what is in the way and cannot be captured.
 pub(super) fn would_overwrite(
     ctx: &Context<'_>,
@@ -40,7 +45,7 @@ pub(super) fn would_overwrite(
     )
     .paths("paths", &paths)
     .detail(
-        "raw_paths",
+        RAW_PATHS,
         refused
             .iter()
             .map(|at| stored_path(&at.path))
@@ -164,10 +169,8 @@ fn of_git_itself(error: Error, goal: &Goal<'_>, path: &[u8]) -> Error {
     } else {
         "take the snapshot elsewhere with 'tw open', or name other paths to 'tw restore SNAPSHOT PATH...'"
     };
-    error
-        .detail("git_directory", stored_path(path))
-        .hint(format!(
-            "'{}' belongs to git itself and stays: {way_out}",
-            path::display(path),
-        ))
+    error.detail(GIT_DIRECTORY, stored_path(path)).hint(format!(
+        "'{}' belongs to git itself and stays: {way_out}",
+        path::display(path),
+    ))
 }

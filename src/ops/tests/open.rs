@@ -346,8 +346,7 @@ fn close_refuses_over_what_cannot_be_captured() {
     let before = listing_names(&dir);
     let error = close(&lab.ctx(), &dir).expect_err("refused");
     assert_eq!(error.code(), Code::WouldOverwrite);
-    let paths = error.details().iter().find(|(name, _)| name == "paths");
-    let paths = paths.map(|(_, paths)| paths.to_string()).expect("named");
+    let paths = error.find_detail("paths").expect("named").to_string();
     for name in ["pipe", "target/nested", "vendor/inner", ".timewarp"] {
         assert!(paths.contains(name), "{name}: {paths}");
     }
