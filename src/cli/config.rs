@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::cli::prelude::*;
-use crate::ops::config::{Change, File, Setting};
+use crate::git::repo::ConfigFile;
+use crate::ops::config::{Change, Setting};
 use crate::ops::outcome::{ConfigEntry, ConfigListing};
 
 /// List every setting with its value and where it comes from, show one, or set it
@@ -75,9 +76,9 @@ impl Run for Args {
             }
         };
         let file = if self.global {
-            File::Global
+            ConfigFile::Global
         } else {
-            File::Local
+            ConfigFile::Local
         };
         match &change {
             Some(change) => reply(ops::config::change(&context, key, file, change)),

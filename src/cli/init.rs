@@ -105,7 +105,7 @@ impl Run for Args {
 
     fn run(&self, call: &Call<'_>) -> Reply {
         if self.without_git.here {
-            return self.without_git.run(call, self.remove, self.dry_run);
+            return self.without_git.run(call, self.remove, self.dry_run.into());
         }
         let request = self.request(call);
         if !request.config && self.user && self.agent.is_empty() && self.git_hooks {

@@ -43,7 +43,7 @@ pub(in crate::git) use self::discover::git_dirs_of;
 pub use self::discover::{gitfile_of, gitfile_target, has_git, holds_repository, is_git_directory};
 pub(super) use self::format::teach_libgit2;
 pub use self::head::Head;
-pub use self::settings::{SharedRepository, Values};
+pub use self::settings::{ConfigFile, SharedRepository, Values};
 
 use self::config::{Config, Dirs, Sources};
 use self::discover::{Discovered, Limits};

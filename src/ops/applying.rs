@@ -22,6 +22,7 @@ use crate::ops::merge::{Beside, Merged};
 use crate::ops::outcome::{Changes, Conflict};
 use crate::ops::pathspec::Pathspec;
 use crate::ops::record::Made;
+use crate::ops::request::DryRun;
 use crate::ops::swap::extras::stored_extras;
 use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
 use crate::ops::swap::notices::swap_notices;
@@ -208,15 +209,15 @@ impl<'a, 's> Applying<'a, 's> {
     ///
     /// # Errors
     /// `WOULD_OVERWRITE`; `CONFLICT` where that is asked for; as a restore. Nothing is changed then.
-    pub fn run(&self, dry: bool) -> Result<Put> {
+    pub fn run(&self, dry_run: DryRun) -> Result<Put> {
         let find = |capture: &Capture<'_>| self.find(capture);
         let goal = self.goal(&find);
         // Without a difference there is nothing to back up, and no level for the undo log.
         let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
         let nothing = prepared.plan.is_empty() && self.steps.borrow().merged.conflicts.is_empty();
-        if dry || nothing {
+        if dry_run == DryRun::Yes || nothing {
             let mut answer = self.answer(None, changes(&prepared.plan));
-            answer.dry_run = dry;
+            answer.dry_run = dry_run == DryRun::Yes;
             if nothing && self.left_out.borrow().is_empty() {
                 answer.notices.push(self.words.nothing.to_owned());
             }

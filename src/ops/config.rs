@@ -14,17 +14,7 @@ use super::outcome::{ConfigEntry, ConfigListing};
 use super::settings::{KEYS, Key, Origin, Settings};
 use crate::error::{Code, Error, Result};
 use crate::git::command::Git;
-use crate::git::repo::{ConfigEntry as GitEntry, ConfigLevel, Values};
-
-/// Which of git's files is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum File {
-    /// This repository's.
-    #[default]
-    Local,
-    /// The user's own, for all repositories.
-    Global,
-}
+use crate::git::repo::{ConfigEntry as GitEntry, ConfigFile, ConfigLevel, Values};
 
 /// What becomes of a setting in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +81,7 @@ pub fn get(ctx: &Context<'_>, key: &str) -> Result<Setting> {
 ///
 /// # Errors
 /// `USAGE` for a key that is none and for a value that it cannot have: nothing is written then.
-pub fn change(ctx: &Context<'_>, key: &str, file: File, change: &Change) -> Result<Setting> {
+pub fn change(ctx: &Context<'_>, key: &str, file: ConfigFile, change: &Change) -> Result<Setting> {
     let key = Key::named(key)?;
     if matches!(change, Change::Add(_)) && !key.is_list() {
         let message = format!("'{}' has one value: nothing can be added to it", key.name);
@@ -139,25 +129,24 @@ fn tried(key: &'static Key, value: &str) -> Result<Value> {
     Ok(settings.value(key.name))
 }
 
-fn write(ctx: &Context<'_>, key: &Key, file: File, change: &Change) -> Result<()> {
+fn write(ctx: &Context<'_>, key: &Key, file: ConfigFile, change: &Change) -> Result<()> {
     if ctx.repo.is_private() {
         // Its user need not have git.
-        let own = file == File::Local;
         return match change {
-            Change::Set(value) => ctx.repo.set_config(own, key.git, Values::Only(value)),
+            Change::Set(value) => ctx.repo.set_config(file, key.git, Values::Only(value)),
             Change::Add(values) => values
                 .iter()
-                .try_for_each(|value| ctx.repo.set_config(own, key.git, Values::OneMore(value))),
-            Change::Unset => ctx.repo.set_config(own, key.git, Values::None),
+                .try_for_each(|value| ctx.repo.set_config(file, key.git, Values::OneMore(value))),
+            Change::Unset => ctx.repo.set_config(file, key.git, Values::None),
         };
     }
     // git is told nothing of the environment: the file that is named there is named to it.
     let git = || {
         let git = Git::new(&ctx.repo).arg("config");
         match (file, ctx.env.var("GIT_CONFIG_GLOBAL")) {
-            (File::Local, _) => git.arg("--local"),
-            (File::Global, None) => git.arg("--global"),
-            (File::Global, Some(path)) => git.arg("--file").arg(path),
+            (ConfigFile::Local, _) => git.arg("--local"),
+            (ConfigFile::Global, None) => git.arg("--global"),
+            (ConfigFile::Global, Some(path)) => git.arg("--file").arg(path),
         }
     };
     match change {

@@ -19,6 +19,7 @@ use crate::git::private::{Directory, DirectoryStatus, Identity, Known, Registry}
 use crate::git::refs::{RefFormat, Refs};
 use crate::git::repo::{Repo, has_git};
 use crate::json;
+use crate::ops::request::DryRun;
 use crate::ops::{Context, home_or_above, is_home_or_above};
 use crate::store::id::IdKind;
 use crate::store::lock::{Hold, WorktreeLock, hold_file_within};
@@ -188,7 +189,7 @@ impl Plan {
         let known = self.known.as_ref();
         let known = known.filter(|known| !known.is_gone().unwrap_or(false));
         let repository = known.map(Directory::repository);
-        self.answer(true, repository)
+        self.answer(DryRun::Yes, repository)
     }
 
     /// Does it, unless something else is to be done by now.
@@ -237,15 +238,15 @@ impl Plan {
         };
         let done = done.filter(|done| !done.is_gone().unwrap_or(false));
         let repository = done.as_ref().map(Directory::repository);
-        Ok(self.answer(false, repository))
+        Ok(self.answer(DryRun::No, repository))
     }
 
-    fn answer(self, dry_run: bool, repository: Option<PathBuf>) -> KeptHere {
+    fn answer(self, dry_run: DryRun, repository: Option<PathBuf>) -> KeptHere {
         let is_elsewhere = |known: &&Directory| known.path() != self.dir;
         let was_at = self.known.as_ref().filter(is_elsewhere);
         let snapshots = repository.as_deref().map_or(0, snapshots_in);
         KeptHere {
-            dry_run,
+            dry_run: dry_run == DryRun::Yes,
             was_at: was_at.map(|known| known.path().to_owned()),
             path: self.dir,
             became: self.became,

@@ -71,7 +71,7 @@ pub fn pull(ctx: &Context<'_>, dry_run: DryRun) -> Result<PulledRecords> {
     if dry_run == DryRun::No && !taken.is_empty() {
         own.notices.extend(refspecs::told_once(ctx, store));
     }
-    let snapshots = incoming::pull(ctx, store, &depot, &setup, dry_run == DryRun::Yes)?;
+    let snapshots = incoming::pull(ctx, store, &depot, &setup, dry_run)?;
     Ok(PulledRecords {
         dry_run: dry_run == DryRun::Yes,
         remote: setup.remote,

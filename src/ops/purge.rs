@@ -28,7 +28,7 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::durable::sync_everything;
-use crate::git::fs;
+use crate::git::fs::{self, Durable};
 use crate::git::notes::prepare_moved_notes;
 use crate::git::objects::{NewObjects, ObjectWriter, Reclaimed, Thoroughness, WriteMode};
 use crate::git::path::RepoPath;
@@ -233,7 +233,7 @@ impl Purging<'_> {
         let keep_note = Owner::this_process("purge").line().trim_end().to_owned();
         let mode = WriteMode::Pack {
             keep_note,
-            sync: true,
+            durable: Durable::Yes,
         };
         let writer = ObjectWriter::new(&self.store.objects, mode)?.afresh();
         let mut found = self.rewrite(&super::capture::Writing(&writer))?;

@@ -9,7 +9,7 @@ use super::Context;
 use super::merge::{self, Beside, Input, Merged};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{Root, read_link_at};
+use crate::git::fs::{Durable, Root, read_link_at};
 use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode};
 use crate::git::path;
 use crate::git::textdiff::{self, LARGEST};
@@ -238,7 +238,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
         let keep_note = Owner::this_process("merge").line().trim_end().to_owned();
         let mode = WriteMode::Pack {
             keep_note,
-            sync: true,
+            durable: Durable::Yes,
         };
         Ok(Some(ObjectWriter::new(&self.store.objects, mode)?.afresh()))
     }

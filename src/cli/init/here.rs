@@ -6,6 +6,7 @@ use crate::cli::ask::Flag;
 use crate::cli::human::text;
 use crate::cli::prelude::*;
 use crate::ops::here::{self, Directories, HistoryChange, HistoryRequest, KeptHere, KeptStatus};
+use crate::ops::request::DryRun;
 
 /// The options of `--here`.
 #[derive(Debug, clap::Args)]
@@ -35,7 +36,7 @@ pub struct Options {
 
 impl Options {
     /// Lists, keeps, adopts or removes the history of a directory without git, as the options say.
-    pub fn run(&self, call: &Call<'_>, remove: bool, dry_run: bool) -> Reply {
+    pub fn run(&self, call: &Call<'_>, remove: bool, dry_run: DryRun) -> Reply {
         if self.list {
             return reply(here::list(call.env));
         }
@@ -47,7 +48,7 @@ impl Options {
             None => HistoryRequest::Keep,
         };
         let plan = here::plan(call.start, call.env, &request)?;
-        if dry_run {
+        if dry_run == DryRun::Yes {
             return reply(Ok(plan.preview()));
         }
         if plan.changes() {

@@ -23,7 +23,7 @@ use super::store::ObjectStore;
 use super::temp::Target;
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{entries, is_there, remove_optional};
+use crate::git::fs::{Durable, entries, is_there, remove_optional};
 
 /// A larger pack stays as it is: what was folded is not copied over and over.
 const SMALL: u64 = 32 << 20;
@@ -57,7 +57,7 @@ impl ObjectStore {
                 .context(|| format!("cannot fold '{}'", pack.path.display()))?;
         }
         let kept = writer
-            .install(&target, self.own(), note, true)
+            .install(&target, self.own(), note, Durable::Yes)
             .context(what)?;
         // Asked now: an old pack is made young where something in it is used again.
         let youngest = packs.iter().filter_map(|pack| modified(&pack.path)).max();
@@ -195,7 +195,7 @@ mod tests {
     fn pack_of(store: &ObjectStore, texts: &[String]) -> Vec<Oid> {
         let mode = WriteMode::Pack {
             keep_note: "tw test 1 1".to_owned(),
-            sync: false,
+            durable: Durable::No,
         };
         let writer = ObjectWriter::new(store, mode).expect("a writer");
         let put = |text: &String| writer.put(ObjectKind::Blob, text.as_bytes()).expect("put");

@@ -8,6 +8,7 @@ use super::hash::hash;
 use super::store::ObjectStore;
 use super::writer::{ObjectWriter, WriteMode, Written};
 use crate::error::Result;
+use crate::git::fs::Durable;
 use crate::git::process::Maker;
 use crate::git::{ObjectFormat, Oid};
 
@@ -47,7 +48,10 @@ impl Storage {
         let maker = Maker::this();
         WriteMode::Pack {
             keep_note: format!("tw {word} {} {}", maker.pid(), maker.start()),
-            sync: self == Self::SyncedPack,
+            durable: match self {
+                Self::SyncedPack => Durable::Yes,
+                Self::Cheapest | Self::Pack => Durable::No,
+            },
         }
     }
 }

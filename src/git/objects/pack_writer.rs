@@ -9,6 +9,7 @@ use super::keep::KeptPack;
 use super::odb_dir::OdbDir;
 use super::temp::{Target, Temp, random};
 use super::{ObjectKind, PutError, entry, stream};
+use crate::git::fs::Durable;
 use crate::git::{ObjectFormat, Oid};
 
 const HEADER: usize = 12;
@@ -145,13 +146,13 @@ impl PackWriter {
         target: &Target,
         own: &OdbDir,
         note: &str,
-        sync: bool,
+        durable: Durable,
     ) -> io::Result<KeptPack> {
         let sum = self.complete()?;
         let index = idx::encode(&mut self.entries, sum);
         let idx_temp = target.create(b"pack/tmp_idx_")?;
         idx_temp.file.write_all_at(&index, 0)?;
-        if sync {
+        if durable == Durable::Yes {
             self.temp.file.sync_all()?;
             idx_temp.file.sync_all()?;
         }
@@ -163,7 +164,10 @@ impl PackWriter {
             .temp
             .place(pack_file.as_bytes())
             .and_then(|()| idx_temp.place(idx_file.as_bytes()))
-            .and_then(|()| if sync { target.sync_pack_dir() } else { Ok(()) });
+            .and_then(|()| match durable {
+                Durable::Yes => target.sync_pack_dir(),
+                Durable::No => Ok(()),
+            });
         if let Err(error) = placed {
             // The first error is the one to tell; without idx a pack is only litter.
             let _ = target.remove(idx_file.as_bytes());

@@ -17,7 +17,7 @@ use super::temp::Target;
 use super::{ObjectWriter, WriteMode, loose};
 use crate::error::{Result, ResultExt};
 use crate::git::commit::tagged;
-use crate::git::fs::{entries, is_there, remove_optional};
+use crate::git::fs::{Durable, entries, is_there, remove_optional};
 use crate::git::tree::{self, GITLINK_MODE};
 use crate::git::{ObjectFormat, Oid};
 
@@ -175,7 +175,7 @@ impl ObjectStore {
                 return Ok(());
             }
             let kept = writer
-                .install(&target, self.own(), note, true)
+                .install(&target, self.own(), note, Durable::Yes)
                 .context(what)?;
             if !is_old(pack, how) {
                 // Somebody relies on it again. The new one says the same things twice, which harms nobody.
@@ -203,7 +203,7 @@ impl ObjectStore {
         }
         let mode = WriteMode::Pack {
             keep_note: note.to_owned(),
-            sync: true,
+            durable: Durable::Yes,
         };
         let writer = ObjectWriter::new(self, mode)?.afresh();
         for (oid, _) in &files {
@@ -269,8 +269,8 @@ mod tests {
 
     fn packed(store: &ObjectStore, texts: &[&str]) -> Vec<Oid> {
         let keep_note = "tw test 1 1".to_owned();
-        let sync = false;
-        put(store, WriteMode::Pack { keep_note, sync }, texts)
+        let durable = Durable::No;
+        put(store, WriteMode::Pack { keep_note, durable }, texts)
     }
 
     #[test]

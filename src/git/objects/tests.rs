@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::git::fs::Durable;
 use crate::git::{ObjectFormat, Oid};
 use tempfile::TempDir;
 
@@ -124,7 +125,7 @@ impl Repo {
 fn pack_mode() -> WriteMode {
     WriteMode::Pack {
         keep_note: "tw abc 4242 99".into(),
-        sync: true,
+        durable: Durable::Yes,
     }
 }
 

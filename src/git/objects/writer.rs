@@ -22,6 +22,7 @@ use super::temp::Target;
 use super::{ObjectKind, entry, header, loose, stream};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::Durable;
 use crate::work::{Work, count};
 
 /// Larger blobs are streamed.
@@ -37,7 +38,7 @@ pub enum WriteMode {
         /// What the `.keep` file says: `tw <token> <pid> <start>`.
         keep_note: String,
         /// Whether pack, idx and their names are on disk when [`ObjectWriter::finish`] returns.
-        sync: bool,
+        durable: Durable,
     },
 }
 
@@ -248,9 +249,9 @@ impl<'a> ObjectWriter<'a> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let pack = match (pack, self.mode) {
-            (Some(pack), WriteMode::Pack { keep_note, sync }) if !pack.is_empty() => {
+            (Some(pack), WriteMode::Pack { keep_note, durable }) if !pack.is_empty() => {
                 let own = self.store.own();
-                let kept = pack.install(&self.target, own, &keep_note, sync);
+                let kept = pack.install(&self.target, own, &keep_note, durable);
                 Some(kept.context(|| cannot_write(self.store))?)
             }
             _ => None,

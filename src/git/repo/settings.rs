@@ -20,6 +20,16 @@ pub enum SharedRepository {
     Mode(u32),
 }
 
+/// Which of git's files is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConfigFile {
+    /// This repository's.
+    #[default]
+    Local,
+    /// The user's own, for all repositories.
+    Global,
+}
+
 /// What a key shall have in one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values<'a> {
@@ -32,17 +42,16 @@ pub enum Values<'a> {
 }
 
 impl Repo {
-    /// Changes a key without git, in the repository's own file or in the user's. What is there stays as it is written.
+    /// Changes a key without git. What is there stays as it is written.
     ///
     /// # Errors
     /// There is no home directory; the file is locked or cannot be written.
-    pub fn set_config(&self, own: bool, key: &str, values: Values<'_>) -> Result<()> {
-        let file = if own {
-            self.common_dir.join("config")
-        } else {
-            user_config(&self.env).ok_or_else(|| {
+    pub fn set_config(&self, file: ConfigFile, key: &str, values: Values<'_>) -> Result<()> {
+        let file = match file {
+            ConfigFile::Local => self.common_dir.join("config"),
+            ConfigFile::Global => user_config(&self.env).ok_or_else(|| {
                 Error::new(Code::Usage, "there is no home directory: HOME is not set")
-            })?
+            })?,
         };
         let what = || format!("cannot write '{}'", file.display());
         let mut config = git2::Config::open(&file).context(what)?;

@@ -67,7 +67,7 @@ pub fn apply_run(
         let (run, snapshot, experiment) = choose()?;
         let sides = (&snapshot, &experiment);
         let applying = Applying::of_run(ctx, store, sides, of, on_conflict)?;
-        let put = applying.run(dry_run == DryRun::Yes)?;
+        let put = applying.run(dry_run)?;
         Ok(AppliedRun {
             run,
             snapshot_id: snapshot.id.to_string(),

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::fs::{Root, young_since};
+use crate::git::fs::{Durable, Root, young_since};
 use crate::git::ids::IdMaps;
 use crate::git::index::Index;
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode};
@@ -456,7 +456,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
             Storing::No => return Ok(None),
             Storing::Durable(token) => WriteMode::Pack {
                 keep_note: note(token),
-                sync: true,
+                durable: Durable::Yes,
             },
             Storing::Yes => {
                 let (count, largest) = new;
@@ -464,7 +464,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
                 if self.afresh || count >= PACK_FROM || largest >= LARGE {
                     WriteMode::Pack {
                         keep_note: note("snapshot"),
-                        sync: true,
+                        durable: Durable::Yes,
                     }
                 } else {
                     // As git writes its own: not waited for, but looked at after a power cut (`swap/recover/unwaited.rs`).

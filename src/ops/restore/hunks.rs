@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::fs::Durable;
 use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::path;
 use crate::git::textdiff::{self, Hunk, Layout, PatchSide};
@@ -273,7 +274,7 @@ fn write<'o>(
     let keep_note = Owner::this_process("restore").line().trim_end().to_owned();
     let mode = WriteMode::Pack {
         keep_note,
-        sync: true,
+        durable: Durable::Yes,
     };
     let writer = ObjectWriter::new(&store.objects, mode)?.afresh();
     let nodes = nodes(becoming, |text| writer.put(ObjectKind::Blob, text))?;

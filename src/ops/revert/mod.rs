@@ -124,7 +124,7 @@ impl Reverting<'_> {
             let plan = planner.plan(&chosen.turns, &chosen.snapshots)?;
             let (stretches, changes) = changes(&planner, &plan)?;
             let applying = self.applying(&chosen, (changes, self.nothing(&chosen, &plan)))?;
-            let error = match applying.run(self.request.dry_run == DryRun::Yes) {
+            let error = match applying.run(self.request.dry_run) {
                 Ok(put) => return self.answer(&chosen, plan, &stretches, (&applying, put)),
                 Err(error) => error,
             };

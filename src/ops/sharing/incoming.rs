@@ -21,6 +21,7 @@ use crate::git::objects::{NewObjects, ObjectKind, TakenObjects};
 use crate::git::refs::TransactionError;
 use crate::git::tree;
 use crate::ops::Context;
+use crate::ops::request::DryRun;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{RecordKind, SHARED_SNAPSHOTS_TAKEN, snapshot_ref};
@@ -46,7 +47,7 @@ pub fn pull(
     store: &Store,
     depot: &Depot,
     setup: &Setup,
-    is_dry: bool,
+    dry_run: DryRun,
 ) -> Result<Taken> {
     let mut done = Taken::default();
     let Some(tip) = fetch_chain(ctx, depot, setup, Place::Fetched)? else {
@@ -64,7 +65,7 @@ pub fn pull(
             || format!("snapshot {commit}"),
             |id| format!("snapshot {id}"),
         );
-        let taken = id.and_then(|id| take(store, depot, &id, commit, is_dry));
+        let taken = id.and_then(|id| take(store, depot, &id, commit, dry_run));
         if nth >= known {
             is_newer |= matches!(&taken, Err(error) if error.code() == Code::NewerRecord);
         }
@@ -83,7 +84,7 @@ pub fn pull(
             }),
         }
     }
-    if let Some(until) = until.filter(|_| !is_dry) {
+    if let Some(until) = until.filter(|_| dry_run == DryRun::No) {
         // What was taken does not come again, and so has to be on disk before that is noted.
         wait_for(store, &done.taken)?;
         let none = NewObjects::new(store.objects.format());
@@ -207,7 +208,7 @@ fn take(
     depot: &Depot,
     id: &str,
     commit: Oid,
-    is_dry: bool,
+    dry_run: DryRun,
 ) -> Result<Option<Changed>> {
     let parsed = SnapshotId::parse(id).filter(|parsed| parsed.kind() != IdKind::Backup);
     let parsed = parsed.ok_or_else(|| wrong("it has no id of a snapshot"))?;
@@ -231,7 +232,7 @@ fn take(
         change: Change::Added,
         claimed_by: claimed.clone(),
     };
-    if is_dry {
+    if dry_run == DryRun::Yes {
         return Ok(Some(taken));
     }
     let head = head_here(store, &theirs.head, &snapshot_ref(&parsed))?;

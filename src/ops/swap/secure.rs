@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{Stamp, open_at, read_link_at};
+use crate::git::fs::{Durable, Stamp, open_at, read_link_at};
 use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode};
 use crate::git::path;
 use crate::git::tree::{self, LINK_MODE, Node};
@@ -68,7 +68,7 @@ impl<'a> LateChanges<'a> {
         let owner = Owner::this_process(&self.journal.swap_id).line();
         let mode = WriteMode::Pack {
             keep_note: owner.trim_end().to_owned(),
-            sync: true,
+            durable: Durable::Yes,
         };
         // What exists may be about to go.
         let writer = ObjectWriter::new(&self.store.objects, mode)?.afresh();
