@@ -84,7 +84,7 @@ impl RulesDir {
         }
     }
 
-    /// The rules in `dir` (its whole path), which [`judge`](Self::judge) said to enter, given the bytes of its
+    /// The rules in `dir` (its whole path), which [`judge_dir`](Self::judge_dir) said to enter, given the bytes of its
     /// `.gitignore`.
     #[must_use]
     pub fn descend(&self, dir: &[u8], inside: Inside, gitignore: Option<&[u8]>) -> Self {
@@ -102,16 +102,27 @@ impl RulesDir {
         self.inside
     }
 
-    /// Decides on an entry directly in this directory, given by its whole path. For a directory, `tracked` means that
-    /// tracked files lie beneath it.
-    pub fn judge(&self, path: &[u8], is_dir: bool, tracked: bool) -> Decision {
+    /// Decides on a file or symlink directly in this directory, given by its whole path.
+    pub fn judge_file(&self, path: &[u8], tracked: bool) -> Decision {
+        let holds = self.what_holds(path, false, tracked);
+        self.unless_left_alone(path, holds, tracked, of_file(holds, tracked))
+    }
+
+    /// The same of a directory, beneath which there are tracked files or not.
+    pub fn judge_dir(&self, path: &[u8], tracked_beneath: bool) -> Decision {
         // git tracks files: that some lie beneath does not keep a rule from hiding the rest of the directory.
-        let holds = self.what_holds(path, is_dir, tracked && !is_dir);
-        let decision = if is_dir {
-            self.judge_dir(path, holds, tracked)
-        } else {
-            judge_file(holds, tracked)
-        };
+        let holds = self.what_holds(path, true, false);
+        let decision = self.of_dir(path, holds, tracked_beneath);
+        self.unless_left_alone(path, holds, tracked_beneath, decision)
+    }
+
+    fn unless_left_alone(
+        &self,
+        path: &[u8],
+        holds: Inside,
+        tracked: bool,
+        decision: Decision,
+    ) -> Decision {
         let is_shown = matches!(decision, Decision::Capture | Decision::Descend(_));
         if is_shown && holds.left_alone && !tracked && !self.ignore.is_written(path) {
             return Decision::LeftAlone;
@@ -119,7 +130,7 @@ impl RulesDir {
         decision
     }
 
-    fn judge_dir(&self, path: &[u8], holds: Inside, tracked_beneath: bool) -> Decision {
+    fn of_dir(&self, path: &[u8], holds: Inside, tracked_beneath: bool) -> Decision {
         let hides_tracked = holds.excluded.is_some_and(ExcludedBy::hides_tracked);
         if holds.nested_repository {
             return if tracked_beneath && !hides_tracked {
@@ -167,7 +178,7 @@ fn wins(holds: Inside) -> bool {
         .is_some_and(|source| holds.excluded.is_none_or(|by| by.yields_to(source)))
 }
 
-fn judge_file(holds: Inside, tracked: bool) -> Decision {
+fn of_file(holds: Inside, tracked: bool) -> Decision {
     if holds.nested_repository && !tracked {
         return Decision::Ignored;
     }

@@ -52,7 +52,7 @@ impl<'a> TreeRules<'a> {
     pub fn leaves_out(&self, full: &[u8]) -> bool {
         match self.dir(path::split(full).0) {
             None => true,
-            Some(rules) => rules.judge(full, false, false) != Decision::Capture,
+            Some(rules) => rules.judge_file(full, false) != Decision::Capture,
         }
     }
 
@@ -78,10 +78,10 @@ impl<'a> TreeRules<'a> {
             Some(RulesDir::root(globals, globs, ignore.as_deref()))
         } else {
             self.dir(path::split(dir).0).and_then(|parent| {
-                let entered = match parent.judge(dir, true, false) {
+                let entered = match parent.judge_dir(dir, false) {
                     Decision::Descend(inside) => Some(inside),
                     // Entered for what is tracked in it, and then also for what an include names.
-                    _ if self.has_files_in(dir) => match parent.judge(dir, true, true) {
+                    _ if self.has_files_in(dir) => match parent.judge_dir(dir, true) {
                         Decision::Descend(inside) => Some(inside),
                         _ => None,
                     },

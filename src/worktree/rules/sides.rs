@@ -68,7 +68,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// The rules in a directory that [`judge`](Sides::judge) said to enter, given its parent's and its ignore file.
+    /// The rules in a directory that [`judge_dir`](Sides::judge_dir) said to enter, given its parent's and its ignore file.
     pub fn enter(
         &self,
         parent: &Sides,
@@ -120,38 +120,42 @@ impl Sides {
         nested(&self.disk) || nested(&self.other)
     }
 
-    /// What becomes of a name in this directory. For a directory, `tracked` means that something tracked lies beneath.
-    pub fn judge(&self, path: &[u8], is_dir: bool, tracked: bool) -> Decision<SidesInside> {
-        let ask = |side: &Option<RulesDir>| {
-            side.as_ref()
-                .map(|rules| rules.judge(path, is_dir, tracked))
-        };
-        let (disk, other) = (ask(&self.disk), ask(&self.other));
-        let inside = |decision: Option<Decision>| match decision {
-            Some(Decision::Descend(inside)) => Some(inside),
-            _ => None,
-        };
-        if is_dir {
-            let inside = SidesInside {
-                disk: inside(disk),
-                other: inside(other),
-            };
-            if inside.disk.is_some() || inside.other.is_some() {
-                return Decision::Descend(inside);
-            }
+    /// What becomes of a file or symlink in this directory.
+    pub fn judge_file(&self, path: &[u8], tracked: bool) -> Decision<SidesInside> {
+        let sides = self.ask(|rules| rules.judge_file(path, tracked));
         // In doubt a file is taken: one too many in a snapshot is a nuisance, one too few is lost.
-        } else if disk == Some(Decision::Capture) || other == Some(Decision::Capture) {
+        if sides.contains(&Some(Decision::Capture)) {
             return Decision::Capture;
         }
-        if disk == Some(Decision::LeftAlone) || other == Some(Decision::LeftAlone) {
-            return Decision::LeftAlone;
-        }
-        let excluded = |decision: Option<Decision>| match decision {
-            Some(Decision::Excluded(kind)) => Some(kind),
-            _ => None,
-        };
-        excluded(disk)
-            .or(excluded(other))
-            .map_or(Decision::Ignored, Decision::Excluded)
+        left_out(sides)
     }
+
+    /// What becomes of a directory in this one, beneath which there are tracked files or not.
+    pub fn judge_dir(&self, path: &[u8], tracked_beneath: bool) -> Decision<SidesInside> {
+        let sides = self.ask(|rules| rules.judge_dir(path, tracked_beneath));
+        let [disk, other] = sides.map(|decision| match decision {
+            Some(Decision::Descend(inside)) => Some(inside),
+            _ => None,
+        });
+        if disk.is_some() || other.is_some() {
+            return Decision::Descend(SidesInside { disk, other });
+        }
+        left_out(sides)
+    }
+
+    fn ask(&self, judge: impl Fn(&RulesDir) -> Decision) -> [Option<Decision>; 2] {
+        [&self.disk, &self.other].map(|side| side.as_ref().map(&judge))
+    }
+}
+
+/// What neither side takes.
+fn left_out(sides: [Option<Decision>; 2]) -> Decision<SidesInside> {
+    if sides.contains(&Some(Decision::LeftAlone)) {
+        return Decision::LeftAlone;
+    }
+    let excluded = sides.into_iter().find_map(|decision| match decision {
+        Some(Decision::Excluded(kind)) => Some(kind),
+        _ => None,
+    });
+    excluded.map_or(Decision::Ignored, Decision::Excluded)
 }

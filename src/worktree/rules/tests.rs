@@ -18,16 +18,16 @@ fn root(gitignore: &str, exclude: &[(&str, Source)], include: &[(&str, Source)])
 }
 
 fn file(rules: &RulesDir, path: &str) -> Decision {
-    rules.judge(path.as_bytes(), false, false)
+    rules.judge_file(path.as_bytes(), false)
 }
 
 fn tracked(rules: &RulesDir, path: &str) -> Decision {
-    rules.judge(path.as_bytes(), false, true)
+    rules.judge_file(path.as_bytes(), true)
 }
 
 /// Enters a directory that must be entered.
 fn enter(rules: &RulesDir, dir: &str, tracked_beneath: bool, gitignore: Option<&str>) -> RulesDir {
-    match rules.judge(dir.as_bytes(), true, tracked_beneath) {
+    match rules.judge_dir(dir.as_bytes(), tracked_beneath) {
         Decision::Descend(inside) => {
             rules.descend(dir.as_bytes(), inside, gitignore.map(str::as_bytes))
         }
@@ -51,9 +51,9 @@ fn each_rule_leaves_out_under_its_own_name() {
     assert_eq!(file(&rules, "a.log"), DEFAULT);
     assert_eq!(file(&rules, "a.u"), BY_USER);
     assert_eq!(file(&rules, "a.t"), BY_TEAM);
-    assert_eq!(rules.judge(b"dist", true, false), DEFAULT);
+    assert_eq!(rules.judge_dir(b"dist", false), DEFAULT);
     let both = root("dist/\n", &[], &[]);
-    assert_eq!(both.judge(b"dist", true, false), Decision::Ignored);
+    assert_eq!(both.judge_dir(b"dist", false), Decision::Ignored);
 }
 
 #[test]
@@ -71,25 +71,25 @@ fn tracked_files_yield_to_the_users_own_exclude_alone() {
         assert_eq!(tracked(&rules, path), Decision::Capture, "{path}");
     }
     assert_eq!(tracked(&rules, "a.u"), BY_USER);
-    assert_eq!(rules.judge(b"own", true, true), BY_USER);
+    assert_eq!(rules.judge_dir(b"own", true), BY_USER);
 }
 
 #[test]
 fn an_ignored_directory_is_entered_for_what_is_tracked_in_it() {
     let rules = root("out/\n", &[], &[]);
-    assert_eq!(rules.judge(b"out", true, false), Decision::Ignored);
+    assert_eq!(rules.judge_dir(b"out", false), Decision::Ignored);
     let out = enter(&rules, "out", true, Some("!*"));
     assert!(out.inside().is_ignored());
     assert_eq!(tracked(&out, "out/a"), Decision::Capture);
     assert_eq!(file(&out, "out/b"), Decision::Ignored);
-    assert_eq!(out.judge(b"out/sub", true, false), Decision::Ignored);
+    assert_eq!(out.judge_dir(b"out/sub", false), Decision::Ignored);
     let sub = enter(&out, "out/sub", true, None);
     assert_eq!(file(&sub, "out/sub/b"), Decision::Ignored);
 
     let target = enter(&rules, "target", true, None);
     assert_eq!(tracked(&target, "target/a"), Decision::Capture);
     assert_eq!(file(&target, "target/b"), DEFAULT);
-    assert_eq!(target.judge(b"target/sub", true, false), DEFAULT);
+    assert_eq!(target.judge_dir(b"target/sub", false), DEFAULT);
 }
 
 #[test]
@@ -103,11 +103,11 @@ fn an_anchored_include_leads_into_an_ignored_directory() {
     assert_eq!(file(&out, "out/x.db"), Decision::Ignored);
     // It is entered anyway, so the unanchored one holds as well.
     assert_eq!(file(&out, "out/.env.local"), Decision::Capture);
-    assert_eq!(out.judge(b"out/other", true, false), Decision::Ignored);
+    assert_eq!(out.judge_dir(b"out/other", false), Decision::Ignored);
     let db = enter(&out, "out/db", false, None);
     assert_eq!(file(&db, "out/db/x.db"), Decision::Capture);
     assert_eq!(file(&db, "out/db/x.txt"), Decision::Ignored);
-    assert_eq!(rules.judge(b"node_modules", true, false), DEFAULT);
+    assert_eq!(rules.judge_dir(b"node_modules", false), DEFAULT);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn the_team_includes_a_directory_without_its_secrets() {
     assert_eq!(file(&data, "data/a"), Decision::Capture);
     assert_eq!(file(&data, "data/.env"), Decision::Ignored);
     assert_eq!(
-        data.judge(b"data/credentials", true, false),
+        data.judge_dir(b"data/credentials", false),
         Decision::Ignored
     );
     // Where nothing left it out, nothing needs to bring it back.
@@ -165,7 +165,7 @@ fn nested_gitignores_speak_in_open_directories() {
     assert!(!src.inside().is_ignored());
     assert_eq!(file(&src, "src/keep.o"), Decision::Capture);
     assert_eq!(file(&src, "src/x.o"), Decision::Ignored);
-    let gen_dir = src.judge(b"src/gen", true, false);
+    let gen_dir = src.judge_dir(b"src/gen", false);
     assert_eq!(gen_dir, Decision::Ignored);
     let deep = enter(&src, "src/deep", false, None);
     assert_eq!(file(&deep, "src/deep/gen"), Decision::Capture);

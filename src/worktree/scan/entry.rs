@@ -295,7 +295,7 @@ impl Run<'_, '_, '_> {
         rules: &Sides,
     ) -> Option<FileRec> {
         let unnamed = Name::default();
-        let verdict = rules.judge(full, false, false);
+        let verdict = rules.judge_file(full, false);
         // Most names are captured as untracked ones are, too: the index is asked of the others alone.
         if matches!(verdict, Decision::Capture) {
             return Some(self.file_record(full, unnamed, stamp, false));
@@ -306,7 +306,7 @@ impl Run<'_, '_, '_> {
             self.scan.tracked.is_tracked(full)
         };
         if tracked {
-            let verdict = rules.judge(full, false, true);
+            let verdict = rules.judge_file(full, true);
             if let Decision::Excluded(kind) = verdict {
                 return Some(Self::listed(kind, stamp));
             }
@@ -415,7 +415,7 @@ impl Run<'_, '_, '_> {
     /// What follows from a nested repository for what the index has in it; nothing when that is nothing.
     fn judge_tracked(&self, rules: &Sides, full: &[u8]) -> Option<SidesInside> {
         let tracked = self.scan.tracked.index_beneath(full);
-        let verdict = tracked.then(|| rules.judge(full, true, true));
+        let verdict = tracked.then(|| rules.judge_dir(full, true));
         match verdict {
             Some(Decision::Descend(inside)) => Some(inside.in_nested_repository()),
             _ => None,
@@ -438,7 +438,7 @@ impl Run<'_, '_, '_> {
                 if !self.scan.tracked.is_tracked(&config) {
                     return Entry::Nothing;
                 }
-                match rules.judge(full, true, true) {
+                match rules.judge_dir(full, true) {
                     Decision::Descend(inside) => Entry::Dir(inside, None),
                     _ => Entry::Nothing,
                 }

@@ -212,9 +212,9 @@ impl Run<'_, '_, '_> {
     }
 
     pub(super) fn judge_dir(&self, rules: &Sides, full: &[u8]) -> Decision<SidesInside> {
-        match rules.judge(full, true, false) {
+        match rules.judge_dir(full, false) {
             Decision::Descend(inside) => Decision::Descend(inside),
-            other if self.scan.tracked.any_beneath(full) => match rules.judge(full, true, true) {
+            other if self.scan.tracked.any_beneath(full) => match rules.judge_dir(full, true) {
                 Decision::Descend(inside) => Decision::Descend(inside),
                 _ => other,
             },
