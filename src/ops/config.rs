@@ -99,7 +99,7 @@ pub fn change(ctx: &Context<'_>, key: &str, file: ConfigFile, change: &Change) -
     };
     write(ctx, key, file, change)?;
     let settings = Context::open_despite_faults(&ctx.cwd, ctx.env, ctx.progress)?.settings;
-    let holds = settings.value(key.name);
+    let holds = settings.value(key);
     Ok(Setting {
         overridden: wanted.is_some_and(|wanted| !key.is_list() && wanted != holds),
         warnings: faults(&settings, |name| name == key.name).collect(),
@@ -126,7 +126,7 @@ fn tried(key: &'static Key, value: &str) -> Result<Value> {
         return Err(Error::usage(bad.message)
             .hint("globs are written as in gitignore(5): '*.log', 'data/raw/'"));
     }
-    Ok(settings.value(key.name))
+    Ok(settings.value(key))
 }
 
 fn write(ctx: &Context<'_>, key: &Key, file: ConfigFile, change: &Change) -> Result<()> {
@@ -175,7 +175,7 @@ fn write(ctx: &Context<'_>, key: &Key, file: ConfigFile, change: &Change) -> Res
 fn entry(settings: &Settings, key: &Key) -> ConfigEntry {
     ConfigEntry {
         key: key.name,
-        value: settings.value(key.name),
+        value: settings.value(key),
         origin: origin(settings, key),
         description: key.description,
     }

@@ -17,8 +17,29 @@ use crate::git::repo::{ConfigEntry, ConfigLevel, Repo};
 use crate::text::{typed, typed_path};
 use crate::worktree::globs::{DEFAULT_GLOBS, Source, problem};
 
+/// Which setting it is. What reads a value, or shows it, has an arm for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is described by its key")]
+pub enum KeyName {
+    Exclude,
+    Include,
+    DefaultExcludes,
+    MaxFileSize,
+    LockTimeout,
+    KeepDays,
+    KeepLast,
+    KeepBackupDays,
+    ExperimentLimit,
+    Checkpoints,
+    Watch,
+    ScratchDir,
+    ScratchInclude,
+}
+
 /// One key: name in `config.toml`, name in git config, what it does.
 pub struct Key {
+    /// Which setting it is.
+    pub which: KeyName,
     /// As in `config.toml`.
     pub name: &'static str,
     /// As in git config.
@@ -35,78 +56,91 @@ const A_SIZE: &str = "a number of bytes, or with a unit: 512k, 10m or 1g";
 /// Every key there is.
 pub const KEYS: &[Key] = &[
     Key {
+        which: KeyName::Exclude,
         name: "exclude",
         git: "timewarp.exclude",
         form: "a glob",
         description: "globs of untracked files to leave out of snapshots (git config: also of tracked ones)",
     },
     Key {
+        which: KeyName::Include,
         name: "include",
         git: "timewarp.include",
         form: "a glob",
         description: "globs of ignored files to take into snapshots",
     },
     Key {
+        which: KeyName::DefaultExcludes,
         name: "default_excludes",
         git: "timewarp.defaultExcludes",
         form: "a boolean",
         description: "whether the built-in globs (node_modules/, target/, *.log, ...) leave untracked files out",
     },
     Key {
+        which: KeyName::MaxFileSize,
         name: "max_file_size",
         git: "timewarp.maxFileSize",
         form: A_SIZE,
         description: "untracked files over this size are listed, not captured",
     },
     Key {
+        which: KeyName::LockTimeout,
         name: "lock_timeout",
         git: "timewarp.lockTimeout",
         form: "a number of seconds, 0 to 86400",
         description: "seconds to wait for a lock",
     },
     Key {
+        which: KeyName::KeepDays,
         name: "keep_days",
         git: "timewarp.keepDays",
         form: "a number of days: a non-negative integer",
         description: "snapshots younger than this many days are kept",
     },
     Key {
+        which: KeyName::KeepLast,
         name: "keep_last",
         git: "timewarp.keepLast",
         form: "a non-negative integer",
         description: "this many of the newest snapshots are kept, whatever their age",
     },
     Key {
+        which: KeyName::KeepBackupDays,
         name: "keep_backup_days",
         git: "timewarp.keepBackupDays",
         form: "a number of days: a non-negative integer",
         description: "backups and experiments younger than this many days are kept",
     },
     Key {
+        which: KeyName::ExperimentLimit,
         name: "experiment_limit",
         git: "timewarp.experimentLimit",
         form: A_SIZE,
         description: "return --discard keeps no untracked files of the past over this total size",
     },
     Key {
+        which: KeyName::Checkpoints,
         name: "checkpoints",
         git: "timewarp.checkpoints",
         form: "a boolean, 'prompts' or 'steps'",
         description: "checkpoints by themselves: true at each prompt, 'steps' also after each tool that wrote, false none",
     },
     Key {
+        which: KeyName::Watch,
         name: "watch",
         git: "timewarp.watch",
         form: "a boolean",
         description: "whether an agent's hook starts the watcher (tw-watch) when there is none",
     },
     Key {
+        which: KeyName::ScratchDir,
         name: "scratch_dir",
         git: "timewarp.scratchDir",
         form: "a directory outside the working tree",
         description: "where snapshots are laid out, in place of ../REPOSITORY.tw; relative to the working tree",
     },
     Key {
+        which: KeyName::ScratchInclude,
         name: "scratch_include",
         git: "timewarp.scratchInclude",
         form: "a pattern as in .gitignore",
@@ -159,7 +193,10 @@ impl Key {
 
     /// Whether it has any number of values.
     pub fn is_list(&self) -> bool {
-        matches!(self.name, "exclude" | "include" | "scratch_include")
+        matches!(
+            self.which,
+            KeyName::Exclude | KeyName::Include | KeyName::ScratchInclude
+        )
     }
 }
 
@@ -306,22 +343,21 @@ impl Settings {
     }
 
     /// The value of a key as JSON.
-    pub fn value(&self, name: &str) -> Value {
-        match name {
-            "exclude" => json!([self.team_exclude.clone(), self.exclude.clone()].concat()),
-            "include" => json!([self.team_include.clone(), self.include.clone()].concat()),
-            "default_excludes" => json!(self.default_excludes),
-            "max_file_size" => json!(self.max_file_size),
-            "lock_timeout" => json!(self.lock_timeout.as_secs_f64()),
-            "keep_days" => json!(self.keep_days),
-            "keep_last" => json!(self.keep_last),
-            "keep_backup_days" => json!(self.keep_backup_days),
-            "experiment_limit" => json!(self.experiment_limit),
-            "checkpoints" => self.checkpoints.value(),
-            "watch" => json!(self.watch),
-            "scratch_dir" => json!(self.scratch_dir),
-            "scratch_include" => json!(self.scratch_include),
-            _ => Value::Null,
+    pub fn value(&self, key: &Key) -> Value {
+        match key.which {
+            KeyName::Exclude => json!([self.team_exclude.clone(), self.exclude.clone()].concat()),
+            KeyName::Include => json!([self.team_include.clone(), self.include.clone()].concat()),
+            KeyName::DefaultExcludes => json!(self.default_excludes),
+            KeyName::MaxFileSize => json!(self.max_file_size),
+            KeyName::LockTimeout => json!(self.lock_timeout.as_secs_f64()),
+            KeyName::KeepDays => json!(self.keep_days),
+            KeyName::KeepLast => json!(self.keep_last),
+            KeyName::KeepBackupDays => json!(self.keep_backup_days),
+            KeyName::ExperimentLimit => json!(self.experiment_limit),
+            KeyName::Checkpoints => self.checkpoints.value(),
+            KeyName::Watch => json!(self.watch),
+            KeyName::ScratchDir => json!(self.scratch_dir),
+            KeyName::ScratchInclude => json!(self.scratch_include),
         }
     }
 
@@ -383,22 +419,24 @@ impl Settings {
             message: format!("'{}' is set to '{text}', but must be {}", key.git, key.form),
             fix: removal(key, entry),
         };
-        match key.name {
-            "exclude" => self.exclude.push(text.clone()),
-            "include" => self.include.push(text.clone()),
-            "scratch_include" => self.scratch_include.push(text.clone()),
-            "scratch_dir" => {
+        match key.which {
+            KeyName::Exclude => self.exclude.push(text.clone()),
+            KeyName::Include => self.include.push(text.clone()),
+            KeyName::ScratchInclude => self.scratch_include.push(text.clone()),
+            KeyName::ScratchDir => {
                 self.scratch_dir = Some(text.clone()).filter(|text| !text.is_empty());
             }
-            "default_excludes" => self.default_excludes = entry.bool().map_err(|_| invalid())?,
-            "watch" => self.watch = entry.bool().map_err(|_| invalid())?,
-            "max_file_size" => {
+            KeyName::DefaultExcludes => {
+                self.default_excludes = entry.bool().map_err(|_| invalid())?;
+            }
+            KeyName::Watch => self.watch = entry.bool().map_err(|_| invalid())?,
+            KeyName::MaxFileSize => {
                 self.max_file_size = size(&text).ok_or_else(invalid)?;
             }
-            "experiment_limit" => {
+            KeyName::ExperimentLimit => {
                 self.experiment_limit = size(&text).ok_or_else(invalid)?;
             }
-            "lock_timeout" => {
+            KeyName::LockTimeout => {
                 let seconds = text
                     .parse()
                     .ok()
@@ -407,10 +445,10 @@ impl Settings {
                 let seconds = seconds.ok_or_else(invalid)?;
                 self.lock_timeout = Duration::from_secs_f64(seconds);
             }
-            "keep_days" => {
+            KeyName::KeepDays => {
                 self.keep_days = text.parse().map_err(|_| invalid())?;
             }
-            "checkpoints" => {
+            KeyName::Checkpoints => {
                 self.checkpoints = match (Automatic::parse_word(&text), entry.bool()) {
                     (Some(wanted), _) => wanted,
                     (None, Ok(true)) => Automatic::Prompts,
@@ -418,13 +456,12 @@ impl Settings {
                     (None, Err(_)) => return Err(invalid()),
                 };
             }
-            "keep_last" => {
+            KeyName::KeepLast => {
                 self.keep_last = text.parse().map_err(|_| invalid())?;
             }
-            "keep_backup_days" => {
+            KeyName::KeepBackupDays => {
                 self.keep_backup_days = text.parse().map_err(|_| invalid())?;
             }
-            _ => return Ok(()),
         }
         self.origins
             .push((key.name, Origin::Git(entry.origin.display().to_string())));

@@ -1,7 +1,7 @@
 //! The team's `.timewarp/config.toml`, which comes with the repository, from a stranger perhaps: what counts there, and what is said of the
 //! rest.
 
-use super::{Automatic, KEYS, Key, Origin, Settings};
+use super::{Automatic, KEYS, Key, KeyName, Origin, Settings};
 use crate::git::regular;
 use crate::git::repo::Repo;
 use crate::worktree::globs::{Check, Source, is_secret_name};
@@ -89,11 +89,11 @@ impl Settings {
             Some(number) if number < least => Err(Taken::Weakens),
             Some(number) => Ok(number),
         };
-        let counted = match key.name {
-            "exclude" => globs().ok_or(Taken::WrongType).map(|globs| {
+        let counted = match key.which {
+            KeyName::Exclude => globs().ok_or(Taken::WrongType).map(|globs| {
                 self.team_exclude = globs;
             }),
-            "include" => globs().ok_or(Taken::WrongType).map(|globs| {
+            KeyName::Include => globs().ok_or(Taken::WrongType).map(|globs| {
                 let secret = |glob: &String| is_secret_name(last_part(glob).as_bytes());
                 let (refused, taken): (Vec<_>, Vec<_>) = globs.into_iter().partition(secret);
                 for glob in refused {
@@ -103,13 +103,13 @@ impl Settings {
                 }
                 self.team_include = taken;
             }),
-            "keep_days" => larger(self.keep_days).map(|days| self.keep_days = days),
-            "keep_last" => larger(u32::try_from(self.keep_last).unwrap_or(u32::MAX))
+            KeyName::KeepDays => larger(self.keep_days).map(|days| self.keep_days = days),
+            KeyName::KeepLast => larger(u32::try_from(self.keep_last).unwrap_or(u32::MAX))
                 .map(|last| self.keep_last = last as usize),
-            "keep_backup_days" => {
+            KeyName::KeepBackupDays => {
                 larger(self.keep_backup_days).map(|days| self.keep_backup_days = days)
             }
-            "checkpoints" => match automatic(value) {
+            KeyName::Checkpoints => match automatic(value) {
                 None => Err(Taken::WrongType),
                 Some(wanted) if wanted < self.checkpoints => Err(Taken::Weakens),
                 Some(wanted) => {
@@ -117,7 +117,13 @@ impl Settings {
                     Ok(())
                 }
             },
-            _ => Err(Taken::Weakens),
+            KeyName::DefaultExcludes
+            | KeyName::MaxFileSize
+            | KeyName::LockTimeout
+            | KeyName::ExperimentLimit
+            | KeyName::Watch
+            | KeyName::ScratchDir
+            | KeyName::ScratchInclude => Err(Taken::Weakens),
         };
         match counted {
             Ok(()) => Taken::Counts,
