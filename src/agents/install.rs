@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::edit::{Document, Found};
 use super::hook::EventKind;
 use super::places::Places;
 use super::{AGENTS, Agent, by_name};
@@ -225,6 +226,14 @@ pub fn deciding_files(
         home,
         places,
     })
+}
+
+/// Why no hook of Claude Code, or of an agent that took its settings over, runs with settings of this text.
+pub(super) fn all_hooks_off(text: &str) -> Option<&'static str> {
+    let off = Document::parse(text).is_some_and(|found| {
+        found.member(&["disableAllHooks"], &|value| *value == true) == Found::Ours
+    });
+    off.then_some("turns all hooks off: 'disableAllHooks'")
 }
 
 /// The settings of an agent that keeps them in TOML; the error is why no hook runs then.

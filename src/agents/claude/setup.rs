@@ -4,9 +4,10 @@
 use std::path::PathBuf;
 
 use super::NAME;
-use crate::agents::edit::{Document, Found};
 use crate::agents::hook::EventKind;
-use crate::agents::install::{InstallPaths, Parts, SKILL, Scope, mcp_servers, target, whole};
+use crate::agents::install::{
+    InstallPaths, Parts, SKILL, Scope, all_hooks_off, mcp_servers, target, whole,
+};
 
 /// Returns what 'tw init' puts into the settings of Claude Code.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
@@ -54,8 +55,5 @@ pub fn deciding_files(paths: &InstallPaths<'_>) -> Vec<PathBuf> {
 
 /// Why no hook runs with settings of this text.
 pub fn silenced(text: &str) -> Option<&'static str> {
-    let off = Document::parse(text).is_some_and(|found| {
-        found.member(&["disableAllHooks"], &|value| *value == true) == Found::Ours
-    });
-    off.then_some("turns all hooks off: 'disableAllHooks'")
+    all_hooks_off(text)
 }
