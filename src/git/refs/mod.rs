@@ -352,7 +352,7 @@ impl Refs {
     }
 
     fn base(&self, name: &str) -> &Path {
-        if name.starts_with("refs/") && !is_per_worktree(name) {
+        if is_common(name) {
             &self.common_dir
         } else {
             &self.git_dir
@@ -385,7 +385,13 @@ fn is_ours_to_name(name: &str) -> bool {
     name.starts_with("refs/") && is_valid_name(name)
 }
 
-fn is_per_worktree(name: &str) -> bool {
+/// Whether all worktrees have the ref of this name together.
+fn is_common(name: &str) -> bool {
+    name.starts_with("refs/") && !is_per_worktree(name)
+}
+
+/// Whether each worktree has its own ref of this name (`gitrepository-layout(5)`).
+pub(in crate::git) fn is_per_worktree(name: &str) -> bool {
     PER_WORKTREE.iter().any(|own| name.starts_with(own))
 }
 

@@ -14,7 +14,7 @@ use super::lock::{LockError, Locking};
 use super::loose::Value;
 use super::reftable::{Held, Stack};
 use super::transaction::{Change, Edit};
-use super::{Refs, is_per_worktree, is_valid_name};
+use super::{Refs, is_common, is_per_worktree, is_valid_name};
 use crate::error::{self, Code, Error};
 use crate::git::liveness::Flush;
 
@@ -38,7 +38,7 @@ impl Stacks {
 
     /// The stack that has a ref of this name.
     pub(super) fn of_name(&self, name: &str) -> &Arc<Stack> {
-        if name.starts_with("refs/") && !is_per_worktree(name) {
+        if is_common(name) {
             &self.common
         } else {
             &self.own

@@ -14,7 +14,7 @@ use super::config::Dirs;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::head::not_utf8;
 use crate::git::objects::{ObjectKind, ObjectStore};
-use crate::git::refs::{RefFormat, Refs, Value, head_of};
+use crate::git::refs::{RefFormat, Refs, Value, head_of, is_per_worktree};
 use crate::git::regular;
 use crate::text::{typed, typed_path};
 
@@ -156,13 +156,6 @@ fn resolve(dirs: Dirs<'_>, name: &str) -> Result<Option<Oid>> {
         }
     }
     Err(corrupt(&name))
-}
-
-/// Whether each worktree has its own ref of this name (`gitrepository-layout(5)`).
-fn is_per_worktree(name: &str) -> bool {
-    ["refs/bisect/", "refs/worktree/", "refs/rewritten/"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
 }
 
 /// A loose ref. A missing file, or a directory of that name, is `None`.
