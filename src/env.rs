@@ -71,6 +71,11 @@ impl Moment {
         let time = chrono::DateTime::parse_from_rfc3339(text).ok()?;
         Some(Self(i128::from(time.timestamp()) * 1_000_000_000))
     }
+
+    /// Whole seconds since the epoch of a time in RFC 3339; 0 of what is none.
+    pub fn seconds_of(text: &str) -> i64 {
+        Self::parse_rfc3339(text).map_or(0, Self::seconds)
+    }
 }
 
 /// What the process was given: clock, directory, variables, and what is said of the call that it does.

@@ -237,7 +237,7 @@ fn places(states: &States, chain: usize, moves: &[Move]) -> Vec<usize> {
             return places;
         }
         let state = &states.all[*state];
-        let moment = Moment::parse_rfc3339(&state.created_at).map_or(0, Moment::seconds);
+        let moment = Moment::seconds_of(&state.created_at);
         let end = end(moves, places.len(), moment, state.head());
         places.resize(end, at);
     }

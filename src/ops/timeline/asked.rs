@@ -38,7 +38,7 @@ impl From<Checkpoint> for AskedAt {
         let text = checkpoint.prompt.unwrap_or_default();
         Self {
             is_step: checkpoint.kind == Kind::Step,
-            second: second(&checkpoint.created_at),
+            second: Moment::seconds_of(&checkpoint.created_at),
             snapshot_id: checkpoint.snapshot_id,
             asked: Arc::new(Asked {
                 checkpoint_id: checkpoint.checkpoint_id,
@@ -47,10 +47,6 @@ impl From<Checkpoint> for AskedAt {
             }),
         }
     }
-}
-
-fn second(at: &str) -> i64 {
-    Moment::parse_rfc3339(at).map_or(0, Moment::seconds)
 }
 
 /// As the document of a page has it.
@@ -85,7 +81,7 @@ impl Timeline<'_> {
 
     /// Whether a checkpoint was there before an entry. Within a second the numbers of their snapshots tell.
     fn is_before(&self, one: &AskedAt, entry: &Entry) -> bool {
-        let at = second(&entry.at);
+        let at = Moment::seconds_of(&entry.at);
         if one.second != at {
             return one.second < at;
         }

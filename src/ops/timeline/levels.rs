@@ -35,7 +35,7 @@ pub(super) struct Head {
 
 impl Head {
     fn second(&self) -> i64 {
-        Moment::parse_rfc3339(&self.started_at).map_or(0, Moment::seconds)
+        Moment::seconds_of(&self.started_at)
     }
 
     /// Whether what was there before was saved for this swap, and is told of by that.

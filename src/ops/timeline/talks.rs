@@ -213,7 +213,6 @@ fn end_of<'n>(
 
 /// What the notes of a session tell, in no order.
 fn points(notes: &SessionNotes, seq: Seq<'_>) -> Vec<Point> {
-    let second = |at: &str| Moment::parse_rfc3339(at).map_or(0, Moment::seconds);
     let mut points = Vec::new();
     let (mut next_prompt, mut next) = (None, None);
     for checkpoint in notes.checkpoints.iter().rev() {
@@ -225,7 +224,7 @@ fn points(notes: &SessionNotes, seq: Seq<'_>) -> Vec<Point> {
         let end = end_of(notes, checkpoint, (next_prompt, next), seq);
         let end = end.and_then(SnapshotId::parse);
         points.push(Point {
-            second: second(&checkpoint.created_at),
+            second: Moment::seconds_of(&checkpoint.created_at),
             at: checkpoint.created_at.clone(),
             is_end: false,
             session_id: checkpoint.session_id.clone(),
@@ -245,7 +244,7 @@ fn points(notes: &SessionNotes, seq: Seq<'_>) -> Vec<Point> {
         let asked = end.checkpoint_id.and_then(|n| notes.checkpoint(n));
         let start = asked.and_then(|asked| SnapshotId::parse(&asked.snapshot_id));
         points.push(Point {
-            second: second(&end.created_at),
+            second: Moment::seconds_of(&end.created_at),
             at: end.created_at.clone(),
             is_end: true,
             session_id: end.session_id.clone(),

@@ -302,7 +302,7 @@ impl From<Forgotten> for Span {
             start: turn.start,
             certain: turn.start,
             end: turn.end,
-            times: (seconds(&turn.prompt.created_at), turn.ended_at),
+            times: (Moment::seconds_of(&turn.prompt.created_at), turn.ended_at),
             is_abandoned: false,
         }
     }
@@ -500,8 +500,8 @@ impl<'a> Beside<'a> {
             certain: noted.max(shown).unwrap_or(start),
             end: end.or(next_place).or_else(stopped),
             times: (
-                seconds(&prompt.created_at),
-                ended_at.map(|end| seconds(&end.created_at)),
+                Moment::seconds_of(&prompt.created_at),
+                ended_at.map(|end| Moment::seconds_of(&end.created_at)),
             ),
             is_abandoned: next.is_none() && end.is_none() && !self.is_live(),
         }
@@ -560,7 +560,7 @@ impl<'a> Beside<'a> {
             chain,
             start,
             end,
-            ended_at: ended.map(|end| seconds(&end.created_at)),
+            ended_at: ended.map(|end| Moment::seconds_of(&end.created_at)),
         }
     }
 
@@ -577,10 +577,6 @@ impl<'a> Beside<'a> {
             _ => 0,
         }
     }
-}
-
-fn seconds(at: &str) -> i64 {
-    Moment::parse_rfc3339(at).map_or(0, Moment::seconds)
 }
 
 #[cfg(test)]
