@@ -35,7 +35,7 @@ fn usual(code: Code) -> &'static str {
         Code::InvalidLabel => "choose another label; 'tw label --help' says what one looks like",
         Code::InvalidConfig => "'tw config' lists every setting",
         Code::CorruptRecord => "'tw doctor' checks what tw keeps",
-        Code::NewerRecord => "a newer tw wrote it: update tw",
+        Code::NewerRecord => "a newer tw wrote it: upgrade tw",
         Code::WouldOverwrite => "move what is named away, then try again",
         Code::NotApproved => "whoever the working tree belongs to can agree at a terminal",
         Code::Conflict => "resolve what is named, then try again",

@@ -145,7 +145,7 @@ fn check_format(objects: &ObjectStore, top: &[(String, Node)]) -> Result<()> {
         Some(MAJOR) => Ok(()),
         Some(major) if major > MAJOR => {
             let message = format!("what is shared was written by a newer tw (format {major})");
-            Err(Error::new(Code::NewerRecord, message).hint("update tw: nothing was changed"))
+            Err(Error::new(Code::NewerRecord, message).hint("upgrade tw: nothing was changed"))
         }
         _ => Err(corrupt("it does not say which format it has")),
     }
