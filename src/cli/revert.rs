@@ -48,8 +48,8 @@ pub struct Args {
     #[arg(value_name = "CHECKPOINT", required_unless_present = "session", add = complete::checkpoints())]
     pub checkpoints: Vec<String>,
 
-    /// Take back all that this session did; with checkpoints, whose they are: its id or its first characters
-    #[arg(long, value_name = "ID", add = complete::sessions(), value_parser = flags::named())]
+    /// Take back all that this session did; with checkpoints, whose they are: its id or its first characters, four or more
+    #[arg(long, value_name = "SESSION", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
     /// Only in these paths and what lies beneath them, or what matches; one that means nothing is an error

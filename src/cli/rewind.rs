@@ -9,6 +9,7 @@ use crate::cli::exec::{self, resume_line};
 use crate::cli::human::swap::members;
 use crate::cli::prelude::*;
 use crate::ops::checkpoint::{self, List};
+use crate::ops::request::DryRun;
 use crate::ops::rewind::{
     self, Choices, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Then, Undo, Undone,
 };
@@ -30,6 +31,7 @@ use crate::text::one_line;
 #[derive(Debug, clap::Args)]
 #[command(
     group = ArgGroup::new("mode").args(["code", "conversation", "both", "never_mind"]).requires("checkpoint"),
+    mut_arg("dry_run", |flag| flag.requires("checkpoint")),
     after_help = "\
 Examples:
   # Where to?
@@ -76,12 +78,11 @@ pub struct Args {
     #[arg(long, value_name = "TEXT", requires = "checkpoint")]
     pub rationale: Option<String>,
 
-    /// Only show what would be done
-    #[arg(long, requires = "checkpoint")]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub dry_run: flags::DryRun,
 
-    /// Mean this session: its id or its first characters; default: the caller's, or the last one here
-    #[arg(long, value_name = "ID", add = complete::sessions(), value_parser = flags::named())]
+    /// Mean this session: its id or its first characters, four or more; default: the caller's, or the last one here
+    #[arg(long, value_name = "SESSION", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
     /// Then run the agent's command that resumes the fork; not with --code, which makes none
@@ -115,9 +116,10 @@ impl Run for Args {
         if self.exec && call.output.is_json() {
             return Err(Error::usage("--exec and --json cannot be used together"));
         }
+        let dry_run = DryRun::from(self.dry_run);
         let mode = match mode_of(self) {
             Some(mode) => mode,
-            None if self.dry_run => {
+            None if dry_run == DryRun::Yes => {
                 return reply(rewind::choices(&ctx, &checkpoint, self.session.as_deref()));
             }
             None => menu::ask(&ctx, call, &checkpoint, self.session.as_deref())?,
@@ -130,7 +132,7 @@ impl Run for Args {
                 mode,
                 note: self.note.clone(),
                 rationale: self.rationale.clone(),
-                dry_run: self.dry_run.into(),
+                dry_run,
                 then: if self.exec {
                     Then::RunCommand
                 } else {

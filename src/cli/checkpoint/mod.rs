@@ -42,8 +42,8 @@ pub struct Args {
     #[arg(long, value_name = "KIND", hide_possible_values = true)]
     pub kind: Option<KindWord>,
 
-    /// Mean this session: its id or its first characters; default: the caller's
-    #[arg(long, value_name = "ID", global = true, add = complete::sessions(), value_parser = flags::named())]
+    /// Mean this session: its id or its first characters, four or more; default: the caller's
+    #[arg(long, value_name = "SESSION", global = true, add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 }
 

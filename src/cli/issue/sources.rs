@@ -18,8 +18,8 @@ pub struct Sources {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub transcript: Option<PathBuf>,
 
-    /// The agent's session: its ID, or its first characters, four or more
-    #[arg(long, value_name = "ID", add = complete::sessions(), value_parser = flags::named())]
+    /// The agent's session: its id or its first characters, four or more
+    #[arg(long, value_name = "SESSION", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
     /// Keep only the last N turns of the conversation
