@@ -1,6 +1,7 @@
 //! Arguments that several commands have, each with its one help text.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
@@ -63,6 +64,30 @@ impl From<Force> for bool {
     fn from(flag: Force) -> Self {
         flag.force
     }
+}
+
+/// What is in each scratch before its run begins, beside the files of its snapshot.
+#[derive(Debug, Args)]
+pub struct Scratch {
+    /// Put the present's version of this path into each scratch; it is not part of what a run leaves
+    #[arg(long, value_name = "PATH", add = complete::paths_on_disk())]
+    pub with: Vec<OsString>,
+
+    /// Run this shell command in each scratch first
+    #[arg(long, value_name = "CMD", value_hint = ValueHint::CommandString)]
+    pub setup: Option<String>,
+}
+
+/// How many runs of a try or a replay go on at a time, and how long.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Limits {
+    /// Make J runs at a time
+    #[arg(short, long, value_name = "J", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub jobs: u64,
+
+    /// End a command that takes longer: '90s', '30m' or '2h'
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration)]
+    pub timeout: Duration,
 }
 
 /// What each run of a try or a replay starts: an agent, or a command.

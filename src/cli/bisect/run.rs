@@ -55,17 +55,12 @@ pub struct Args {
     #[arg(long, value_name = "SESSION", add = complete::sessions(), value_parser = flags::named())]
     pub session: Option<String>,
 
-    /// Put the present's version of these files over every snapshot
-    #[arg(long, value_name = "PATH", add = complete::paths_on_disk())]
-    pub with: Vec<OsString>,
-
     /// Search for the first good one instead of the first bad one
     #[arg(long)]
     pub find_good: bool,
 
-    /// Run this shell command in each scratch first
-    #[arg(long, value_name = "CMD", value_hint = ValueHint::CommandString)]
-    pub setup: Option<String>,
+    #[command(flatten)]
+    pub scratch: flags::Scratch,
 
     /// End a command that takes longer: '90s', '30m' or '2h'
     #[arg(long, value_name = "TIME", value_parser = flags::duration)]
@@ -86,9 +81,9 @@ impl Run for Args {
             parallel: usize::from(self.jobs),
             repeat: self.repeat,
             session: self.session.clone(),
-            with: self.with.clone(),
+            with: self.scratch.with.clone(),
             find_good: self.find_good,
-            setup: self.setup.clone(),
+            setup: self.scratch.setup.clone(),
             timeout: self.timeout,
             command: self.command.clone(),
             is_typed: true,

@@ -4,9 +4,6 @@ mod drop;
 mod list;
 mod show;
 
-use std::ffi::OsString;
-use std::time::Duration;
-
 use crate::cli::call::verbs;
 use crate::cli::issue::{StatusWord, status};
 use crate::cli::prelude::*;
@@ -54,25 +51,15 @@ pub struct Args {
     )]
     pub status: StatusWord,
 
-    /// Give the runs the present's version of this path
-    #[arg(long, value_name = "PATH", add = complete::paths_on_disk())]
-    pub with: Vec<OsString>,
-
     /// Make N runs for each issue; it has passed when one of them has
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub runs: u64,
 
-    /// Make J runs at a time
-    #[arg(short, long, value_name = "J", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=64))]
-    pub jobs: u64,
+    #[command(flatten)]
+    pub limits: flags::Limits,
 
-    /// End a command that takes longer: '90s', '30m' or '2h'
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = flags::duration)]
-    pub timeout: Duration,
-
-    /// Run this shell command in each scratch first
-    #[arg(long, value_name = "CMD", value_hint = ValueHint::CommandString)]
-    pub setup: Option<String>,
+    #[command(flatten)]
+    pub scratch: flags::Scratch,
 
     #[command(flatten)]
     pub program: flags::Program,
@@ -104,11 +91,11 @@ impl Run for Args {
         }
         let request = Start {
             status: status(self.status),
-            with: self.with.clone(),
+            with: self.scratch.with.clone(),
             runs: self.runs,
-            jobs: self.jobs,
-            timeout: self.timeout,
-            setup: self.setup.clone(),
+            jobs: self.limits.jobs,
+            timeout: self.limits.timeout,
+            setup: self.scratch.setup.clone(),
             command: self.program.command.clone(),
             agent: self.program.agent.clone(),
             agent_args: self.program.agent_args.clone(),

@@ -7,9 +7,6 @@ mod list;
 mod log;
 mod show;
 
-use std::ffi::OsString;
-use std::time::Duration;
-
 use crate::cli::call::verbs;
 use crate::cli::prelude::*;
 use crate::cli::progress::Lines;
@@ -67,29 +64,19 @@ pub struct Args {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub runs: u64,
 
-    /// Make J of them at a time
-    #[arg(short, long, value_name = "J", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=64))]
-    pub jobs: u64,
-
-    /// End a command that takes longer: '90s', '30m' or '2h'
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = flags::duration)]
-    pub timeout: Duration,
+    #[command(flatten)]
+    pub limits: flags::Limits,
 
     /// Check each run with this shell command, in place of the issue's
     #[arg(long, value_name = "CMD", value_hint = ValueHint::CommandString)]
     pub verify: Option<String>,
 
-    /// Run this shell command in each scratch first
-    #[arg(long, value_name = "CMD", value_hint = ValueHint::CommandString)]
-    pub setup: Option<String>,
+    #[command(flatten)]
+    pub scratch: flags::Scratch,
 
     /// End the other runs once one has passed
     #[arg(long)]
     pub first: bool,
-
-    /// Give the runs the present's version of this path; it is not part of what they leave
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
-    pub with: Vec<OsString>,
 
     #[command(flatten)]
     pub program: flags::Program,
@@ -125,12 +112,12 @@ impl Run for Args {
         let request = Start {
             what: self.what.clone(),
             runs: self.runs,
-            jobs: self.jobs,
-            timeout: self.timeout,
+            jobs: self.limits.jobs,
+            timeout: self.limits.timeout,
             verify: self.verify.clone(),
-            setup: self.setup.clone(),
+            setup: self.scratch.setup.clone(),
             first: self.first,
-            with: self.with.clone(),
+            with: self.scratch.with.clone(),
             command: self.program.command.clone(),
             agent: self.program.agent.clone(),
             agent_args: self.program.agent_args.clone(),
