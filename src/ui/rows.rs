@@ -1,20 +1,7 @@
 //! How an entry is told in a few characters.
 
-use super::model::Theme;
 use crate::env::Moment;
 use crate::ops::timeline::{Entry, EntryKind};
-
-/// The sign before an entry: as in `tw log`.
-pub fn sign(kind: EntryKind, theme: Theme) -> &'static str {
-    let (unicode, ascii) = match kind {
-        EntryKind::Snapshot => ("○", "o"),
-        EntryKind::Prompt => ("❯", ">"),
-        EntryKind::TurnEnd => ("●", "*"),
-        EntryKind::Swap => ("⇄", "~"),
-        EntryKind::Issue => ("!", "!"),
-    };
-    if theme.unicode { unicode } else { ascii }
-}
 
 /// Its kind in a word.
 pub fn word(entry: &Entry) -> &'static str {

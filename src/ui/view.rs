@@ -13,7 +13,7 @@ use ratatui::widgets::{Paragraph, Wrap};
 use super::layout::{Areas, areas};
 use super::model::{Model, Pane, Row, Subject, Theme};
 use super::patch::{Kind, Line};
-use super::rows::{counts, short, sign, when};
+use super::rows::{counts, short, when};
 use super::text::shown;
 use crate::ops::timeline::{Entry, EntryKind};
 use crate::text::syntax::Ink;
@@ -180,7 +180,7 @@ fn entry_line(model: &Model, entry: &Entry, here: bool, wide: usize, width: u16)
     let room = usize::from(width).saturating_sub(start.chars().count() + 3 + counts.len());
     let said = cut(&format!("{labels}{}", shown(&entry.title)), room, theme);
     let gap = room.saturating_sub(Span::raw(said.as_str()).width());
-    let sign = format!("{} ", sign(entry.kind, theme));
+    let sign = format!("{} ", entry.kind.sign(theme.unicode));
     let (color, bold) = match entry.kind {
         EntryKind::Prompt => (Color::Yellow, Modifier::BOLD),
         EntryKind::Swap => (Color::Magenta, Modifier::empty()),

@@ -12,40 +12,9 @@ use crate::store::trigger::Trigger;
 /// This many lines of sessions stand side by side; further ones share the last.
 const MOST: usize = 6;
 
-/// What is drawn.
-struct Signs {
-    snapshot: char,
-    prompt: char,
-    turn_end: char,
-    swap: char,
-    issue: char,
-    line: char,
-    past: char,
-}
-
-const UNICODE: Signs = Signs {
-    snapshot: '○',
-    prompt: '❯',
-    turn_end: '●',
-    swap: '⇄',
-    issue: '!',
-    line: '│',
-    past: '┊',
-};
-
-const ASCII: Signs = Signs {
-    snapshot: 'o',
-    prompt: '>',
-    turn_end: '*',
-    swap: '~',
-    issue: '!',
-    line: '|',
-    past: ':',
-};
-
 /// The lines that are open while entries are drawn, newest first.
 pub struct Graph {
-    signs: &'static Signs,
+    unicode: bool,
     lanes: Vec<Option<String>>,
     past: bool,
     /// The widest row so far.
@@ -65,7 +34,7 @@ impl Graph {
     /// Makes a graph without lines, drawn in Unicode or in ASCII.
     pub fn new(unicode: bool) -> Self {
         Self {
-            signs: if unicode { &UNICODE } else { &ASCII },
+            unicode,
             lanes: Vec::new(),
             past: false,
             width: 1,
@@ -93,26 +62,24 @@ impl Graph {
     }
 
     fn row(&mut self, entry: &Entry, is_last: impl Fn(&str) -> bool) -> Row {
-        let signs = self.signs;
+        let (unbroken, broken) = if self.unicode {
+            ('│', '┊')
+        } else {
+            ('|', ':')
+        };
         if let Some(taken_in) = &entry.taken_in {
             self.past = *taken_in == TakenIn::Past;
         }
         let session = session_of(entry);
         let (lane, begins) = session.map_or((None, false), |session| self.lane(session));
-        let node = match entry.kind {
-            EntryKind::Snapshot => signs.snapshot,
-            EntryKind::Prompt => signs.prompt,
-            EntryKind::TurnEnd => signs.turn_end,
-            EntryKind::Swap => signs.swap,
-            EntryKind::Issue => signs.issue,
-        };
-        let line = if self.past { signs.past } else { signs.line };
+        let node = entry.kind.sign(self.unicode);
+        let line = if self.past { broken } else { unbroken };
         let mut graph = String::from(if lane.is_none() { node } else { line });
         for (at, open) in self.lanes.iter().enumerate() {
             graph.push(' ');
             graph.push(match open {
                 _ if lane == Some(at) => node,
-                Some(_) => signs.line,
+                Some(_) => unbroken,
                 None => ' ',
             });
         }

@@ -37,6 +37,20 @@ json::words!(EntryKind {
     Issue = "issue",
 });
 
+impl EntryKind {
+    /// What stands for it where there is room for one character, in Unicode or in ASCII.
+    pub fn sign(self, unicode: bool) -> char {
+        let (sign, ascii) = match self {
+            Self::Snapshot => ('○', 'o'),
+            Self::Prompt => ('❯', '>'),
+            Self::TurnEnd => ('●', '*'),
+            Self::Swap => ('⇄', '~'),
+            Self::Issue => ('!', '!'),
+        };
+        if unicode { sign } else { ascii }
+    }
+}
+
 /// What made an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MadeBy {
