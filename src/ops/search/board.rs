@@ -25,9 +25,37 @@ pub type Looked = Arc<Result<Matches, String>>;
 /// What came of contents that were looked through before.
 pub type Known = HashMap<Oid, Looked>;
 
+/// The contents that are wanted: each once, in the order in which it is first wanted.
+#[derive(Debug, Default)]
+pub struct Blobs {
+    oids: Vec<Oid>,
+    /// How often each is wanted.
+    uses: Vec<usize>,
+}
+
+impl Blobs {
+    /// Wants a content once more, and gives its place among them; `known` has the places of all.
+    pub fn add(&mut self, oid: Oid, known: &mut HashMap<Oid, usize>) -> usize {
+        let at = *known.entry(oid).or_insert_with(|| {
+            self.oids.push(oid);
+            self.uses.push(0);
+            self.oids.len() - 1
+        });
+        self.uses[at] += 1;
+        at
+    }
+
+    /// The content at a place.
+    pub fn oid(&self, place: usize) -> Oid {
+        self.oids[place]
+    }
+}
+
 /// What workers and the one who waits for them share.
 #[derive(Default)]
 struct State {
+    /// How often each content will still be waited for.
+    uses: Vec<usize>,
     /// The first content that nobody has taken.
     next: usize,
     /// The one that is waited for, or will be: all before it were.
@@ -45,7 +73,7 @@ struct State {
 /// Contents, each looked through once.
 pub struct Board<'a> {
     looking: (&'a ObjectStore, &'a Pattern, Depth),
-    blobs: &'a [Oid],
+    blobs: &'a Blobs,
     known: &'a Known,
     state: Mutex<State>,
     came: Condvar,
@@ -64,8 +92,9 @@ impl State {
         self.looked.insert(blob, looked);
     }
 
-    fn get(&mut self, blob: usize, keep: bool) -> Option<Looked> {
-        if keep {
+    /// What came of a content, which goes once nobody waits for it any more.
+    fn get(&mut self, blob: usize) -> Option<Looked> {
+        if self.uses[blob] > 0 {
             return self.looked.get(&blob).map(Arc::clone);
         }
         let looked = self.looked.remove(&blob)?;
@@ -85,7 +114,7 @@ impl<'a> Board<'a> {
         objects: &'a ObjectStore,
         pattern: &'a Pattern,
         depth: Depth,
-        blobs: &'a [Oid],
+        blobs: &'a Blobs,
         known: &'a Known,
         take: impl FnOnce(&Board<'a>) -> T,
     ) -> T {
@@ -93,11 +122,14 @@ impl<'a> Board<'a> {
             looking: (objects, pattern, depth),
             blobs,
             known,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                uses: blobs.uses.clone(),
+                ..State::default()
+            }),
             came: Condvar::new(),
             room: Condvar::new(),
         };
-        let workers = threads::count().min(blobs.len());
+        let workers = threads::count().min(blobs.oids.len());
         std::thread::scope(|scope| {
             // However this ends, and however a worker does, nobody is left waiting.
             let _stop = Stop(&board);
@@ -141,7 +173,7 @@ impl<'a> Board<'a> {
     /// Looks through the next few contents; false: there are none.
     fn look_through_next(&self, mut state: MutexGuard<'_, State>, looker: &mut Looker<'_>) -> bool {
         let first = state.next;
-        let batch = self.blobs.get(first..).unwrap_or_default();
+        let batch = self.blobs.oids.get(first..).unwrap_or_default();
         let batch = batch.get(..BATCH.min(batch.len())).unwrap_or_default();
         if batch.is_empty() {
             return false;
@@ -169,13 +201,13 @@ impl<'a> Board<'a> {
         true
     }
 
-    /// Waits for a content; none before it is waited for any more unless it was kept. None: a worker died. `keep` says whether it will be
-    /// wanted again.
-    pub fn wait(&self, blob: usize, keep: bool) -> Option<Looked> {
+    /// Waits for a content: once for each time that it was added, and first for those that were added first. None: a worker died.
+    pub fn wait(&self, blob: usize) -> Option<Looked> {
         let mut state = self.lock();
         state.wanted = state.wanted.max(blob);
+        state.uses[blob] -= 1;
         loop {
-            let looked = state.get(blob, keep);
+            let looked = state.get(blob);
             if state.has_room() {
                 self.room.notify_all();
             }

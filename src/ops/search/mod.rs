@@ -343,13 +343,11 @@ impl Searching<'_> {
             blobs,
             known,
             |board| {
-                let mut uses = plan.uses.clone();
                 for (at, path) in plan.paths.iter().enumerate() {
                     let mut runs = PathRuns::default();
                     for step in &path.steps {
-                        uses[step.blob] -= 1;
                         // Only after a worker died, which ends everything.
-                        let Some(looked) = board.wait(step.blob, uses[step.blob] > 0) else {
+                        let Some(looked) = board.wait(step.blob) else {
                             return;
                         };
                         runs.take(step, looked.as_ref().as_ref().ok());

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::board::{Board, Known, weight};
+use super::board::{Blobs, Board, Known, weight};
 use super::content::{Depth, Matches};
 use super::files::{Asked, PathRuns};
 use super::found::{self, FileHit};
@@ -78,18 +78,16 @@ pub fn look(
         &contents.blobs,
         &nothing,
         |board| {
-            let mut uses = contents.uses.clone();
             let mut room = ROOM;
             let mut lines = 0;
             for (path, newest) in contents.paths {
                 let mut staged = Vec::new();
                 let mut found = 0;
                 for blob in newest.own.iter().chain(&newest.staged) {
-                    uses[*blob] -= 1;
-                    let Some(looked) = board.wait(*blob, uses[*blob] > 0) else {
+                    let Some(looked) = board.wait(*blob) else {
                         return;
                     };
-                    let oid = contents.blobs[*blob];
+                    let oid = contents.blobs.oid(*blob);
                     let count = looked.as_ref().as_ref().map_or(0, count);
                     found += count;
                     if count > 0 && newest.own != Some(*blob) {
@@ -124,10 +122,7 @@ fn count(matches: &Matches) -> usize {
 #[derive(Default)]
 struct Contents {
     paths: BTreeMap<RepoPath, Newest>,
-    blobs: Vec<Oid>,
-    /// How often each is wanted.
-    uses: Vec<usize>,
-    places: HashMap<Oid, usize>,
+    blobs: Blobs,
 }
 
 impl Contents {
@@ -146,14 +141,15 @@ impl Contents {
             }
         }
         let mut contents = Self::default();
+        let mut known = HashMap::new();
         for (path, oids) in all {
             let mut newest = Newest::default();
             for (oid, staged) in oids {
-                let own = newest.own.map(|blob| contents.blobs[blob]);
+                let own = newest.own.map(|blob| contents.blobs.oid(blob));
                 if own == Some(oid) {
                     continue;
                 }
-                let blob = contents.place(oid);
+                let blob = contents.blobs.add(oid, &mut known);
                 if staged {
                     newest.staged.push(blob);
                 } else {
@@ -163,16 +159,6 @@ impl Contents {
             contents.paths.insert(path, newest);
         }
         Some(contents)
-    }
-
-    fn place(&mut self, oid: Oid) -> usize {
-        let at = *self.places.entry(oid).or_insert_with(|| {
-            self.blobs.push(oid);
-            self.uses.push(0);
-            self.blobs.len() - 1
-        });
-        self.uses[at] += 1;
-        at
     }
 }
 
@@ -204,12 +190,10 @@ pub fn hits(
     let mut first = Vec::new();
     let mut told = HashSet::new();
     Board::run(objects, pattern, depth, &plan.blobs, &seen.known, |board| {
-        let mut uses = plan.uses.clone();
         for path in &plan.paths {
             let mut runs = PathRuns::default();
             for step in &path.steps {
-                uses[step.blob] -= 1;
-                let Some(looked) = board.wait(step.blob, uses[step.blob] > 0) else {
+                let Some(looked) = board.wait(step.blob) else {
                     return;
                 };
                 runs.take(step, looked.as_ref().as_ref().ok());

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::Place;
+use super::board::Blobs;
 use crate::git::Oid;
 use crate::git::path::RepoPath;
 use crate::git::tree::{GITLINK_MODE, LINK_MODE};
@@ -38,10 +39,8 @@ pub struct File {
 pub struct Plan {
     /// In the order in which they are worked off.
     pub paths: Vec<File>,
-    /// Each content once, in the order in which it is first wanted.
-    pub blobs: Vec<Oid>,
-    /// How often each is wanted.
-    pub uses: Vec<usize>,
+    /// Their contents.
+    pub blobs: Blobs,
 }
 
 impl Plan {
@@ -49,14 +48,13 @@ impl Plan {
     pub fn keep(&mut self, is_wanted: impl Fn(&File) -> bool) {
         let paths = std::mem::take(&mut self.paths);
         let blobs = std::mem::take(&mut self.blobs);
-        self.uses.clear();
         let mut known = HashMap::new();
         for mut path in paths {
             if !is_wanted(&path) {
                 continue;
             }
             for step in &mut path.steps {
-                step.blob = self.blob(blobs[step.blob], &mut known);
+                step.blob = self.blobs.add(blobs.oid(step.blob), &mut known);
             }
             self.paths.push(path);
         }
@@ -106,7 +104,7 @@ impl Plan {
         for (newest, path, versions) in ordered {
             let steps = versions.into_iter().map(|(version, staged)| Step {
                 version,
-                blob: plan.blob(version.node.oid, &mut known),
+                blob: plan.blobs.add(version.node.oid, &mut known),
                 staged,
             });
             let steps = steps.collect();
@@ -117,16 +115,6 @@ impl Plan {
             });
         }
         plan
-    }
-
-    fn blob(&mut self, oid: Oid, known: &mut HashMap<Oid, usize>) -> usize {
-        let at = *known.entry(oid).or_insert_with(|| {
-            self.blobs.push(oid);
-            self.uses.push(0);
-            self.blobs.len() - 1
-        });
-        self.uses[at] += 1;
-        at
     }
 }
 
