@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use crate::facts::{commit, id};
+use crate::provided;
 use crate::sandbox::{Kind, Sandbox};
 use crate::transcripts::{Kind as Agent, Talk};
 
@@ -647,15 +648,13 @@ fn snapshots_and_collections_at_the_same_time_lose_nothing() {
     // Locks and their order are what is tried, and not the disk: git would keep 'packed-refs.lock' for as long as that takes.
     sandbox.git(["config", "core.fsync", "none"]);
     std::thread::scope(|scope| {
-        let repo = sandbox.repo();
+        let (repo, home) = (sandbox.repo(), sandbox.home());
         scope.spawn(move || {
             for _ in 0..6 {
                 // It may lose against a snapshot's locks; it may not break anything.
-                let _ = std::process::Command::new("git")
+                let _ = provided::git(&home)
                     .args(["gc", "-q", "--prune=now"])
                     .current_dir(&repo)
-                    .env("GIT_CONFIG_NOSYSTEM", "1")
-                    .env("GIT_CONFIG_GLOBAL", "/dev/null")
                     .output();
             }
         });

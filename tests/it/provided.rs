@@ -49,6 +49,19 @@ pub fn executable(program: &OsStr) -> PathBuf {
     file
 }
 
+/// git with a home of its own, which learns nothing of this machine's settings and nothing of what is said to whoever runs the tests.
+pub fn git(home: &Path) -> Command {
+    let mut git = Command::new(executable("git".as_ref()));
+    git.env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_ATTR_NOSYSTEM", "1")
+        .env("LC_ALL", "C");
+    git
+}
+
 /// Says why a test, or a part of it, cannot be had here; the test returns then.
 ///
 /// `need` is a word for what is missing. Fails where all tests are required and nothing says that this cannot be provided.

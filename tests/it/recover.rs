@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, state_json};
 use crate::faults::killed_at;
+use crate::provided;
 use crate::sandbox::{Sandbox, is_root, skipped};
 use crate::stage::{KILLED, Stage, WAYS, eventful, in_the_past, taken};
 use crate::trip::{snapshot, with_stop};
@@ -359,7 +360,7 @@ pub fn unpack_all(sandbox: &Sandbox) {
         let aside = sandbox.root().join("aside.pack");
         std::fs::rename(&pack, &aside).unwrap();
         std::fs::remove_file(pack.with_extension("idx")).unwrap();
-        let mut unpack = std::process::Command::new("git");
+        let mut unpack = provided::git(&sandbox.home());
         unpack
             .args(["unpack-objects", "-q"])
             .current_dir(sandbox.repo());

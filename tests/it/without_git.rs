@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::damage::{assert_fsck_clean, document, walk};
 use crate::faults::killed_at;
 use crate::gc::with_pause;
+use crate::provided;
 use crate::sandbox::{Ran, Sandbox, executable, is_root, skipped};
 use crate::stage::{Stage, eventful_in, taken};
 
@@ -296,7 +297,7 @@ fn git_that_comes_while_it_is_in_the_past_hides_no_present() {
     sandbox.write("a.txt", "precious\n");
     sandbox.ok(["travel", &first]);
     let dir = sandbox.repo();
-    let made = std::process::Command::new("git")
+    let made = provided::git(&sandbox.home())
         .args(["init", "-q"])
         .arg(&dir)
         .status();

@@ -227,7 +227,8 @@ fn encode_offsets(entries: &[IdxEntry], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::process::{Command, Stdio};
+    use std::path::Path;
+    use std::process::Stdio;
 
     use super::*;
 
@@ -282,11 +283,9 @@ mod tests {
     fn git_reads(format: ObjectFormat) {
         let mut list = entries(format);
         let bytes = encode(&mut list, sum(format));
-        let mut git = Command::new("git")
+        let mut git = crate::provided::git(Path::new("/"))
             // Outside of a repository that it trusts, git knows no hash of its own.
             .args(["show-index", &format!("--object-format={format}")])
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::git::fs::Durable;
 use crate::git::{ObjectFormat, Oid};
@@ -48,17 +48,8 @@ impl Repo {
     }
 
     fn run(&self, args: &[&str], input: &[u8]) -> std::process::Output {
-        let mut git = Command::new(crate::provided::executable("git".as_ref()));
-        git.args(args).current_dir(self.path()).env_clear();
-        for (name, value) in [
-            ("PATH", std::env::var("PATH").expect("PATH")),
-            ("HOME", self.path().display().to_string()),
-            ("GIT_CONFIG_NOSYSTEM", "1".into()),
-            ("GIT_CONFIG_GLOBAL", "/dev/null".into()),
-            ("LC_ALL", "C".into()),
-        ] {
-            git.env(name, value);
-        }
+        let mut git = crate::provided::git(self.path());
+        git.args(args).current_dir(self.path());
         for role in ["AUTHOR", "COMMITTER"] {
             git.env(format!("GIT_{role}_NAME"), "t");
             git.env(format!("GIT_{role}_EMAIL"), "t@example.com");

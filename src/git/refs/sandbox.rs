@@ -1,9 +1,8 @@
 //! A real repository in a temporary directory, and plain git beside it with nothing of this machine's settings.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::env::Env;
 use crate::git::Oid;
 
 use super::{RefFormat, Refs};
@@ -67,22 +66,13 @@ impl Sandbox {
 
     fn run(&self, dir: &Path, args: &[&str], input: &str) -> Option<String> {
         use std::io::Write as _;
-        let mut child = Command::new(crate::provided::executable("git".as_ref()))
+        let mut child = crate::provided::git(&self.dir.path().join("home"))
             .args(args)
             .current_dir(dir)
-            .env_clear()
-            .env(
-                "PATH",
-                Env::from_process().var("PATH").expect("PATH is set"),
-            )
-            .env("HOME", self.dir.path().join("home"))
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_AUTHOR_NAME", "A U Thor")
             .env("GIT_AUTHOR_EMAIL", "author@example.com")
             .env("GIT_COMMITTER_NAME", "C O Mitter")
             .env("GIT_COMMITTER_EMAIL", "committer@example.com")
-            .env("LC_ALL", "C")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

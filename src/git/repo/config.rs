@@ -606,13 +606,10 @@ mod tests {
         std::fs::create_dir_all(&work).expect("made");
         std::fs::write(home.join("it.inc"), "[a]\n\tb = c\n").expect("written");
         let git = |args: &[&str]| {
-            std::process::Command::new("git")
+            crate::provided::git(&home)
                 .args(args)
                 .current_dir(&work)
-                .env_clear()
-                .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-                .env("HOME", &home)
-                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env_remove("GIT_CONFIG_GLOBAL")
                 .output()
                 .expect("git runs")
         };

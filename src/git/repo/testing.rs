@@ -1,7 +1,6 @@
 //! Real repositories in temporary directories, for the tests of this layer.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::Repo;
 use crate::env::Env;
@@ -74,17 +73,10 @@ impl TestRepo {
 
     /// Runs git in `dir` and gives whether it succeeded, with all that it said.
     pub fn try_git_in(&self, dir: &Path, args: &[&str]) -> (bool, String) {
-        let path = Env::from_process().var("PATH").cloned().unwrap_or_default();
-        let output = Command::new(crate::provided::executable("git".as_ref()))
-            .env_clear()
-            .env("PATH", path)
-            .env("HOME", self.temp.path())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        let output = crate::provided::git(self.temp.path())
             .env("GIT_AUTHOR_DATE", "@1700000000 +0000")
             .env("GIT_COMMITTER_DATE", "@1700000000 +0000")
             .env("GIT_EDITOR", "true")
-            .env("LC_ALL", "C")
             .args([
                 "-c",
                 "user.name=A U Thor",

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::Command;
 
 use super::Pathspec;
 use crate::error::Code;
@@ -74,13 +73,11 @@ fn asked(dir: &Path, words: &[OsString]) -> Option<Vec<Vec<u8>>> {
     let all = words.iter().all(is_exclusion);
     // The second names nothing; without it this command cuts the beginning that all words share from the exclusions, too.
     let beside = if all { ":/" } else { ":/no such name" };
-    let output = Command::new("git")
+    let output = crate::provided::git(dir)
         .args(["ls-files", "-z", "--full-name", "--"])
         .args(words)
         .arg(beside)
         .current_dir(dir)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .output()
         .expect("git runs");
     let names = output.stdout.split(|byte| *byte == 0);

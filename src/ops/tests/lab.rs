@@ -1,7 +1,6 @@
 //! A repository that no configuration of the machine reaches, and contexts in it.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::env::Env;
 use crate::git::Oid;
@@ -111,16 +110,9 @@ impl Lab {
 
     /// Runs git in a directory: whether it succeeded, and its stdout, or after a failure its stderr.
     pub fn try_git_in(&self, dir: &Path, args: &[&str]) -> (bool, String) {
-        let path = Env::from_process().var("PATH").cloned().unwrap_or_default();
-        let output = Command::new(crate::provided::executable("git".as_ref()))
-            .env_clear()
-            .env("PATH", path)
-            .env("HOME", self.temp.path())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        let output = crate::provided::git(self.temp.path())
             .env("GIT_AUTHOR_DATE", "@1700000000 +0000")
             .env("GIT_COMMITTER_DATE", "@1700000000 +0000")
-            .env("LC_ALL", "C")
             .args(["-c", "user.name=A U Thor"])
             .args(["-c", "user.email=author@example.com"])
             .args(args)

@@ -4,7 +4,6 @@ use crate::git::repo::Repo;
 use crate::store::id::IssueId;
 use serde_json::json;
 use std::path::Path;
-use std::process::Command;
 use std::rc::Rc;
 
 /// Longer than any of these takes.
@@ -21,15 +20,9 @@ struct Lab {
 }
 
 fn git(dir: &Path, args: &[&str]) -> String {
-    let output = Command::new(crate::provided::executable("git".as_ref()))
+    let output = crate::provided::git(dir)
         .args(["-c", "user.name=T", "-c", "user.email=t@example.com"])
         .args(args)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").expect("a path"))
-        .env("HOME", dir)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("LC_ALL", "C")
         .current_dir(dir)
         .output()
         .expect("git runs");

@@ -5,9 +5,8 @@ use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use super::env_var;
 use super::random::{Random, name};
 
 /// A repository whose files are made anew each round.
@@ -34,16 +33,9 @@ impl Lab {
     }
 
     pub(super) fn git(&self, args: &[&str], input: &[u8]) -> Vec<u8> {
-        let mut child = Command::new(crate::provided::executable("git".as_ref()))
+        let mut child = crate::provided::git(self.home.path())
             .args(args)
             .current_dir(self.root())
-            .env_clear()
-            .env("PATH", env_var("PATH").unwrap_or_default())
-            .env("HOME", self.home.path())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_ATTR_NOSYSTEM", "1")
-            .env("LC_ALL", "C")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

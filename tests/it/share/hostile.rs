@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::hub::{Clone_, Hub, REF};
+use crate::provided;
 
 /// What a file of the shared tree is made of.
 pub enum Content<'a> {
@@ -15,11 +16,9 @@ pub enum Content<'a> {
 
 impl Hub {
     pub fn feed(&self, args: &[&str], input: &[u8]) -> String {
-        let mut command = std::process::Command::new("git");
+        let mut command = provided::git(&self.sandbox.home());
         command
             .current_dir(self.dir())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("HOME", self.sandbox.home())
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
@@ -69,11 +68,9 @@ impl Hub {
         let index = self.sandbox.root().join("tmp/hostile-index");
         let _ = std::fs::remove_file(&index);
         let with = |args: &[&str]| {
-            let output = std::process::Command::new("git")
+            let output = provided::git(&self.sandbox.home())
                 .current_dir(self.dir())
                 .env("GIT_INDEX_FILE", &index)
-                .env("GIT_CONFIG_NOSYSTEM", "1")
-                .env("HOME", self.sandbox.home())
                 .args(args)
                 .output()
                 .unwrap();

@@ -84,21 +84,14 @@ impl Sandbox {
     }
 
     pub(super) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(crate::provided::executable("git".as_ref()));
-        command.args(args).current_dir(self.dir.path()).env_clear();
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        for (name, value) in [
-            ("GIT_CONFIG_NOSYSTEM", "1"),
-            ("GIT_CONFIG_GLOBAL", "/dev/null"),
-            ("GIT_AUTHOR_NAME", "A"),
-            ("GIT_AUTHOR_EMAIL", "a@example.com"),
-            ("GIT_COMMITTER_NAME", "A"),
-            ("GIT_COMMITTER_EMAIL", "a@example.com"),
-            ("LC_ALL", "C"),
-        ] {
-            command.env(name, value);
-        }
-        command.env("HOME", self.dir.path());
+        let mut command = crate::provided::git(self.dir.path());
+        command
+            .args(args)
+            .current_dir(self.dir.path())
+            .env("GIT_AUTHOR_NAME", "A")
+            .env("GIT_AUTHOR_EMAIL", "a@example.com")
+            .env("GIT_COMMITTER_NAME", "A")
+            .env("GIT_COMMITTER_EMAIL", "a@example.com");
         command
     }
 
