@@ -22,7 +22,7 @@ struct List {
     /// Owner and group of the paths that are not listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     owner: Option<(u32, u32)>,
-    /// As whom owners and groups are known; nothing where every id is mapped.
+    /// The maps of the user namespace by whose numbers owner and groups are noted; nothing where every id is its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ids: Option<String>,
     /// The paths that are not listed have no attributes.

@@ -3,6 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 
 use crate::damage::assert_fsck_clean;
+use crate::faults::traced;
 use crate::many::Held;
 use crate::sandbox::{Sandbox, is_root, skipped, wait_until};
 use crate::trip::{list, mode, snapshot, with_stop, with_stops};
@@ -542,6 +543,90 @@ fn a_directory_moved_into_another_repository_is_not_followed() {
     assert_eq!(texts_in(&sandbox, "other-repo/d"), there, "{recovered}");
     assert_eq!(sandbox.text("other"), "other of the present\n");
     sandbox.json(["snapshot"]);
+}
+
+/// The number of a directory that is gone is the next one's, on some file systems at once. Some tell of nothing else; and two directories
+/// may be born at the same moment.
+#[test]
+fn a_directory_that_the_swap_made_is_not_taken_for_the_one_that_it_removed() {
+    use std::os::unix::fs::MetadataExt;
+
+    for tells_births in [false, true] {
+        for args in [&["recover"][..], &["recover", "--forward"]] {
+            let sandbox = Sandbox::new();
+            sandbox.write("old/f", "then\n");
+            sandbox.write("z", "then\n");
+            let past = snapshot(&sandbox);
+            sandbox.remove("old");
+            for path in ["new/g", "new/mine", "z"] {
+                sandbox.write(path, "now\n");
+            }
+            let before = sandbox.state();
+            assert!(killed_at(&sandbox, &["travel", &past], "apply-dirs"));
+            let journal = ".git/timewarp/journal.json";
+            let mut noted: serde_json::Value =
+                serde_json::from_str(&sandbox.text(journal)).unwrap();
+            let made = std::fs::metadata(sandbox.path("old")).unwrap();
+            let born = made.created().ok().filter(|_| tells_births);
+            let born = born.map(|born| born.duration_since(std::time::UNIX_EPOCH).unwrap());
+            let born = born.map(|born| i64::try_from(born.as_nanos()).unwrap());
+            noted["known_dirs"] = serde_json::json!([["new", made.ino(), born]]);
+            sandbox.write(journal, noted.to_string());
+            let recovered = sandbox.json(args);
+            let told = list(&recovered["notices"]).join("\n");
+            assert!(!told.contains("by now"), "{recovered}");
+            if args.contains(&"--forward") {
+                assert_eq!(texts_in(&sandbox, "old"), [("/f".into(), "then\n".into())]);
+                assert!(!sandbox.exists("new"), "{recovered}");
+                sandbox.json(["return"]);
+            }
+            before.assert_same(&sandbox.state());
+        }
+    }
+}
+
+/// A directory under a name that git takes for its own is nobody's to put anything in, and is found again under another one.
+#[test]
+fn a_directory_that_got_a_name_like_git_s_own_is_waited_for() {
+    for name in [".GIT", "git~1"] {
+        let (sandbox, past) = with_a_changed_directory();
+        let before = texts_in(&sandbox, "d");
+        assert!(killed_at(&sandbox, &["travel", &past], "apply-exchanged"));
+        rename(&sandbox, "d", name);
+        let (error, _) = sandbox.json_error(["travel", &past]);
+        assert_eq!(error["code"], "INTERRUPTED", "{error}");
+        rename(&sandbox, name, "e");
+        let recovered = sandbox.json(["recover"]);
+        assert_eq!(recovered["action"], "rolled-back", "{recovered}");
+        assert_eq!(texts_in(&sandbox, "e"), before, "{recovered}");
+        assert!(!sandbox.exists("d"), "{recovered}");
+    }
+}
+
+/// What a recovery looks for a renamed directory in need not let itself be read, and is not looked into where none was renamed.
+#[test]
+fn a_directory_on_a_damaged_disk_keeps_no_recovery_from_its_end() {
+    for is_renamed in [false, true] {
+        let (sandbox, past) = with_a_changed_directory();
+        sandbox.write(".git/info/exclude", "/ignored\n");
+        sandbox.mkdir("ignored/damaged");
+        let before = texts_in(&sandbox, "d");
+        assert!(killed_at(&sandbox, &["travel", &past], "apply-exchanged"));
+        if is_renamed {
+            rename(&sandbox, "d", "e");
+        }
+        let damaged = sandbox.path("ignored/damaged");
+        let damaged = damaged.to_str().unwrap();
+        let fails = ["-P", damaged, "-e", "inject=getdents64:error=EIO"];
+        let Some((output, trace)) = traced(&sandbox, &fails, |_| (), &["recover"]) else {
+            return;
+        };
+        assert!(output.status.success(), "{is_renamed}: {output:?}");
+        // Where one is looked for it may be found before.
+        assert!(is_renamed || !trace.contains("INJECTED"), "{trace}");
+        let now = if is_renamed { "e" } else { "d" };
+        assert_eq!(texts_in(&sandbox, now), before);
+    }
 }
 
 /// Where nothing can be put, the directory is named, and keeps nobody from going on.

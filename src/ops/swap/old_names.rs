@@ -24,6 +24,32 @@ pub(super) fn give_back(ctx: &Context<'_>, store: &Store, journal: &Journal) -> 
     give_noted(ctx, store, journal, (MOVED_ASIDE, &journal.state_before))
 }
 
+/// In a past without a journal: a return died after it had given the present's names, and before it wrote anything.
+///
+/// # Errors
+/// State and note cannot be read.
+pub(super) fn give_after_death(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
+    if store.dir.has_journal() || store.dir.state()?.mode == Mode::Present {
+        return Ok(Vec::new());
+    }
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let all = Unsaved::of_stay(&store.dir)?.renamed;
+    let is_home = |one: &&Renamed| one.has_name(&root, NameOf::Present);
+    let home: Vec<&Renamed> = all.iter().filter(is_home).collect();
+    // The next return takes home all the same what keeps that name.
+    let kept = give_all(&root, &all, NameOf::Past);
+    let said = home.into_iter().map(|one| {
+        if kept.iter().any(|(kept, _)| *kept == one) {
+            return still_called(&one.past, &one.present);
+        }
+        format!(
+            "'{}' has its name of the past again, which a return that died had taken",
+            path::display(&one.past)
+        )
+    });
+    Ok(said.collect())
+}
+
 fn give_noted(
     ctx: &Context<'_>,
     store: &Store,

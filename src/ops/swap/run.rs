@@ -546,6 +546,8 @@ impl<'s> SwapRun<'_, '_, 's> {
             _ if entries.is_empty() && !self.changes_stats(capture, applied, plan)? => {
                 return Ok(());
             }
+            // One that nobody may replace keeps its stat data: git looks at these files, as often as it is asked.
+            _ if entries.is_empty() && flagged::flagged_index(self.ctx).is_some() => return Ok(()),
             _ => IndexSource::Entries(&entries),
         };
         let index = new_index(self.ctx, self.store, capture, source, applied, plan)?;

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use super::goal::Goal;
 use crate::error::{Code, Error, Result};
-use crate::git::fs::Root;
 use crate::git::path;
 use crate::ops::Context;
 use crate::store::trigger::SwapKind;
@@ -60,13 +59,10 @@ pub(super) fn refuse_to_cut(
         return Ok(());
     }
     let top = ctx.repo.worktree_root();
-    let root = Root::open(top)?;
     let is_cut = |full: &[u8]| {
-        let entry = plan.entry(full);
-        let is_other = entry.is_some_and(|entry| {
+        plan.entry(full).is_some_and(|entry| {
             entry.before.map(|side| side.node) != entry.after.map(|side| side.node)
-        });
-        is_other && !matches!(root.stamp(full), Ok(None))
+        })
     };
     let is_captured = |full: &[u8]| {
         let file = manifest.file(full);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{calm, outside};
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, litter};
+use crate::faults::killed_at;
 use crate::provided::root_or;
 use crate::sandbox::{Sandbox, is_root, skipped};
 use crate::stage::{eventful, taken};
@@ -465,6 +466,39 @@ fn a_directory_that_an_overlay_copied_is_none_that_was_made_in_the_past() {
     let returned = sandbox.json(["return"]);
     assert_eq!(returned["verified"], true, "{returned}");
     assert!(sandbox.path("cache/run").is_dir());
+}
+
+/// The directory that a swap makes there gets the number of the one that it removed.
+#[test]
+fn a_directory_that_a_swap_makes_on_an_overlay_is_not_the_one_that_it_removed() {
+    for args in [&["recover"][..], &["recover", "--forward"]] {
+        let sandbox = Sandbox::new();
+        let script = "mkdir ../up ../work ../below; mv * .[!.]* ../below; mount -t overlay -o lowerdir=../below,upperdir=../up,workdir=../work tw .";
+        let mount = format!("cd '{}'; {script}", sandbox.repo().display());
+        if !in_shell(&sandbox, &mount).status.success() {
+            skipped(root_or("mount"), "mounting is not allowed here");
+            return;
+        }
+        let _mounted = Mounted(sandbox.repo());
+        for path in ["old/f", "old/keep", "z"] {
+            sandbox.write(path, "then\n");
+        }
+        let past = taken(&sandbox);
+        std::fs::rename(sandbox.path("old"), sandbox.path("new")).unwrap();
+        for path in ["new/f", "new/g", "z"] {
+            sandbox.write(path, "now\n");
+        }
+        let before = sandbox.state();
+        killed_at(&sandbox, "apply-exchanged", &["travel", &past]);
+        sandbox.json(args);
+        if args.contains(&"--forward") {
+            let differs = sandbox.json(["diff", &past])["files"].clone();
+            assert_eq!(differs, serde_json::json!([]), "{args:?}");
+            sandbox.json(["return"]);
+        }
+        before.assert_same(&sandbox.state());
+        assert_eq!(litter(&sandbox), [""; 0]);
+    }
 }
 
 struct Mounted(PathBuf);

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::access::{USER, give_all, json_as, may_act_for_others, snapshot_as, somebodys, tw_as};
 use crate::damage::litter;
-use crate::provided::{root_or, skipped};
+use crate::faults::killed_at;
+use crate::provided::{is_root, root_or, skipped};
 use crate::sandbox::Sandbox;
 use crate::trip::{list, mode, snapshot, with_stop};
 
@@ -198,6 +199,81 @@ fn all_else_is_put_back_where_a_directory_lets_nobody_change_its_names() {
     sandbox.json(["recover"]);
     before.assert_same(&sandbox.state());
     assert_eq!(litter(&sandbox), [""; 0]);
+}
+
+/// What would be made in it waits as well, and what is in it only to be removed.
+#[test]
+fn all_else_is_put_back_where_a_directory_would_have_to_be_made_in_one_that_is_fixed() {
+    let sandbox = Sandbox::new();
+    for path in ["D/then/x", "D/f", "a.txt"] {
+        sandbox.write(path, "then\n");
+    }
+    let id = snapshot(&sandbox);
+    sandbox.remove("D/then");
+    for path in ["D/sub/x", "a.txt", "z"] {
+        sandbox.write(path, "now\n");
+    }
+    sandbox.chmod("D", 0o750);
+    let before = sandbox.state();
+    killed_at(&sandbox, "apply-switched", &["travel", &id]);
+    if !flag(sandbox.path("D"), IFlags::IMMUTABLE) {
+        return;
+    }
+    let (error, _) = sandbox.json_error(["recover"]);
+    assert_eq!(error["hint"], *unflagged(&sandbox, "D"), "{error}");
+    for path in ["a.txt", "z"] {
+        assert_eq!(sandbox.text(path), "now\n", "{error}");
+    }
+    assert!(!sandbox.exists("D/sub"), "{error}");
+    assert!(flag(sandbox.path("D"), IFlags::empty()));
+    sandbox.json(["recover"]);
+    before.assert_same(&sandbox.state());
+    assert_eq!(litter(&sandbox), [""; 0]);
+}
+
+/// Names in a directory that is closed to its owner are no names in the one over it, and who gets another owner has to let that be done.
+#[test]
+fn only_a_directory_that_has_to_change_keeps_a_swap_from_its_way() {
+    let sandbox = Sandbox::new();
+    sandbox.write("top/d/f", "then\n");
+    sandbox.chmod("top/d", 0o555);
+    let id = snapshot(&sandbox);
+    sandbox.write("top/d/f", "now\n");
+    if !flag(sandbox.path("top"), IFlags::IMMUTABLE) {
+        return;
+    }
+    sandbox.json(["travel", &id]);
+    sandbox.json(["return"]);
+    flag(sandbox.path("top"), IFlags::empty());
+    if !is_root() {
+        return;
+    }
+    std::os::unix::fs::chown(sandbox.path("top/d"), Some(USER), Some(USER)).unwrap();
+    flag(sandbox.path("top/d"), IFlags::IMMUTABLE);
+    sandbox.write("a.txt", "now\n");
+    let before = sandbox.state();
+    let (error, _) = sandbox.json_error(["restore", &id]);
+    flag(sandbox.path("top/d"), IFlags::empty());
+    assert_eq!(error["hint"], *unflagged(&sandbox, "top/d"), "{error}");
+    assert!(list(&error["hints"]).contains(&"nothing was changed".to_owned()));
+    before.assert_same(&sandbox.state());
+}
+
+/// What files are in the index they may be without it: its stat data alone would be another.
+#[test]
+fn files_come_back_under_an_index_that_nobody_may_replace() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "now\n");
+    if !flag(sandbox.path(".git/index"), IFlags::IMMUTABLE) {
+        return;
+    }
+    let restored = sandbox.tw(["restore", &id, "a.txt"]);
+    flag(sandbox.path(".git/index"), IFlags::empty());
+    assert_eq!(restored.code, 0, "{}", restored.err());
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("a.txt"), "now\n");
 }
 
 #[test]

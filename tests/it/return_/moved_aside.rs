@@ -181,6 +181,12 @@ fn a_return_that_fails_or_dies_leaves_it_to_the_next_one() {
     killed_at(&sandbox, "swap-applied", &["return"]);
     sandbox.json(["recover", "--back"]);
     past.assert_same(&sandbox.state());
+    killed_at(&sandbox, "return-names-home", &["return"]);
+    let recovered = sandbox.json(["recover"]);
+    assert_eq!(recovered["action"], "mended", "{recovered}");
+    let told = list(&recovered["notices"]);
+    assert!(told[0].starts_with("'sub' has its name"), "{recovered}");
+    past.assert_same(&sandbox.state());
     for point in ["return-names-home", "swap-journal", "swap-state"] {
         killed_at(&sandbox, point, &["return"]);
         if point == "swap-state" {

@@ -30,8 +30,8 @@ pub(super) use survey::node_of;
 pub use together::{clear_workspace, is_unfinished, unfinished_in_all};
 pub use unwaited::taken_by_power;
 
-use super::copied;
 use super::run::VERIFY_FAILED;
+use super::{copied, old_names};
 use crate::error::{Code, Error, Result};
 use crate::git::path::{self, RepoPath};
 use crate::ops::Context;
@@ -233,10 +233,11 @@ pub fn nothing() -> Recovered {
 /// # Errors
 /// What stands against it, with the journal still there.
 pub fn recover_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<Recovered> {
-    let mended = remade::mend(ctx, store, request.yes)?;
+    let mut mended = remade::mend(ctx, store, request.yes)?;
     // Where nothing can be read, nobody knows that there is nothing to do; and it says whether this is a copy.
     store.dir.state()?;
     copied::check(ctx, store)?;
+    mended.extend(old_names::give_after_death(ctx, store)?);
     let mut recovered = recover_swap_asked(ctx, store, request)?;
     if recovered.action == RecoveryAction::Nothing && !mended.is_empty() {
         recovered.action = RecoveryAction::Mended;

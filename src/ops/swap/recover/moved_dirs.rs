@@ -3,24 +3,29 @@
 //! What the swap had put there is there under the new name. So before it touches anything it notes in its journal what each directory
 //! is that it works in, and whoever puts its paths on a side gives them the names that these directories have by now, whatever their
 //! names were: also where two were exchanged, or something else has the old name. A copy is another directory, and nobody's but its
-//! maker's. Nothing of it is written down: who dies in between is followed by one who finds the same.
+//! maker's. Who dies in between is followed by one who finds the same: in the journal, whose paths and directories go on together where
+//! late bytes are noted in it.
 //!
-//! Left out on purpose: directories that the swap itself made, which nobody had noted, and what lies in another repository.
+//! A directory is its number and its time of birth. The number alone is not enough: what the swap makes gets that of what it has just
+//! removed, and would be taken for it.
+//!
+//! Left out on purpose: directories that the swap itself made, which nobody had noted, what lies in another repository or under a name
+//! that no snapshot has, and file systems that tell of no birth, or do not keep numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::journal::path_of;
 use super::put_back::Unfinished;
 use super::survey::{OnDisk, node_of, on_disk};
-use crate::error::{Code, Error, Result, ResultExt};
+use crate::env::clock_nanos;
+use crate::error::{Code, Error, Result};
 use crate::git::ObjectFormat;
-use crate::git::fs::{DirId, DirIds, Root, each_name};
+use crate::git::fs::{DirId, DirIds, Root, each_name, is_racy, tells_of_names};
 use crate::git::path::{self, display};
 use crate::ops::Context;
 use crate::store::state::{Journal, JournalDir, JournalEntry, stored_path};
@@ -61,7 +66,10 @@ pub(in crate::ops::swap) fn note(root: &Root, plan: &Plan, extra: &mut Map<Strin
         return;
     }
     let known = root.dir_ids().of_all(&dirs);
+    let now = clock_nanos();
     let known = known.into_iter();
+    // One as young as that may have its birth in common with what comes in its place.
+    let known = known.filter(|(_, id)| !is_racy(id.birth, now));
     let known = known.map(|(dir, id)| KnownDir::new(dir, id));
     put(&known.collect::<Vec<_>>(), extra);
 }
@@ -188,7 +196,11 @@ fn followed(ctx: &Context<'_>, format: ObjectFormat, journal: &Journal) -> Resul
         return Ok(followed);
     }
     let root = Root::open(ctx.repo.worktree_root())?.within_mount();
-    let places = Places::find(&root, known)?;
+    // Where numbers are given anew two that were born together may have exchanged theirs.
+    if !tells_of_names(root.fd()) {
+        return Ok(followed);
+    }
+    let places = Places::find(&root, known, journal, format)?;
     followed.renamed = places.renamed();
     if followed.is_any() {
         places.rename_in(&root, format, &mut followed)?;
@@ -204,7 +216,12 @@ struct Places {
 }
 
 impl Places {
-    fn find(root: &Root, known: BTreeMap<Vec<u8>, DirId>) -> Result<Self> {
+    fn find(
+        root: &Root,
+        known: BTreeMap<Vec<u8>, DirId>,
+        journal: &Journal,
+        format: ObjectFormat,
+    ) -> Result<Self> {
         let ids = root.dir_ids();
         let mut now = BTreeMap::new();
         let mut sought = BTreeMap::new();
@@ -215,7 +232,19 @@ impl Places {
                 sought.insert(*id, dir.clone());
             }
         }
-        search(root, &ids, sought, &mut now)?;
+        let (mut made, mut removed) = (BTreeSet::new(), BTreeSet::new());
+        for dir in &journal.dirs {
+            match (&dir.before, &dir.after) {
+                (None, _) => made.insert(path_of(&dir.path)?),
+                (_, None) => removed.insert(path_of(&dir.path)?),
+                _ => continue,
+            };
+        }
+        // No rename: the swap has come to where it removes them.
+        if sought.values().any(|dir| removed.contains(dir)) && has_put_any(root, journal, format) {
+            sought.retain(|_, dir| !removed.contains(dir));
+        }
+        search(root, &ids, sought, &made, &mut now);
         Ok(Self { now, known })
     }
 
@@ -344,43 +373,54 @@ fn left_behind(
     Ok(Some(entry))
 }
 
-/// Looks for directories in all of the working tree but other repositories. One that cannot be entered is passed over.
+/// Whether anything that the swap puts somewhere is there: what it removes has been removed by then.
+fn has_put_any(root: &Root, journal: &Journal, format: ObjectFormat) -> bool {
+    let is_put = |entry: &JournalEntry| {
+        let full = path_of(&entry.path)?;
+        Ok::<_, Error>(on_disk(entry, node_of(root, &full, format)?)? == OnDisk::After)
+    };
+    let mut put = journal.entries.iter().filter(|entry| entry.after.is_some());
+    put.any(|entry| is_put(entry).unwrap_or(false))
+}
+
+/// Looks for directories in all of the working tree but other repositories, and but what git takes for the directory of one. What cannot
+/// be read is passed over, and nothing is found where the swap itself makes a directory.
 fn search(
     root: &Root,
     ids: &DirIds<'_>,
     mut sought: BTreeMap<DirId, Vec<u8>>,
+    made: &BTreeSet<Vec<u8>>,
     now: &mut BTreeMap<Vec<u8>, Vec<u8>>,
-) -> Result<()> {
+) {
     let mut buffer = Vec::new();
     let mut pending = vec![Vec::new()];
     while !sought.is_empty()
         && let Some(dir) = pending.pop()
     {
-        let what = || format!("cannot read '{}'", display(&dir));
-        let fd = match root.dir_to_read_if_there(&dir) {
-            Err(Errno::ACCESS | Errno::PERM | Errno::XDEV) => continue,
-            other => other.context(what)?,
+        let Ok(Some(fd)) = root.dir_to_read_if_there(&dir) else {
+            continue;
         };
-        let Some(fd) = fd else { continue };
         let mut beneath = Vec::new();
         let mut is_repository = false;
         let seen = each_name(fd.as_fd(), &mut buffer, |name, kind| {
             if name == b".git" {
                 is_repository = true;
-            } else if matches!(kind, FileType::Directory | FileType::Unknown) {
+            } else if matches!(kind, FileType::Directory | FileType::Unknown)
+                && path::is_safe_component(name)
+            {
                 beneath.push(path::join(&dir, name));
             }
         });
-        seen.context(what)?;
-        if is_repository && !dir.is_empty() {
+        if seen.is_err() || is_repository && !dir.is_empty() {
             continue;
         }
         pending.extend(beneath);
-        if let Some(was) = ids.of(&fd).and_then(|id| sought.remove(&id)) {
+        if !made.contains(&dir)
+            && let Some(was) = ids.of(&fd).and_then(|id| sought.remove(&id))
+        {
             now.insert(was, dir);
         }
     }
-    Ok(())
 }
 
 impl Unfinished<'_> {

@@ -11,7 +11,7 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::super::filtered;
-use super::super::flagged::name_the_way;
+use super::super::flagged::{changed_by, is_flagged_in, name_the_way, nearest};
 use super::super::goal::{Aim, Goal, PathChanges, PathsAim};
 use super::super::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::super::notices::lost_notices;
@@ -44,6 +44,7 @@ use crate::store::lock::{GitLocks, Owner, remove_dead_locks};
 use crate::store::state::{Journal, Mode, Side, stored_path};
 use crate::store::stored::Stored;
 use crate::store::trigger::SwapKind;
+use crate::worktree::apply::Granted;
 use crate::worktree::plan::{Plan, PlanEntry};
 
 /// A swap that has not ended: its journal, and what it is read with.
@@ -205,7 +206,7 @@ impl<'a> Unfinished<'a> {
         }
         // Not before what they hold is saved. What cannot be done keeps nothing else from being put back.
         let (mut notices, failed) = remove_temps(&root, survey);
-        let failed = failed.or(leave_fixed(&root, &mut prepared.plan));
+        let failed = failed.or(leave_fixed(&root, &mut prepared.plan, &goal));
         // Late changes are noted in the journal; what was surveyed here is of the journal as it was found.
         let mut scratch = journal.clone();
         let applied = Placing {
@@ -503,23 +504,35 @@ fn remove_temp(root: &Root, temp: &[u8]) -> Result<Option<String>> {
     }
 }
 
-/// Takes out of a plan what is in directories in which nobody may change a name: the first of it would keep all else from being put back.
-/// Answers why it is left.
-fn leave_fixed(root: &Root, plan: &mut Plan) -> Option<Error> {
+/// Takes out of a plan what nobody may change, and what is in directories in which nobody may change a name, or would be made there: the
+/// first of it would keep all else from being put back. Answers why it is left.
+fn leave_fixed(root: &Root, plan: &mut Plan, goal: &Goal<'_>) -> Option<Error> {
     let mut known: HashMap<Vec<u8>, bool> = HashMap::new();
     let mut left = None;
-    plan.entries.retain(|entry| {
-        let dir = path::split(&entry.path).0;
+    let mut is_left = |dir: &[u8], full: &[u8]| {
+        let dir = nearest(root, dir);
         let look = || root.open_dir(dir).is_ok_and(|dir| Fixed::of(dir).is_some());
-        let is_fixed = *known.entry(dir.to_vec()).or_insert_with(look);
+        let is_fixed = *known.entry(dir.to_vec()).or_insert_with(look) || is_flagged_in(root, full);
         if is_fixed && left.is_none() {
             let failed = Err::<(), _>(Errno::PERM);
             left = failed
-                .context(|| format!("cannot put '{}' back", path::display(&entry.path)))
+                .context(|| format!("cannot put '{}' back", path::display(full)))
                 .err();
         }
-        !is_fixed
-    });
+        is_fixed
+    };
+    plan.entries
+        .retain(|entry| !is_left(path::split(&entry.path).0, &entry.path));
+    for dir in std::mem::take(&mut plan.dirs) {
+        let access = Granted::by(goal.aim.extras(), plan);
+        let place = changed_by(root, &dir, (plan, access));
+        if place.is_none_or(|place| !is_left(place, &dir.path)) {
+            plan.dirs.push(dir);
+        } else if dir.after.is_none() {
+            // It is not removed when it is empty, either.
+            plan.keep_dirs.insert(dir.path);
+        }
+    }
     left
 }
 
@@ -527,7 +540,8 @@ fn leave_fixed(root: &Root, plan: &mut Plan) -> Option<Error> {
 fn all_paths(survey: &Survey, journal: &Journal) -> Result<Vec<Vec<u8>>> {
     let temps = survey.temps.iter().map(|(temp, _)| Ok(temp.clone()));
     let entries = journal.entries.iter().map(|entry| path_of(&entry.path));
-    temps.chain(entries).collect()
+    let dirs = journal.dirs.iter().map(|dir| path_of(&dir.path));
+    temps.chain(entries).chain(dirs).collect()
 }
 
 /// Takes away a directory under a temporary name: when nothing is in it, else by another name, which is answered.
