@@ -8,14 +8,18 @@
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use signal_hook::SigId;
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGXFSZ};
 
 /// The exit code of an interrupted command: 128 and the number of SIGINT.
 pub const EXIT_CODE: u8 = 130;
+
+/// How often it is looked whether a Ctrl-C came.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// True while the next Ctrl-C kills at once.
 static KILLS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -147,6 +151,24 @@ impl Deferred {
     /// True when a Ctrl-C is waiting.
     pub fn requested(&self) -> bool {
         kills().load(Ordering::SeqCst)
+    }
+
+    /// Waits for some work, and calls `stop` once when a Ctrl-C is waiting before its end. Where the system refuses a thread, nobody looks.
+    pub fn ending<T>(&self, stop: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
+        let (working, over) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let looker = std::thread::Builder::new().name("interrupt".to_owned());
+            let looking = looker.spawn_scoped(scope, move || {
+                while let Err(mpsc::RecvTimeoutError::Timeout) = over.recv_timeout(LOOK) {
+                    if self.requested() {
+                        return stop();
+                    }
+                }
+            });
+            let done = work();
+            drop((working, looking));
+            done
+        })
     }
 }
 

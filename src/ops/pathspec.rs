@@ -7,6 +7,7 @@
 //!
 //! Promises git's answers for paths of files, checked against git. Leaves out `:(attr:…)`, which it refuses.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -116,6 +117,14 @@ impl Pathspec {
         }
     }
 
+    /// The words that mean the same at the root of the working tree, each once and sorted: by them what was typed in different directories
+    /// is compared.
+    pub fn words_from_root(&self) -> Vec<String> {
+        let items = self.wanted.iter().chain(&self.excluded);
+        let words: BTreeSet<String> = items.map(Item::word_from_root).collect();
+        words.into_iter().collect()
+    }
+
     /// The first word, of those that do not exclude, that takes none of the paths.
     pub fn unmatched<'p>(&self, paths: impl Iterator<Item = &'p [u8]>) -> Option<&OsStr> {
         let mut open: Vec<&Item> = self.wanted.iter().collect();
@@ -178,6 +187,32 @@ impl Item {
             literal,
             magic,
         })
+    }
+
+    fn word_from_root(&self) -> String {
+        let path = match path::display(&self.pattern) {
+            path if path.is_empty() => ".".to_owned(),
+            path => path,
+        };
+        let is_wild = self.pattern.iter().any(|byte| b"*?[\\".contains(byte));
+        let magic = [
+            (self.magic.exclude, "exclude"),
+            (self.magic.icase, "icase"),
+            (
+                self.magic.wildcards == Wildcards::OfOneName && is_wild,
+                "glob",
+            ),
+            (
+                self.magic.wildcards == Wildcards::None && is_wild,
+                "literal",
+            ),
+        ];
+        let names = magic.iter().filter(|(is_set, _)| *is_set);
+        let names: Vec<&str> = names.map(|(_, name)| *name).collect();
+        if names.is_empty() {
+            return path;
+        }
+        format!(":({}){path}", names.join(","))
     }
 
     fn matches(&self, path: &[u8]) -> bool {

@@ -6,6 +6,7 @@ use super::request::{DryRun, Prune};
 use super::retention::prune_locked;
 use super::swap::recover::recover_by_itself;
 use crate::error::Result;
+use crate::git::fs;
 use crate::store::Store;
 
 /// Forgets what nothing holds and no keep rule covers.
@@ -25,6 +26,8 @@ pub fn prune(ctx: &Context<'_>, request: &Prune) -> Result<Pruned> {
 fn forget(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result<Pruned> {
     let lock = ctx.lock(&store.dir, "prune")?;
     let mut pruned = prune_locked(ctx, store, request)?;
+    // What commands were writing that were killed.
+    fs::clear_dead_temps(store.dir.path(), fs::Below::Not)?;
     drop(lock);
     // What was forgotten is forgotten, whatever keeps its bytes.
     match super::reclaim::old(ctx) {

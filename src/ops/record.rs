@@ -12,7 +12,7 @@ use super::Context;
 use super::caller;
 use super::capture::heldcommits::held;
 use super::capture::{Capture, CaptureOptions, Storing, Writing, capture, recorded_access};
-use super::elsewhere::{Files, MADE_FROM};
+use super::elsewhere::{Files, MADE_FROM, UNKNOWN};
 use crate::env::{Moment, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -526,9 +526,12 @@ fn new_record(
     record.target_id.clone_from(&about.target_id);
     record.extra.clone_from(&about.extra);
     // What cannot be read says so to whoever goes there, and stops no snapshot.
-    if let Ok(Files::FromElsewhere { snapshot, .. }) = Files::of_worktree_in(store, state) {
-        let id = snapshot.to_string();
-        record.extra.insert(MADE_FROM.to_owned(), id.into());
-    }
+    let made_from = match Files::of_worktree_in(store, state) {
+        Ok(Files::OfHere) => None,
+        Ok(Files::FromElsewhere { snapshot, .. }) => Some(snapshot.to_string()),
+        Err(_) => Some(UNKNOWN.to_owned()),
+    };
+    let made_from = made_from.map(|from| (MADE_FROM.to_owned(), from.into()));
+    record.extra.extend(made_from);
     Ok(record)
 }

@@ -49,8 +49,14 @@ pub struct Replay {
     pub worktree: String,
     /// The command, redacted.
     pub command: String,
-    /// The words that name files of the present.
+    /// The words that name files of the present, from the root of the working tree.
     pub with: Vec<String>,
+    /// What made each scratch ready, redacted; null: nothing did.
+    #[serde(default)]
+    pub setup: Option<String>,
+    /// After how many seconds a command was ended; null where an earlier version wrote it.
+    #[serde(default)]
+    pub timeout_seconds: Option<u64>,
     /// The snapshot of the present whose versions those are.
     pub present: String,
     /// The issues, newest first.

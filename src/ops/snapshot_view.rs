@@ -183,7 +183,7 @@ fn last_properties() -> Value {
         },
         "made_from": {
             "type": "string",
-            "description": "Of one that was taken among the files of a snapshot that was not made here: that snapshot.",
+            "description": "Of one that was taken among the files of a snapshot that was not made here: that snapshot; 'unknown' where nobody could tell.",
         },
         "claimed_by": {
             "type": "string",

@@ -174,6 +174,46 @@ fn a_fix_is_opened_again_by_a_replay_with_the_same_files_alone() {
     assert_eq!(status(&sandbox, &first), "open");
 }
 
+/// What was made ready in another way, or had less time, is another replay; the directory in which its words were typed makes no other one.
+#[test]
+fn a_fix_is_opened_again_by_a_replay_that_was_made_in_the_same_way_alone() {
+    let (sandbox, first, _) = solved();
+    sandbox.mkdir("sub");
+    let now = |rules: &str, dir: &str, words: &[&str]| {
+        sandbox.write("RULES.md", format!("{rules}\n"));
+        let with = if dir.is_empty() {
+            "RULES.md"
+        } else {
+            "../RULES.md"
+        };
+        let dir = sandbox.path(dir);
+        let before = ["-C", dir.to_str().unwrap(), "replay", "--with", with];
+        let words = [&before[..], words, &["--", "cp RULES.md a.txt"]].concat();
+        of(&replayed(&sandbox, &words).0, &first).clone()
+    };
+    let setup = ["--setup", "true"];
+    assert_eq!(now("fixed", "", &setup)["status"], "passed");
+    for other in [
+        &["--setup", "true; true"][..],
+        &[],
+        &["--timeout", "5m", "--setup", "true"],
+    ] {
+        let result = now("worse", "", other);
+        assert_eq!(
+            (&result["status"], &result["reopened"]),
+            (&json!("failed"), &json!(false)),
+            "{other:?}"
+        );
+    }
+    assert_eq!(status(&sandbox, &first), "fixed");
+    let result = now("worse", "sub", &setup);
+    assert_eq!(
+        (&result["before"], &result["reopened"]),
+        (&json!("failed"), &json!(true))
+    );
+    assert_eq!(status(&sandbox, &first), "open");
+}
+
 #[test]
 fn one_run_of_several_that_passes_is_enough() {
     let (sandbox, first, _) = solved();

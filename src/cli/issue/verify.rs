@@ -12,7 +12,8 @@ use crate::ops::issue::{self, Verified, Verify};
 /// output (redacted) go into the run that 'tw issue start' opened here; in the present, into a run that holds checks alone, so that what
 /// was tried before keeps its verdict. Exits with 1 when the check failed. A verify command that was not approved on this machine is
 /// shown and not run, nor is one among the files of a snapshot that was not made here, in the past or a directory of 'tw open', before it
-/// was approved for these. What the check leaves running is named and ended.
+/// was approved for these. What the check leaves running is named and ended. The first Ctrl-C ends the check, of which nothing is recorded
+/// then; the second one kills.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

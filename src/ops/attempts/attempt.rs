@@ -154,6 +154,10 @@ impl Plan<'_> {
         };
         let ended = self.shell(scratch, slot, command, log)?;
         add_leaks(outside, scratch, &ended);
+        if ended.end == End::Stopped {
+            // It says nothing.
+            return Ok(None);
+        }
         let status = match ended.end {
             End::Exited(0) => Status::Passed,
             End::TimedOut => Status::Timeout,
@@ -171,7 +175,7 @@ impl Plan<'_> {
         }))
     }
 
-    /// The check on the source as it is, and what it did outside. None: there is no check.
+    /// The check on the source as it is, and what it did outside. None: there is no check, or it was stopped.
     ///
     /// # Errors
     /// It cannot be laid out.
@@ -346,6 +350,10 @@ impl Plan<'_> {
         let log = self.log(run.run, "-verify");
         run.verify = self.check(subject, (scratch, slot), &log, &mut run.outside)?;
         Ok(match &run.verify {
+            None if subject.verify.is_some() => {
+                run.error = Some("stopped".to_owned());
+                Status::Error
+            }
             None => Status::Unverified,
             Some(check) if check.status == Status::Timeout => Status::Timeout,
             Some(check) => check.status,

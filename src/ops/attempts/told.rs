@@ -67,13 +67,13 @@ pub fn approved_check(store: &Store, issue: &Issue, files: Files) -> Result<Opti
     Ok(command.map(str::to_owned))
 }
 
-/// The snapshot that work on an issue begins with, and whose files they are.
+/// The snapshot that work on an issue begins with, and whose files it is laid out with.
 ///
 /// # Errors
 /// As [`issues::snapshot_of`].
 pub fn source_of(store: &Store, issue: &Issue) -> Result<(Stored, Files)> {
     let source = issues::snapshot_of(store, issue)?;
-    let files = Files::of(store, &source)?;
+    let files = Files::laid_out(store, &source)?;
     Ok((source, files))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The stored command runs only when it was approved on this machine (`approval`); one given on the command line is
 //! approved by being given. It runs by `sh -c` in the root of the working tree, without input. What it leaves running is named and ended, as
-//! that of a try is.
+//! that of a try is. The first Ctrl-C ends it: then it says nothing of the issue, and is in no run.
 //!
 //! It says something of the working tree that it ran in, and goes into the run which that is of: the one that is open here when it begins.
 //! In the present it goes into a run that holds checks and nothing else. What somebody tried in the past, or elsewhere, keeps its verdict.
@@ -13,20 +13,23 @@ use std::path::PathBuf;
 use super::{Verified, Verify};
 use crate::error::{Code, Error, Result};
 use crate::git::command::NAMES_A_REPOSITORY;
-use crate::git::regular;
+use crate::git::{fs, regular};
+use crate::interrupt::{self, Deferred};
 use crate::ops::Context;
 use crate::ops::approval;
 use crate::ops::elsewhere::Files;
 use crate::ops::issues::{desk, find, load, snapshot_files, update};
 use crate::ops::redaction::Redacting;
-use crate::runner::Job;
 use crate::runner::program::own_program;
+use crate::runner::{End, Job};
 use crate::store::Store;
-use crate::store::id::{IssueId, Tail};
+use crate::store::id::IssueId;
 use crate::store::issue::{self, Issue, Run, RunResult};
 use crate::store::records::Json;
 use crate::store::state::{Mode, State};
 
+/// After what the file is called that a check prints into.
+const LOG: &str = "verify.log";
 /// How much of the end of the output is read.
 const READ: usize = 64 << 10;
 /// How much of it is kept, in characters.
@@ -35,8 +38,8 @@ const KEPT: usize = 4000;
 /// Runs the check.
 ///
 /// # Errors
-/// `NOT_APPROVED` shows the command and how to approve it; `USAGE` when there is none, or no such run; those of
-/// [`super::get()`]. A check that fails is no error.
+/// `NOT_APPROVED` shows the command and how to approve it; `USAGE` when there is none, or no such run; `IO` when Ctrl-C ended the
+/// check; those of [`super::get()`]. A check that fails is no error.
 pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
     let store = ctx.store()?;
     let id = find(store, &request.issue)?;
@@ -50,7 +53,14 @@ pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
     };
     let command = command(store, id, &loaded.issue, request)?;
     let begun = ctx.env.now().rfc3339();
-    let (check, said) = run(ctx, store, (&command, &request.command))?;
+    // Held until it is written down.
+    let deferred = interrupt::defer();
+    let checked = run(ctx, store, (&command, &request.command), &deferred)?;
+    let Some((check, said)) = checked else {
+        let message = "the check was stopped, and nothing of it is recorded";
+        let again = format!("'tw issue verify {id}' runs it again");
+        return Err(Error::new(Code::Io, message).hint(again));
+    };
     notices.extend(said);
     let now = ctx.env.now().rfc3339();
     let (number, _) = update(ctx, store, id, "verify", |issue| {
@@ -211,15 +221,19 @@ fn shell_line(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// Runs the check, and ends what it left running, of which the sentences tell; `words` are those of a command that was typed.
+/// Runs the check, and ends what it left running, of which the sentences tell; `words` are those of a command that was typed. None: it was
+/// stopped before its end.
 fn run(
     ctx: &Context<'_>,
     store: &Store,
     (command, words): (&str, &[String]),
-) -> Result<(issue::Verify, Vec<String>)> {
+    deferred: &Deferred,
+) -> Result<Option<(issue::Verify, Vec<String>)>> {
     store.dir.create()?;
-    let name = format!("verify-{}.log", Tail::random()?.as_str());
-    let log = Printed(store.dir.file(&name));
+    let place = store.dir.file(LOG);
+    // What a check printed is not redacted: that of one whose 'tw' was killed goes with the next.
+    fs::clear_dead_temps_of(&place)?;
+    let log = Printed(fs::temp_of(&place));
     let job = Job {
         words: ["sh", "-c", command].map(OsString::from).to_vec(),
         dir: ctx.repo.worktree_root().to_owned(),
@@ -230,14 +244,19 @@ fn run(
         log: log.0.clone(),
         ..Job::default()
     };
-    let ended = job.start(&own_program()?)?.wait()?;
+    let running = job.start(&own_program()?)?;
+    let control = running.control();
+    let ended = deferred.ending(|| control.stop(), || running.wait())?;
+    if ended.end == End::Stopped {
+        return Ok(None);
+    }
     let output = regular::read(&log.0).unwrap_or_default();
     let output = output.get(output.len().saturating_sub(READ)..);
     let mut redacting = Redacting::new(ctx);
     let output = redacting.text(&String::from_utf8_lossy(output.unwrap_or_default()));
     let left = ended.leaks.iter();
     let left = left.map(|left| format!("left running, and ended: {}", redacting.text(left)));
-    let notices = left.chain(ended.notices.clone()).collect();
+    let said = left.chain(ended.notices.clone()).collect();
     let check = issue::Verify {
         command: match words {
             [] => redacting.text(command),
@@ -248,7 +267,7 @@ fn run(
         output_tail: end_of(&output),
         other: Json::new(),
     };
-    Ok((check, notices))
+    Ok(Some((check, said)))
 }
 
 /// The file with what a check printed, which goes when it was read.

@@ -200,13 +200,13 @@ pub fn snapshot_of(store: &Store, issue: &Issue) -> Result<Stored> {
     }
 }
 
-/// Whose the files of an issue's snapshot are. Those of one that is not in this repository run nothing.
+/// Whose files an issue's snapshot is laid out with. Those of one that is not in this repository run nothing.
 ///
 /// # Errors
 /// The ref or the record cannot be read.
 pub fn snapshot_files(store: &Store, issue: &Issue) -> Result<Files> {
     if has_snapshot(store, issue)? {
-        return Files::of(store, &snapshot_of(store, issue)?);
+        return Files::laid_out(store, &snapshot_of(store, issue)?);
     }
     Ok(Files::OfHere)
 }

@@ -3,7 +3,8 @@
 //! Each chosen issue is laid out as it was when it was reported, with the present's versions of the named files (instructions, skills,
 //! settings) over it; a command or an agent works on it, and the issue's own check judges. Owns the choice, the comparison with the last
 //! replay of the same command, and what follows for the issue: a run in its record when it came out otherwise than before, and an issue that
-//! counts as fixed is opened again when a replay that had passed fails now.
+//! counts as fixed is opened again when its check passed in such a replay and fails now: by the same command, with the same files, made
+//! ready in the same way, in no less time and no fewer runs.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -111,22 +112,6 @@ fn replay(
     let id = kept::new_id::<Replay>(ctx)?;
     let logs = kept::dir_of::<Replay>(ctx, &id);
     create::private_dir(&logs)?;
-    let files: Vec<String> = request
-        .with
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let mut subjects: Vec<(usize, Subject)> = Vec::new();
-    let mut results = Vec::new();
-    for (at, issue) in chosen.iter().enumerate() {
-        let subject = subject(ctx, store, request, issue, &with);
-        let mut result = replayed(issue, compared(&earlier, (&shown, &files), issue));
-        match subject {
-            Ok(subject) => subjects.push((at, subject)),
-            Err(error) => result.error = Some(error.message().to_owned()),
-        }
-        results.push(result);
-    }
     let now = ctx.env.now();
     let mut record = Replay {
         replay_id: id,
@@ -135,13 +120,25 @@ fn replay(
         ended_at: None,
         worktree: ctx.repo.worktree_name(),
         command: shown,
-        with: files,
+        with: with.words(),
+        setup: Redacting::new(ctx).optional(request.setup.as_deref()),
+        timeout_seconds: Some(request.timeout.as_secs()),
         present: present.id.clone(),
-        results,
+        results: Vec::new(),
         passed: 0,
         failed: 0,
         extra: serde_json::Map::new(),
     };
+    let mut subjects: Vec<(usize, Subject)> = Vec::new();
+    for (at, issue) in chosen.iter().enumerate() {
+        let subject = subject(ctx, store, request, issue, &with);
+        let mut result = replayed(issue, compared(&earlier, &record, issue));
+        match subject {
+            Ok(subject) => subjects.push((at, subject)),
+            Err(error) => result.error = Some(error.message().to_owned()),
+        }
+        record.results.push(result);
+    }
     kept::save(ctx, &record)?;
     run(ctx, request, (&subjects, logs), &mut record, told)?;
     let mut notices = tries::notices(record.runs());
@@ -255,35 +252,33 @@ enum Counts {
 
 /// How an issue came out in the last replay with the same command and the same files; without one, in the last with the same command:
 /// it shows what the files do.
-fn compared(
-    earlier: &[Replay],
-    (command, with): (&str, &[String]),
-    issue: &Issue,
-) -> Option<Status> {
+fn compared(earlier: &[Replay], record: &Replay, issue: &Issue) -> Option<Status> {
+    let id = issue.id.to_string();
     let all = Counts::Everything;
-    let same = before(
-        earlier,
-        &|replay| is_same(replay, command, with),
-        issue,
-        all,
-    );
-    same.or_else(|| before(earlier, &|replay| replay.command == command, issue, all))
+    let same_files = |replay: &Replay| has_same_files(replay, record);
+    let same_command = |replay: &Replay| replay.command == record.command;
+    let same = before(earlier, &same_files, &id, all);
+    same.or_else(|| before(earlier, &same_command, &id, all))
 }
 
 /// Whether a replay ran the same command with the same files of the present.
-fn is_same(replay: &Replay, command: &str, with: &[String]) -> bool {
+fn has_same_files(replay: &Replay, record: &Replay) -> bool {
     let set = |words: &[String]| words.iter().cloned().collect::<BTreeSet<_>>();
-    replay.command == command && set(&replay.with) == set(with)
+    replay.command == record.command && set(&replay.with) == set(&record.with)
+}
+
+/// Whether its scratches were made ready in the same way as well.
+fn is_same(replay: &Replay, record: &Replay) -> bool {
+    has_same_files(replay, record) && replay.setup == record.setup
 }
 
 /// How an issue came out in the last replay of these. One that was stopped before the issue's turn says nothing.
 fn before(
     earlier: &[Replay],
     is_one: &dyn Fn(&Replay) -> bool,
-    issue: &Issue,
+    id: &str,
     counts: Counts,
 ) -> Option<Status> {
-    let id = issue.id.to_string();
     let same = earlier.iter().filter(|replay| is_one(replay));
     let mut results = same.flat_map(|replay| &replay.results);
     let says = |result: &&Replayed| {
@@ -292,6 +287,30 @@ fn before(
     results
         .find(|result| result.issue_id == id && says(result))
         .map(|result| result.status)
+}
+
+/// Whether the check of an issue fails now that had passed when all was the same. What passed with more time or more runs than now says
+/// nothing of this replay, nor does what failed with less of them.
+fn has_broken(earlier: &[Replay], record: &Replay, result: &Replayed) -> bool {
+    let check = |result: &Replayed| {
+        let best = result.runs.first()?;
+        best.verify.as_ref().map(|check| check.command.clone())
+    };
+    let now = (record.timeout_seconds, result.runs.len());
+    let says = |(replay, then): &(&Replay, &Replayed)| {
+        let had = (replay.timeout_seconds, then.runs.len());
+        let is_comparable = match then.status {
+            Status::Passed => had.0 <= now.0 && had.1 <= now.1,
+            Status::Failed => had.0 >= now.0 && had.1 >= now.1,
+            _ => false,
+        };
+        // An earlier version did not write how long it might take.
+        is_comparable && had.0.is_some() && check(then) == check(result)
+    };
+    let same = earlier.iter().filter(|replay| is_same(replay, record));
+    let mut results = same.flat_map(|replay| replay.results.iter().map(move |then| (replay, then)));
+    let last = results.find(|one| one.1.issue_id == result.issue_id && says(one));
+    result.status == Status::Failed && last.is_some_and(|(_, then)| then.status == Status::Passed)
 }
 
 /// The present as a snapshot, taken unless the newest is as it is.
@@ -331,24 +350,23 @@ fn into_issue(
     at: usize,
 ) -> Result<Vec<String>> {
     let (replay, command) = (record.replay_id.clone(), record.command.clone());
-    // One that could not run in between says nothing of the fix, nor does one that had other files.
-    let with = &record.with;
-    let is_one = |replay: &Replay| is_same(replay, &command, with);
-    let before = before(earlier, &is_one, issue, Counts::Runs);
-    let Some(result) = record.results.get_mut(at) else {
+    let Some(result) = record.results.get(at) else {
         return Ok(Vec::new());
     };
     let Some(best) = result.runs.first().cloned() else {
         return Ok(Vec::new());
     };
+    // One that could not run in between says nothing of the fix, nor does one that had other files.
+    let is_one = |replay: &Replay| is_same(replay, record);
+    let before = before(earlier, &is_one, &result.issue_id, Counts::Runs);
+    let broke = has_broken(earlier, record, result);
     let says_something = matches!(
         result.status,
         Status::Passed | Status::Failed | Status::Timeout
     );
-    if !says_something || before == Some(result.status) {
+    if !says_something || (before == Some(result.status) && !broke) {
         return Ok(Vec::new());
     }
-    let broke = before == Some(Status::Passed);
     let comment = Tail::random()?;
     let now = ctx.env.now().rfc3339();
     let (number, changed) = issues::update(ctx, store, issue.id, "replay", |issue| {
@@ -373,6 +391,9 @@ fn into_issue(
         }
         Ok(number)
     })?;
+    let Some(result) = record.results.get_mut(at) else {
+        return Ok(Vec::new());
+    };
     for run in result.runs.iter_mut().filter(|run| run.run == best.run) {
         run.issue_run = Some(number);
     }

@@ -32,6 +32,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Context;
+use super::elsewhere::{FROM_ELSEWHERE, Files};
 use super::swap::notices::swap_notices;
 use super::worktrees::{OPENED, OpenedDir};
 use crate::env::fail_point;
@@ -101,6 +102,7 @@ pub fn make<'a>(
     let store = ctx.store()?;
     layout::check_room(stored, &place.existing)?;
     store.give_ref(stored)?;
+    let files = Files::laid_out(store, stored)?;
     let present = Present::look(ctx)?;
     let mut opening = Opening::begin(ctx, &place.dir, &place.parents)?;
     fail_point("open-named");
@@ -113,7 +115,7 @@ pub fn make<'a>(
     }
     let there = Context::open(&place.dir, ctx.env, ctx.progress).and_then(|there| {
         check_made(&there, &pinned)?;
-        let maker = say_opened(&there, stored, (place, pinned.id()), purpose)?;
+        let maker = say_opened(&there, (stored, files), (place, pinned.id()), purpose)?;
         opening.end(there.repo.git_dir())?;
         let laid_out = lay_out(&there, store, stored, (&pinned.root()?, &present))?;
         Ok((there, maker, laid_out))
@@ -247,13 +249,14 @@ fn lay_out(
 /// Writes down what holds the snapshot, before anything else is done with it. Of a run, its maker is seen to live from then on.
 fn say_opened(
     there: &Context<'_>,
-    stored: &Stored,
+    (stored, files): (&Stored, Files),
     (place, identity): (&Place, DirId),
     purpose: Purpose,
 ) -> Result<Option<HeldFile>> {
     let own = there.store()?;
     own.dir.create()?;
     let mut extra = serde_json::Map::new();
+    extra.insert(FROM_ELSEWHERE.to_owned(), files.noted());
     let mut maker = None;
     if let Purpose::Run(word) = purpose {
         extra.insert(PURPOSE.to_owned(), word.into());

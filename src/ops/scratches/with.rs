@@ -60,6 +60,12 @@ impl With {
         })
     }
 
+    /// The words, as they would be typed at the root of the working tree.
+    pub fn words(&self) -> Vec<String> {
+        let only = self.only.as_ref();
+        only.map(Pathspec::words_from_root).unwrap_or_default()
+    }
+
     /// What the present has there.
     pub fn present(&self) -> &BTreeMap<Vec<u8>, Node> {
         &self.present

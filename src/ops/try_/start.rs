@@ -38,7 +38,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn PhaseObserver) -> Re
     let (source, files) = match (&issue, named) {
         (Some(issue), _) => source_of(store, issue).map(|(source, files)| (Some(source), files))?,
         (None, Some(named)) => {
-            let files = Files::of(store, &named)?;
+            let files = Files::laid_out(store, &named)?;
             check_who_chose(store, request.what.as_deref(), files)?;
             (Some(named), files)
         }
@@ -75,7 +75,11 @@ fn run(
     let plan = Plan::new(ctx, wanted)?;
     let deferred = interrupt::defer();
     told.phase(0, "checking the snapshot itself");
-    let made = record_base(ctx, &plan, &subject, &mut record).and_then(|()| {
+    let based = deferred.ending(
+        || plan.stop(),
+        || record_base(ctx, &plan, &subject, &mut record),
+    );
+    let made = based.and_then(|()| {
         run_all(
             ctx,
             request,

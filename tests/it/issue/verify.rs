@@ -1,9 +1,13 @@
 //! What a check printed, and the run that it is recorded in.
 
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{id, ready, report};
-use crate::sandbox::Sandbox;
+use crate::damage::raw_command;
+use crate::sandbox::{Sandbox, wait_until};
 
 #[test]
 fn what_a_check_printed_is_kept_where_a_child_keeps_the_output_open() {
@@ -24,6 +28,40 @@ fn what_a_check_printed_is_kept_where_a_child_keeps_the_output_open() {
     let left = std::fs::read_dir(sandbox.path(".git/timewarp")).unwrap();
     let mut names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(!names.any(|name| name.starts_with("verify-")));
+}
+
+#[test]
+fn ctrl_c_ends_a_check_with_a_document_and_nothing_is_recorded() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let began = sandbox.root().join("began");
+    let check = format!("echo >{}; sleep 300", began.display());
+    let child = raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
+        .current_dir(sandbox.repo())
+        .args(["--json", "issue", "verify", &id, "--", &check])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the check begins", || began.exists());
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    crate::schema::check("error", &said);
+    let error = &said["error"];
+    assert_eq!(
+        (&said["ok"], &error["message"], &error["hint"]),
+        (
+            &json!(false),
+            &json!("the check was stopped, and nothing of it is recorded"),
+            &json!(format!("'tw issue verify {id}' runs it again"))
+        )
+    );
+    assert_eq!(
+        sandbox.json(["issue", "get", &id])["issue"]["runs"],
+        json!([])
+    );
 }
 
 /// Each is written by a process of its own.

@@ -170,3 +170,56 @@ fn who_tied_an_issue_of_ours_to_another_snapshot_is_told() {
     ours.json(["pull"]);
     assert_eq!(claimed(ours).0, Value::Null);
 }
+
+/// What is forgotten cannot say any more where it came from; a directory that it was laid out in can, and so can what was taken there.
+#[test]
+fn files_stay_those_of_somebody_else_when_their_snapshot_is_forgotten() {
+    let hub = Hub::new();
+    let tied = tied(&hub, &CHECK);
+    let (ours, id) = (&tied.ours, tied.issue.as_str());
+    ours.json(["issue", "verify", id]);
+    let dir = hub.sandbox.root().join("opened");
+    ours.json(["open", &tied.snapshot, dir.to_str().unwrap()]);
+    ours.json(["drop", "-y", "--force", &tied.snapshot]);
+    let opened = hub.at("opened");
+    let (error, _) = opened.json_error(["issue", "verify", id]);
+    assert_eq!(error["code"], "NOT_APPROVED", "{error}");
+    opened.write("more", "more\n");
+    let taken = snapshot(&opened, "taken");
+    assert_eq!(
+        opened.json(["show", &taken])["snapshot"]["made_from"],
+        json!(tied.snapshot)
+    );
+    let report = ["issue", "report", "--task-context", "t", "--symptom", "s"];
+    let more = ["--success-criteria", "c", "--verify", "sh check.sh"];
+    let words = [&report[..], &more, &["--snapshot", &taken]].concat();
+    let made = ours.json(&words)["issue_id"].clone();
+    let (error, _) = ours.json_error(["try", made.as_str().unwrap(), "-n", "1", "--", "true"]);
+    assert_eq!(error["code"], "NOT_APPROVED", "{error}");
+    assert!(!tied.ran.exists());
+    // What was made here stays so without its snapshot.
+    let mine = snapshot(ours, "mine");
+    let dir = hub.sandbox.root().join("of-here");
+    ours.json(["open", &mine, dir.to_str().unwrap()]);
+    ours.json(["drop", "-y", "--force", &mine]);
+    assert_eq!(
+        hub.at("of-here").json(["issue", "verify", id])["passed"],
+        true
+    );
+}
+
+/// A trip leaves what is ignored in place, and so does the next one.
+#[test]
+fn what_is_ignored_in_a_directory_of_somebody_else_s_files_stays_theirs() {
+    let hub = Hub::new();
+    let tied = tied(&hub, &CHECK);
+    let (ours, id) = (&tied.ours, tied.issue.as_str());
+    let mine = snapshot(ours, "mine");
+    let dir = hub.sandbox.root().join("opened");
+    ours.json(["open", &tied.snapshot, dir.to_str().unwrap()]);
+    let opened = hub.at("opened");
+    opened.json(["travel", &mine]);
+    let (error, _) = opened.json_error(["issue", "verify", id]);
+    assert_eq!(error["code"], "NOT_APPROVED", "{error}");
+    assert!(!tied.ran.exists());
+}
