@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use super::field_names::{NameClass, classify, is_vague_password};
 use super::fields::is_made_up;
+use super::gutter::Lead;
 use super::judge::{Trust, is_secret};
-use super::ordinary::is_quantity;
+use super::ordinary::{is_algorithm, is_quantity};
 use super::runs::{alphanumeric_or, run_at_end, run_at_start};
 
 /// The longest head.
@@ -38,47 +39,109 @@ pub(super) fn below(text: &str, name: &Range<usize>) -> (Vec<Found>, usize) {
 }
 
 /// The line with the names of the columns.
-struct Head {
+struct Head<'a> {
+    /// What stands before it, and so before the other lines.
+    lead: Lead<'a>,
     separator: u8,
     columns: usize,
     /// Which columns are of secrets.
     secret: Vec<(usize, NameClass)>,
+    /// Whether a column says whose they are.
+    has_user: bool,
 }
 
-impl Head {
+impl<'a> Head<'a> {
     /// The head that a line is.
-    fn of(text: &str, line: &Range<usize>) -> Option<Self> {
+    fn of(text: &'a str, line: &Range<usize>) -> Option<Self> {
+        let mut separators = b"|\t;,".iter();
+        separators.find_map(|separator| Self::between(text, line, *separator))
+    }
+
+    /// The same where this sign stands between the names.
+    fn between(text: &'a str, line: &Range<usize>, separator: u8) -> Option<Self> {
         let bytes = text.as_bytes();
-        let separator = *b"|\t;,"
-            .iter()
-            .find(|sign| bytes[line.clone()].contains(sign))?;
-        let cells = cells(text, separator, line.clone());
-        let is_name = |cell: &Range<usize>| {
-            let cell = &bytes[cell.clone()];
-            cell.iter().any(u8::is_ascii_alphabetic)
-                && cell.iter().copied().all(alphanumeric_or(b"_-. "))
-        };
-        if cells.len() < 2 || !cells.iter().all(is_name) {
+        let mut last = bytes[line.clone()].trim_ascii_end();
+        if separator == b'|' {
+            last = last.strip_suffix(b"|").unwrap_or(last);
+        }
+        // What is cheap to ask comes first: most lines are of code.
+        let last = &last[last.iter().rposition(|byte| *byte == separator)? + 1..];
+        if !last.iter().copied().all(alphanumeric_or(b"_-. \"'\t")) {
             return None;
         }
-        let names = || cells.iter().filter_map(|cell| text.get(cell.clone()));
-        let has_user = names().any(names_a_user);
-        let secret: Vec<(usize, NameClass)> = names()
+        let names = names(bytes, cells(text, separator, line.clone()));
+        let first = names.first().filter(|_| names.len() > 1)?.start;
+        let lead = lead(&bytes[line.start..first], separator);
+        let of_names = || names.iter().filter_map(|name| text.get(name.clone()));
+        let has_user = of_names().any(names_a_user);
+        let secret: Vec<(usize, NameClass)> = of_names()
             .map(|name| secret_class(name, separator, has_user))
             .enumerate()
             .filter(|(_, class)| *class >= NameClass::Strong)
             .collect();
         // A line among others of the table is no head.
-        let is_among_others = line.start.checked_sub(1).is_some_and(|end| {
-            let length = run_at_end(&bytes[..end], HEAD_MAX, |byte| byte != b'\n');
-            self::cells(text, separator, end - length..end).len() == cells.len()
-        });
-        (!secret.is_empty() && !is_among_others).then_some(Self {
+        let is_among_others = || {
+            line.start.checked_sub(1).is_some_and(|end| {
+                let length = run_at_end(&bytes[..end], HEAD_MAX, |byte| byte != b'\n');
+                let before = lead.end_in(&bytes[end - length..end]).unwrap_or(0);
+                cells(text, separator, end - length + before..end).len() == names.len()
+            })
+        };
+        (!secret.is_empty() && !is_among_others()).then_some(Self {
+            lead,
             separator,
-            columns: cells.len(),
+            columns: names.len(),
             secret,
+            has_user,
         })
     }
+}
+
+/// The names in the last cells of a line. In the first of these something may stand before the name: the line's number, a sign, the time.
+fn names(bytes: &[u8], mut cells: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let is_name = |cell: &Range<usize>| {
+        let cell = &bytes[cell.clone()];
+        cell.iter().any(u8::is_ascii_alphabetic)
+            && cell.iter().copied().all(alphanumeric_or(b"_-. "))
+    };
+    let others = cells.iter().rposition(|cell| !is_name(cell));
+    let from = others.unwrap_or(0);
+    let Some(first) = cells.get(from).cloned() else {
+        return Vec::new();
+    };
+    let length = run_at_end(&bytes[first.clone()], HEAD_MAX, alphanumeric_or(b"_-. "));
+    let mut name = first.end - length..first.end;
+    loop {
+        let rest = &bytes[name.clone()];
+        let digits = run_at_start(rest, HEAD_MAX, |byte| byte.is_ascii_digit());
+        let signs = run_at_start(&rest[digits..], HEAD_MAX, |byte| b"-. ".contains(&byte));
+        if signs == 0 {
+            break;
+        }
+        name.start += digits + signs;
+    }
+    let from = if is_name(&name) { from } else { from + 1 };
+    let mut names = cells.split_off(from.min(cells.len()));
+    if let Some(first) = names.first_mut().filter(|first| first.end == name.end) {
+        *first = name;
+    }
+    names
+}
+
+/// What stands before a table, given what stands before its first name: the edge of a table and a quote belong to that. A blank at the
+/// beginning may be that of a diff, and so is what git writes before a line that it shows beside the place of a hunk.
+fn lead(before: &[u8], separator: u8) -> Lead<'_> {
+    if before.starts_with(b"@@ -") {
+        return Lead(b" ");
+    }
+    let is_edge = |byte: u8| match separator {
+        b'|' => b"| \t".contains(&byte),
+        b'\t' => b"\"'".contains(&byte),
+        _ => b"\"' \t".contains(&byte),
+    };
+    let first = usize::from(before.starts_with(b" "));
+    let edge = run_at_end(&before[first..], usize::MAX, is_edge);
+    Lead(&before[..before.len() - edge])
 }
 
 /// What the name of a column says. Between commas some words are rather a part of a sentence.
@@ -101,7 +164,7 @@ fn names_a_user(name: &str) -> bool {
 /// The lines below a head.
 struct Rows<'a> {
     text: &'a str,
-    head: &'a Head,
+    head: &'a Head<'a>,
     /// The end of the line before the next one.
     at: usize,
     /// No cell that begins before this place goes over more than a line.
@@ -109,7 +172,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn below(text: &'a str, head: &'a Head, at: usize) -> Self {
+    fn below(text: &'a str, head: &'a Head<'a>, at: usize) -> Self {
         Self {
             text,
             head,
@@ -125,20 +188,22 @@ impl<'a> Rows<'a> {
         let is_markdown = self.head.separator == b'|';
         let mut has_rule = false;
         while misfits <= MISFITS && self.at + 1 < self.text.len() {
-            let line = line_at(self.text, self.at + 1);
-            if is_rule(self.text, &line) {
+            let whole = line_at(self.text, self.at + 1);
+            let lead = self.head.lead.end_in(&self.text.as_bytes()[whole.clone()]);
+            let line = whole.start + lead.unwrap_or(0)..whole.end;
+            if is_rule(self.text, &line, is_markdown) {
                 has_rule = true;
                 self.at = line.end;
                 continue;
             }
-            let is_blank = self.text[line.clone()].trim().is_empty();
+            let is_blank = self.text.as_bytes()[line.clone()].trim_ascii().is_empty();
             if (is_markdown && (is_blank || !has_rule))
-                || (misfits > 0 && Head::of(self.text, &line).is_some())
+                || (misfits > 0 && Head::of(self.text, &whole).is_some())
             {
                 break;
             }
             let cells = self.row(line);
-            if cells.len() == self.head.columns && !is_blank {
+            if lead.is_some() && cells.len() == self.head.columns && !is_blank {
                 found.extend(self.secrets(&cells));
                 (end, misfits) = (self.at, 0);
                 rows += 1;
@@ -160,7 +225,7 @@ impl<'a> Rows<'a> {
         if fits || self.head.separator == b'|' || start < self.torn {
             return cells;
         }
-        let limit = super::span::floor(self.text, start + CELL_MAX);
+        let limit = super::span::floor(self.text, start + CELL_MAX).max(start);
         let (longer, end) = quoted_cells(self.text, self.head.separator, &(start..limit));
         let is_whole = end == self.text.len() || self.text[end..].starts_with('\n');
         if is_whole && longer.len() == self.head.columns {
@@ -182,13 +247,14 @@ impl<'a> Rows<'a> {
                     .checked_sub(1)
                     .and_then(|at| self.text.as_bytes().get(at));
                 let is_quoted = before.is_some_and(|byte| b"\"'".contains(byte));
-                is_cell_secret(value, *class, is_quoted).then(|| (cell.clone(), *class))
+                let has_user = self.head.has_user;
+                is_cell_secret(value, *class, is_quoted, has_user).then(|| (cell.clone(), *class))
             })
             .collect()
     }
 }
 
-fn is_cell_secret(value: &str, class: NameClass, is_quoted: bool) -> bool {
+fn is_cell_secret(value: &str, class: NameClass, is_quoted: bool, has_user: bool) -> bool {
     match class {
         NameClass::Password => {
             let trust = if is_quoted {
@@ -196,13 +262,22 @@ fn is_cell_secret(value: &str, class: NameClass, is_quoted: bool) -> bool {
             } else {
                 Trust::BarePassword
             };
-            (is_made_up(value) || has_every_kind(value))
-                && !is_quantity(value)
+            // Beside somebody's name it is that one's password, and no rule for all.
+            (is_made_up(value) || has_every_kind(value) || (has_user && is_numbered_word(value)))
+                && !(is_quantity(value) && !(has_user && is_numbered_word(value)))
                 && is_secret(value, trust)
         }
         NameClass::Strong => is_secret(value, Trust::Named),
         NameClass::Weak | NameClass::None => false,
     }
+}
+
+/// `Windows2024`, `100days`: letters and more than a digit, and no algorithm.
+fn is_numbered_word(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && value.bytes().filter(u8::is_ascii_digit).count() >= 2
+        && value.bytes().filter(u8::is_ascii_alphabetic).count() >= 4
+        && !is_algorithm(value)
 }
 
 /// Letters, digits and signs in one word: `Sommer;2024!`.
@@ -289,10 +364,17 @@ fn trimmed(bytes: &[u8], mut range: Range<usize>) -> Range<usize> {
     range
 }
 
-/// `|---|---|`, `-----+-----`: what stands between a head and its lines.
-fn is_rule(text: &str, line: &Range<usize>) -> bool {
+/// `|---|---|`, `-----+-----`: what stands between a head and its lines. Docker writes a service's name and `|` before it.
+fn is_rule(text: &str, line: &Range<usize>, is_markdown: bool) -> bool {
     let line = text.as_bytes()[line.clone()].trim_ascii();
-    !line.is_empty() && line.iter().all(|byte| b"-|:+= \t".contains(byte))
+    let is_of_signs = |line: &[u8]| line.iter().all(|byte| b"-|:+= \t".contains(byte));
+    let behind_name = || {
+        let name = line.iter().position(|byte| *byte == b'|');
+        name.filter(|_| is_markdown).map(|name| &line[name + 1..])
+    };
+    !line.is_empty()
+        && (is_of_signs(line)
+            || behind_name().is_some_and(|rest| rest.len() > 2 && is_of_signs(rest)))
 }
 
 /// The line that begins at a place.
@@ -321,6 +403,24 @@ mod tests {
             "+-----+-----+\n| user | password |\n+-----+-----+\n| bob | Eq9-Lantern7 |\n| amy | hunter2 |\n+----+----+",
             " user | password\n-----+----\n bob | Eq9-Lantern7\n amy | hunter2\n(2 rows)",
             "password\tuser\nEq9-Lantern7\tbob\nhunter2\tamy\nand nothing more",
+        ] {
+            assert_eq!(found(text), ["Eq9-Lantern7", "hunter2"], "{text}");
+        }
+    }
+
+    /// As tools print the lines of a file.
+    #[test]
+    fn a_table_behind_a_gutter_is_read_as_one() {
+        for text in [
+            "     1\tusername,password\n     2\tbob,Eq9-Lantern7\n     3\tamy,hunter2\n",
+            "9: username,password\n10: bob,Eq9-Lantern7\n11: amy,hunter2\n",
+            "users.csv:1:username,password\nusers.csv:2:bob,Eq9-Lantern7\nusers.csv-3-amy,hunter2\n",
+            "+username,password\n+bob,Eq9-Lantern7\n-amy,hunter2\n",
+            " username,password\n-bob,Eq9-Lantern7\n+amy,hunter2\n",
+            "@@ -1,3 +1,3 @@ username,password\n-bob,Eq9-Lantern7\n+amy,hunter2\n",
+            "> username,password\n> bob,Eq9-Lantern7\n> amy,hunter2\n",
+            "> | user | password |\n> |---|---|\n> | bob | Eq9-Lantern7 |\n> | amy | hunter2 |\n",
+            "db-1  |  user | password\ndb-1  | ------+----------\ndb-1  |  bob | Eq9-Lantern7\ndb-1  |  amy | hunter2\n",
         ] {
             assert_eq!(found(text), ["Eq9-Lantern7", "hunter2"], "{text}");
         }

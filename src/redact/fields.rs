@@ -291,7 +291,9 @@ fn is_password(text: &str, field: &Field, value: &str) -> bool {
     if bare && vague && !trusted && !is_query(text, field) && !is_no_name(text, field, value) {
         return false;
     }
-    let ordinary = (!trusted && !flag || vague) && (is_algorithm(value) || is_quantity(value));
+    let ordinary = (!trusted && !flag || vague)
+        && !is_password_setting(text, field, value)
+        && (is_algorithm(value) || is_quantity(value));
     if ordinary || (bare && !trusted && is_call(text, field, value)) {
         return false;
     }
@@ -302,9 +304,8 @@ fn is_password(text: &str, field: &Field, value: &str) -> bool {
         Tie::Call if bare => reads_like_no_word(value),
         Tie::Call => is_made_up(value),
         Tie::Is => {
-            let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
             reads_like_no_word(value)
-                || ((is_word || !bare) && is_word_with_digits(value, Place::Quotes))
+                || ((!bare || is_one_word(value)) && is_word_with_digits(value, Place::Quotes))
         }
         Tie::Blank => {
             flag || (has_digits(value, 1) && !value.starts_with('-') && is_whole_word(name))
@@ -320,6 +321,39 @@ fn is_password(text: &str, field: &Field, value: &str) -> bool {
 
 fn is_flag(text: &str, field: &Field) -> bool {
     text[field.name.clone()].starts_with('-')
+}
+
+/// `password: Windows10`, `db.password=100days` on a line of its own: whatever else such a word names, here it is the password.
+fn is_password_setting(text: &str, field: &Field, value: &str) -> bool {
+    let bytes = text.as_bytes();
+    let line = run_at_end(&bytes[..field.name.start], 64, |byte| byte != b'\n');
+    let before = text.get(field.name.start - line..field.name.start);
+    field.tie == Tie::Assign
+        && field.quoting == Quoting::Bare
+        && is_whole_word(&text[field.name.clone()])
+        && before.is_some_and(|before| before.trim_matches([' ', '\t', '-']).is_empty())
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && bytes
+            .get(field.value.end)
+            .is_none_or(|byte| b"\r\n".contains(byte))
+}
+
+/// `Sommer2024!`, `Eq9-Lantern7`: what a sentence writes as a word, and no name of an algorithm with more behind it.
+fn is_one_word(value: &str) -> bool {
+    let value = value.trim_end_matches(['!', '?']);
+    let mut parts = value.split(['-', '_', '!', '@', '#', '$', '%', '^', '&', '*', '+', '~']);
+    let is_whole = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let has_case = |like: fn(&u8) -> bool| value.bytes().any(|byte| like(&byte));
+    is_whole
+        || has_case(u8::is_ascii_uppercase)
+            && has_case(u8::is_ascii_lowercase)
+            && has_digits(value, 2)
+            && parts.all(|part| {
+                let letters = part.bytes().filter(u8::is_ascii_alphabetic).count();
+                part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+                    && !is_algorithm(part)
+                    && (letters > 0 || !has_digits(part, 1))
+            })
 }
 
 /// Whether the name alone may be of another thing; `mot de passe` is not.
@@ -507,6 +541,10 @@ mod tests {
             ("?token=q7gzkxv0w1jh9p2m&x=1", "q7gzkxv0w1jh9p2m"),
             ("Server=x;Password=hunter2;Port=1", "hunter2"),
             ("--password letmein1", "letmein1"),
+            ("password: Windows10\nuser: bob", "Windows10"),
+            ("db.password=100days\n", "100days"),
+            ("the password is now Sommer2024!", "Sommer2024!"),
+            ("password is Eq9-Lantern7", "Eq9-Lantern7"),
             (
                 "stripe key = '8f14e45fceea167a5a36dedd4bea2543'",
                 "8f14e45fceea167a5a36dedd4bea2543",

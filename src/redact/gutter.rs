@@ -1,11 +1,11 @@
-//! The lines of a key as tools print them, with something before each: its number, the file's name, a sign.
+//! The lines of a key and of a table as tools print them, with something before each: its number, the file's name, a sign.
 //!
 //! `cat -n`, `grep -n` and `-A`, `git diff`, the tools by which agents read files. What stands before the line with the mark
 //! tells what stands before the others; no list of tools is kept. Lines with nothing but blanks before them are read as well.
 
 use std::ops::Range;
 
-use super::runs::{run_at_end, run_at_start};
+use super::runs::{alphanumeric_or, run_at_end, run_at_start};
 
 /// Longest part before the text of a line.
 const GUTTER_MAX: usize = 160;
@@ -143,6 +143,53 @@ impl Gutter {
             line = end - length;
         }
         found
+    }
+}
+
+/// What stands before the first line of a table, to be found again before the others: with other numbers there, more blanks or fewer,
+/// and in a diff another sign.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lead<'a>(pub(super) &'a [u8]);
+
+impl Lead<'_> {
+    /// Where the text of a line begins that has this before it.
+    pub(super) fn end_in(self, line: &[u8]) -> Option<usize> {
+        let is_diff = |bytes: &[u8]| bytes.first().is_some_and(|byte| b"+- ".contains(byte));
+        let is_word = alphanumeric_or(b"");
+        let (lead, mut of, mut at) = (self.0, 0, 0);
+        if is_diff(lead) && is_diff(line) {
+            (of, at) = (1, 1);
+        } else if lead.len() == 1 && is_diff(lead) && line.starts_with(b"@@ -") {
+            // A line of the table that git shows beside the place of a hunk.
+            return Some(line.windows(4).position(|four| four == b" @@ ")? + 4);
+        }
+        while let Some(sign) = lead.get(of) {
+            let rest = &line[at..];
+            if b" \t".contains(sign) {
+                of += run_at_start(&lead[of..], usize::MAX, |byte| b" \t".contains(&byte));
+                at += run_at_start(rest, GUTTER_MAX, |byte| b" \t".contains(&byte));
+            } else if is_word(*sign) {
+                let word = run_at_start(&lead[of..], usize::MAX, &is_word);
+                let own = run_at_start(rest, GUTTER_MAX, &is_word);
+                let is_number = |word: &[u8]| word.iter().any(u8::is_ascii_digit);
+                let (lead, line) = (&lead[of..of + word], &rest[..own]);
+                if lead != line && !(is_number(lead) && is_number(line)) {
+                    return None;
+                }
+                of += word;
+                at += own;
+            } else {
+                let own = rest.first()?;
+                // `grep` writes a line that it looked for differently from one beside it, and a diff has either sign.
+                let is_alike = own == sign || [own, sign].iter().all(|sign| b":+-".contains(sign));
+                if !is_alike {
+                    return None;
+                }
+                of += 1;
+                at += 1;
+            }
+        }
+        Some(at)
     }
 }
 

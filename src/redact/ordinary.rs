@@ -5,7 +5,7 @@
 use super::shape::letter_words;
 use super::span::{ceil, floor};
 use super::syntax::Field;
-use super::words::{ALGORITHMS, UNITS};
+use super::words::{ALGORITHM_NUMBERS, ALGORITHMS, UNITS};
 
 /// How far back the bracket of a list is looked for.
 const LIST_REACH: usize = 256;
@@ -24,14 +24,18 @@ pub(super) fn is_call(text: &str, field: &Field, value: &str) -> bool {
         && goes_on.is_some_and(|byte| !b"\r\n".contains(byte))
 }
 
-/// `SHA-512`, `AES256`, `pbkdf2-sha256`, `utf8mb4`.
+/// `SHA-512`, `AES256`, `pbkdf2-sha256`, `utf8mb4`; not `Blake2024`, for no algorithm has such a number.
 pub(super) fn is_algorithm(value: &str) -> bool {
     let mut words = letter_words(value).peekable();
+    let mut numbers = value
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|number| !number.is_empty());
     words.peek().is_some()
         && value.len() <= 40
         && value
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_/.".contains(&byte))
+        && numbers.all(|number| ALGORITHM_NUMBERS.has(number))
         && words.all(|word| ALGORITHMS.has(&word.to_ascii_lowercase()))
 }
 
@@ -94,7 +98,18 @@ mod tests {
         ] {
             assert!(is_algorithm(value), "{value}");
         }
-        for value in ["hunter2", "Lantern7q", "Vq7!mKe2", "12345", "sha512hunter"] {
+        for value in [
+            "hunter2",
+            "Lantern7q",
+            "Vq7!mKe2",
+            "12345",
+            "sha512hunter",
+            "Windows2024",
+            "Blake2024",
+            "Salsa123",
+            "Latin2024",
+            "Base1234",
+        ] {
             assert!(!is_algorithm(value), "{value}");
         }
     }

@@ -24,7 +24,10 @@ const OPERATORS: &[(Tie, &[&str])] = &[
     (Tie::Call, &["||", "??"]),
     (Tie::Assign, &["%3D", "%3A", "=", ":", "："]),
     (Tie::Call, &[",", "(", "|", " or "]),
-    (Tie::Is, &[" is ", " ist ", " lautet "]),
+    (
+        Tie::Is,
+        &[" is now ", " is ", " ist jetzt ", " ist ", " lautet "],
+    ),
     (Tie::Assign, &[" eq "]),
 ];
 

@@ -72,6 +72,10 @@ fn with_slashes(text: &str, from: usize) -> Option<Range<usize>> {
 fn is_documentation(user: &str, password: &str) -> bool {
     let user = user.to_ascii_lowercase();
     let password = password.to_ascii_lowercase();
+    // What the database's image calls both unless it is told otherwise.
+    if user == "postgres" && password == "postgres" {
+        return true;
+    }
     matches!(
         password.as_str(),
         "pass" | "password" | "passwd" | "pwd" | "secret" | "pw" | "token" | "key"
@@ -113,6 +117,7 @@ mod tests {
         for url in [
             "https://host/path",
             "https://user:password@host",
+            "postgres://postgres:postgres@localhost/test",
             "https://bob@host",
             "ssh://git@github.com/x",
             "https://$USER:$PASS@host",

@@ -135,5 +135,9 @@ pub(super) static NO_OWNERS: Words = Words::new(include_str!("words/no_owners.tx
 /// Parts of the names of algorithms and of encodings.
 pub(super) static ALGORITHMS: Words = Words::new(include_str!("words/algorithms.txt"));
 
+/// The numbers in them.
+pub(super) static ALGORITHM_NUMBERS: Words =
+    Words::new(include_str!("words/algorithm_numbers.txt"));
+
 /// Units of amounts.
 pub(super) static UNITS: Words = Words::new(include_str!("words/units.txt"));
