@@ -12,14 +12,15 @@ use crate::ops::revert::{self, Conflicts, Lines, Revert, Reverted, Shared, Taken
 ///
 /// A prompt's turn is what lies between the snapshot before it and the one at its end; what came after the end is not part of it.
 /// It is merged out of what is there now: files that were renamed since are followed, later changes stay, also in lines directly
-/// beside it (they are named). The present is saved first, and 'tw undo' brings it back. HEAD and git's index stay. With a session
+/// beside it where their place is clear (they are named). The present is saved first, and 'tw undo' brings it back. HEAD and git's index stay. With a session
 /// and no checkpoint, all of its turns are taken back. A snapshot may be named instead of a checkpoint: it stands for what it changed
 /// against the one before it. A turn whose first or last snapshot was forgotten stays, and is named: what it changed is not known any
 /// more.
 ///
 /// Where the same lines were changed since, nothing is written (exit status 5): the lines are named, and the later prompts that
-/// touched them. --with-dependents takes those back, too; --conflicts writes both sides into the files, with git's markers, and
-/// the exit status is 1.
+/// touched them. So it is where something was put directly beside a line that comes back or changes back, and nothing tells which of
+/// both comes first. --with-dependents takes those prompts back, too; --conflicts writes both sides into the files, with git's markers,
+/// and the exit status is 1.
 ///
 /// Where turns of several sessions overlap, a file is the session's whose tools alone named it; where another one ran a shell meanwhile,
 /// or its conversation is not there, only if they name each line that differs. What cannot be told apart is listed and stays, unless
@@ -56,7 +57,7 @@ pub struct Args {
     #[arg(value_name = "PATH", last = true, add = complete::paths_of_all_times())]
     pub paths: Vec<OsString>,
 
-    /// Take back the later prompts that touched the same lines, too
+    /// Take back the later prompts that touched the same lines, or put something directly beside them, too
     #[arg(long, conflicts_with = "conflicts")]
     pub with_dependents: bool,
 
@@ -115,11 +116,9 @@ fn named(page: &Page, taken: &Taken) -> String {
 }
 
 fn at(path: &RepoPath, lines: &[Lines]) -> String {
-    let shown: Vec<String> = lines.iter().map(Lines::to_string).collect();
-    match shown.as_slice() {
-        [] => quoted(path),
-        [one] => format!("{} line {one}", quoted(path)),
-        many => format!("{} lines {}", quoted(path), many.join(", ")),
+    match revert::place_of(lines) {
+        None => quoted(path),
+        Some(place) => format!("{} {place}", quoted(path)),
     }
 }
 

@@ -281,6 +281,56 @@ fn a_line_whose_place_nobody_knows_is_a_conflict() {
 }
 
 #[test]
+fn a_prompt_that_put_a_line_directly_beside_is_named_and_goes_when_asked() {
+    for (three, beside) in [
+        ("total = compute()\n", "total = compute()\nprint(total)\n"),
+        ("total = compute()\n", "import compute\ntotal = compute()\n"),
+        ("", "or is this three?\nand four\n"),
+    ] {
+        let sandbox = Sandbox::new();
+        let talk = talk(&sandbox);
+        let edited = LONG.replace("3\n", three);
+        turn(&talk, "one", |sandbox| sandbox.write("long.txt", &edited));
+        // Far from it, and no cause of it.
+        let far = edited.replace("7\n", "seven\n");
+        turn(&talk, "two", |sandbox| sandbox.write("long.txt", &far));
+        let all = if three.is_empty() {
+            far.replace("4\n", beside)
+        } else {
+            far.replace(three, beside)
+        };
+        turn(&talk, "three", |sandbox| sandbox.write("long.txt", &all));
+        let before = sandbox.state();
+        let (error, _) = sandbox.json_error(["revert", "0"]);
+        let conflict = &error["conflicts"][0];
+        assert_eq!(conflict["adjacent"], true, "{error}");
+        assert_eq!(conflict["prompts"].as_array().unwrap().len(), 1, "{error}");
+        assert_eq!(conflict["prompts"][0]["checkpoint_id"], 2, "{error}");
+        let said = error["message"].as_str().unwrap();
+        let place = match (three, beside.starts_with("import")) {
+            ("", _) => "before line 3",
+            (_, true) => "line 4",
+            (_, false) => "line 3",
+        };
+        let wanted = format!(
+            "changed since, directly beside the same lines: 'long.txt' {place} by {}:2",
+            talk.id
+        );
+        assert_eq!(said, wanted);
+        assert!(
+            error["hint"]
+                .as_str()
+                .unwrap()
+                .contains("--with-dependents")
+        );
+        before.assert_same(&sandbox.state());
+        let reverted = revert(&sandbox, &["0", "--with-dependents"]);
+        assert_eq!(numbers(&reverted), [0, 2]);
+        assert_eq!(sandbox.text("long.txt"), LONG.replace("7\n", "seven\n"));
+    }
+}
+
+#[test]
 fn a_line_comes_back_beside_one_that_was_edited() {
     let sandbox = Sandbox::new();
     let talk = talk(&sandbox);
@@ -339,7 +389,11 @@ fn a_conflict_writes_nothing_and_names_lines_and_prompts() {
         before.assert_same(&sandbox.state());
     }
     let ran = sandbox.tw(["revert", "0"]);
-    assert!(ran.err().contains("'long.txt' line 2-3"), "{}", ran.err());
+    assert!(
+        ran.err().contains("'long.txt' lines 2-3 by"),
+        "{}",
+        ran.err()
+    );
     assert!(ran.err().contains("--with-dependents"), "{}", ran.err());
 }
 

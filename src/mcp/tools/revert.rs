@@ -6,9 +6,9 @@ use crate::ops::revert::{self, Conflicts, Shared};
 /// # Take back what a prompt changed
 ///
 /// Merges what one prompt (or a whole session) changed out of the files as they are now, and keeps all that came later, by agents and
-/// people. Only a dry run unless 'confirm' is true. Where the same lines were changed since, nothing is done: the conflict names the
-/// lines and the later prompts that touched them, and 'with_dependents' takes those back, too. What was there is saved first, and
-/// 'tw undo' takes it back; HEAD and the index stay.
+/// people. Only a dry run unless 'confirm' is true. Where the same lines were changed since, or something was put directly beside them and
+/// nothing tells which comes first, nothing is done: the conflict names the lines and the later prompts that did it, and
+/// 'with_dependents' takes those back, too. What was there is saved first, and 'tw undo' takes it back; HEAD and the index stay.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Revert {
@@ -20,7 +20,7 @@ pub struct Revert {
     /// Only in these paths, relative to the directory, and what lies beneath them.
     #[serde(default)]
     paths: Vec<String>,
-    /// Take back the later prompts that touched the same lines, too.
+    /// Take back the later prompts that touched the same lines, or put something directly beside them, too.
     #[serde(default)]
     with_dependents: bool,
     /// Really take it back.

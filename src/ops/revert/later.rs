@@ -1,6 +1,8 @@
 //! Which later prompts touched the lines that conflict: the lines are followed from the end of the turn through all states since.
+//!
+//! Where nothing touched them, it is what was put directly beside them: nothing tells then which of both comes first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::plan::{Stretch, without};
@@ -17,8 +19,16 @@ use crate::store::Store;
 /// Reads a file as it is now; None when it is too large, or not known any more.
 pub type Present<'a> = &'a dyn Fn(&[u8], Node) -> Option<Vec<u8>>;
 
-/// The turns that touched lines, and where the lines are now; None where they could not be followed.
-pub type Followed = (Vec<Turn>, Option<Vec<Range<usize>>>);
+/// What is known of the lines of a conflict.
+#[derive(Default)]
+pub struct Followed {
+    /// The turns that touched them, oldest first; where nothing did, those that put something directly beside them.
+    pub turns: Vec<Turn>,
+    /// Where they are now; None where they could not be followed.
+    pub lines: Option<Vec<Range<usize>>>,
+    /// Nothing touched them: all that came since lies directly beside them.
+    pub is_beside: bool,
+}
 
 /// Finds the later prompts that touched the lines of a conflict.
 pub struct Later<'a> {
@@ -33,45 +43,54 @@ pub struct Later<'a> {
 }
 
 impl Later<'_> {
-    /// The turns that touched the lines of a conflict of this stretch, oldest first; and where those lines are now, when they could be
-    /// followed up to there.
+    /// Follows the lines of a conflict of this stretch up to what is there now.
     ///
     /// # Errors
     /// A tree cannot be read.
     pub fn follow(&self, stretch: &Stretch, conflict: &Conflict) -> Result<Followed> {
-        let mut found: BTreeMap<(usize, Name), Turn> = BTreeMap::new();
+        let overlaps = conflict.overlaps.iter();
         let mut following = Following {
             path: conflict.base_path.clone(),
             renamed: conflict.path.clone(),
-            lines: conflict
-                .overlaps
-                .iter()
-                .map(|overlap| overlap.base.clone())
+            lines: overlaps
+                .map(|overlap| overlap.base.clone().into())
                 .collect(),
+            whole: Vec::new(),
             is_whole: conflict.overlaps.is_empty(),
             is_lost: false,
         };
-        let length = self.turns.len(stretch.chain);
+        let chain = stretch.chain;
+        let length = self.turns.len(chain);
         for at in stretch.to + 1..=length {
-            let old = self.file(stretch.chain, at - 1, &following.path)?;
+            let old = self.file(chain, at - 1, &following.path)?;
             let new = if at == length {
                 conflict.stages[1].map(|node| (conflict.path.clone(), node))
             } else {
-                self.renamed(stretch.chain, at, &following)?
+                self.renamed(chain, at, &following)?
             };
-            if !self.is_touched(&mut following, old, new) {
-                continue;
-            }
-            for turn in without(self.turns.at(stretch.chain, at), self.chosen) {
+            self.step(&mut following, (old, new), at);
+        }
+        let (places, is_beside) = following.causes(|at| self.is_left(chain, at));
+        let mut found: BTreeMap<(usize, Name), Turn> = BTreeMap::new();
+        for at in places {
+            for turn in without(self.turns.at(chain, at), self.chosen) {
                 found.insert((turn.start, turn.name()), turn);
             }
         }
         // What an earlier step made is not what is there now.
         let is_known = !following.is_lost && !following.is_whole && conflict.step == 0;
-        Ok((
-            found.into_values().collect(),
-            is_known.then_some(following.lines),
-        ))
+        let lines = following.lines.into_iter().map(|lines| lines.now);
+        Ok(Followed {
+            turns: found.into_values().collect(),
+            lines: is_known.then(|| lines.collect()),
+            is_beside,
+        })
+    }
+
+    /// Whether what changed at a place is there still: it is not taken back already.
+    fn is_left(&self, chain: usize, at: usize) -> bool {
+        let turns = self.turns.at(chain, at);
+        turns.is_empty() || !without(turns, self.chosen).is_empty()
     }
 
     fn file(&self, chain: usize, at: usize, path: &[u8]) -> Result<Option<Node>> {
@@ -101,37 +120,36 @@ impl Later<'_> {
         Ok(None)
     }
 
-    fn is_touched(
+    /// Moves on to the next state.
+    fn step(
         &self,
         following: &mut Following,
-        old: Option<Node>,
-        new: Option<(Vec<u8>, Node)>,
-    ) -> bool {
+        (old, new): (Option<Node>, Option<(Vec<u8>, Node)>),
+        at: usize,
+    ) {
         let Some((name, new)) = new else {
             following.is_lost = true;
-            return old.is_some();
+            following.whole.extend(old.map(|_| at));
+            return;
         };
         let old_name = std::mem::replace(&mut following.path, name.clone());
-        let Some(old) = old else {
+        if old.is_some_and(|old| old == new && old_name == name) {
+            return;
+        }
+        if following.is_whole && old.is_some() {
+            following.whole.push(at);
+            return;
+        }
+        if old.is_some_and(|old| old.oid == new.oid) {
+            return;
+        }
+        let old = old.and_then(|old| self.text(&old_name, old));
+        if let Some((old, new)) = old.zip(self.text(&name, new)) {
+            following.step(&old, &new, at);
+        } else {
             following.is_lost = true;
-            return true;
-        };
-        if old == new && old_name == name {
-            return false;
+            following.whole.push(at);
         }
-        if following.is_whole {
-            return true;
-        }
-        if old.oid == new.oid {
-            return false;
-        }
-        let text = |path: &[u8], node: Node| self.text(path, node);
-        let texts = text(&old_name, old).zip(text(&name, new));
-        if let Some((old, new)) = texts {
-            return following.is_touched(&old, &new);
-        }
-        following.is_lost = true;
-        true
     }
 
     fn text(&self, path: &[u8], node: Node) -> Option<Vec<u8>> {
@@ -149,29 +167,77 @@ struct Following {
     path: Vec<u8>,
     /// What the file is called now.
     renamed: Vec<u8>,
-    lines: Vec<Range<usize>>,
+    lines: Vec<Way>,
+    /// Where the file changed, and nobody knows in which lines.
+    whole: Vec<usize>,
     /// No lines are known: whatever changes the file touches them.
     is_whole: bool,
     /// They could not be followed everywhere.
     is_lost: bool,
 }
 
-impl Following {
-    /// Moves on to the next text. Whether something there touches the lines.
-    fn is_touched(&mut self, old: &[u8], new: &[u8]) -> bool {
-        let Ok(hunks) = textdiff::hunks(old, new, 0) else {
-            return true;
-        };
-        let mut touched = false;
-        for lines in &mut self.lines {
-            let mut moved = textdiff::moved(&hunks, lines);
-            for hunk in hunks.iter().filter(|hunk| overlaps(&hunk.old, lines)) {
-                touched = true;
-                moved = moved.start.min(hunk.new.start)..moved.end.max(hunk.new.end);
-            }
-            *lines = moved;
+/// Some lines, and what they met.
+struct Way {
+    now: Range<usize>,
+    /// Where something touched them.
+    touched: Vec<usize>,
+    /// Where something was put directly before or behind them.
+    beside: Vec<usize>,
+}
+
+impl From<Range<usize>> for Way {
+    fn from(now: Range<usize>) -> Self {
+        Self {
+            now,
+            touched: Vec::new(),
+            beside: Vec::new(),
         }
-        touched
+    }
+}
+
+impl Following {
+    /// Moves on to the next text.
+    fn step(&mut self, old: &[u8], new: &[u8], at: usize) {
+        let Ok(hunks) = textdiff::hunks(old, new, 0) else {
+            self.whole.push(at);
+            return;
+        };
+        for way in &mut self.lines {
+            let lines = &way.now;
+            let mut moved = textdiff::moved(&hunks, lines);
+            for hunk in &hunks {
+                if overlaps(&hunk.old, lines) {
+                    way.touched.push(at);
+                    moved = moved.start.min(hunk.new.start)..moved.end.max(hunk.new.end);
+                } else if !hunk.new.is_empty()
+                    && (hunk.old.end == lines.start || hunk.old.start == lines.end)
+                {
+                    way.beside.push(at);
+                }
+            }
+            way.now = moved;
+        }
+    }
+
+    /// Where what stands against the lines came from, of the places of which something is left; and whether all of it lies beside them.
+    fn causes(&self, is_left: impl Fn(usize) -> bool) -> (BTreeSet<usize>, bool) {
+        let left = |places: &[usize]| -> Vec<usize> {
+            let places = places.iter().copied();
+            places.filter(|at| is_left(*at)).collect()
+        };
+        let mut causes = BTreeSet::from_iter(left(&self.whole));
+        let mut is_beside = causes.is_empty();
+        for way in &self.lines {
+            let mut places = left(&way.touched);
+            if places.is_empty() {
+                places = left(&way.beside);
+            } else {
+                is_beside = false;
+            }
+            causes.extend(places);
+        }
+        is_beside &= !causes.is_empty();
+        (causes, is_beside)
     }
 }
 
@@ -179,17 +245,23 @@ impl Following {
 mod tests {
     use super::*;
 
-    #[test]
-    fn lines_are_followed_and_neighbours_do_not_touch_them() {
-        let mut following = Following {
+    fn follow(text: &str) -> Following {
+        assert!(text.contains("T\n"));
+        Following {
             path: Vec::new(),
             renamed: Vec::new(),
-            lines: std::iter::once(1..2).collect(),
+            lines: vec![(1..2).into()],
+            whole: Vec::new(),
             is_whole: false,
             is_lost: false,
-        };
+        }
+    }
+
+    #[test]
+    fn lines_are_followed_and_neighbours_do_not_touch_them() {
         let mut text = "a\nT\nb\n".to_owned();
-        for (next, touches, at) in [
+        let mut following = follow(&text);
+        for (step, (next, touches, at)) in [
             ("x\na\nT\nb\n", false, 2..3),
             ("x\na\nT\nn\nb\n", false, 2..3),
             ("x\na\nT\nU\nn\nB\n", false, 2..3),
@@ -197,10 +269,48 @@ mod tests {
             ("x\na\nU\nn\nB\n", true, 2..2),
             ("x\na\nz\nU\nn\nB\n", true, 2..3),
             ("a\nz\nU\nn\nB\n", false, 1..2),
-        ] {
-            let touched = following.is_touched(text.as_bytes(), next.as_bytes());
-            assert_eq!((touched, &following.lines[0]), (touches, &at), "{next:?}");
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            following.step(text.as_bytes(), next.as_bytes(), step);
+            let way = &following.lines[0];
+            let touched = way.touched.contains(&step);
+            assert_eq!((touched, &way.now), (touches, &at), "{next:?}");
             next.clone_into(&mut text);
         }
+    }
+
+    #[test]
+    fn what_lies_directly_beside_counts_where_nothing_touches() {
+        let mut text = "a\nT\nb\n".to_owned();
+        let mut following = follow(&text);
+        let mut seen = Vec::new();
+        for (step, next) in [
+            "a\nT\nb\nfar\n",
+            "a\nT\nbehind\nb\nfar\n",
+            "before\nT\nbehind\nb\nfar\n",
+            "before\nT\nb\nfar\n",
+            "before\nt\nb\nfar\n",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            following.step(text.as_bytes(), next.as_bytes(), step);
+            let (causes, is_beside) = following.causes(|_| true);
+            seen.push((Vec::from_iter(causes), is_beside));
+            next.clone_into(&mut text);
+        }
+        let wanted = [
+            (vec![], false),
+            (vec![1], true),
+            (vec![1, 2], true),
+            (vec![1, 2], true),
+            (vec![4], false),
+        ];
+        assert_eq!(seen, wanted);
+        // Where that is taken back again, the neighbours are what is left.
+        let causes = following.causes(|at| at != 4);
+        assert_eq!(causes, (BTreeSet::from([1, 2]), true));
     }
 }

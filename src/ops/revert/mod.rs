@@ -13,7 +13,6 @@ mod whose;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::ops::Range;
 
 use super::Context;
 use super::address;
@@ -32,11 +31,11 @@ use crate::store::checkpoint::Checkpoint;
 use crate::store::names::session_component;
 use crate::store::state::Mode;
 use crate::store::trigger::SwapKind;
-use later::Later;
+use later::{Followed, Later};
 use plan::{Plan, Planner, Stretch};
 use turns::{End, Turn, Turns, names};
 
-pub use outcome::{Adjacent, Conflict, Lines, Prompt, Reverted, Taken, Unattributed};
+pub use outcome::{Adjacent, Conflict, Lines, Prompt, Reverted, Taken, Unattributed, place_of};
 pub use plan::Shared;
 
 /// What becomes of lines that were changed since.
@@ -301,11 +300,10 @@ impl Reverting<'_> {
         };
         let mut all = Vec::new();
         for conflict in &merged.conflicts {
-            let (prompts, lines) = match stretches.get(conflict.step) {
-                Some(stretch) => later.follow(stretch, conflict)?,
-                None => (Vec::new(), None),
-            };
-            all.push((shown(conflict, lines, &prompts), prompts));
+            let stretch = stretches.get(conflict.step);
+            let followed = stretch.map(|stretch| later.follow(stretch, conflict));
+            let followed = followed.transpose()?.unwrap_or_default();
+            all.push((shown(conflict, &followed), followed.turns));
         }
         Ok(all)
     }
@@ -439,24 +437,20 @@ fn changes(planner: &Planner<'_>, plan: &Plan) -> Result<(Vec<Stretch>, Vec<Chan
     Ok(all)
 }
 
-/// `followed`: the lines themselves, where they are known better than by what differs around them.
-fn shown(
-    conflict: &merge::Conflict,
-    followed: Option<Vec<Range<usize>>>,
-    prompts: &[Turn],
-) -> Conflict {
+/// The lines are those followed, where they are known better than by what differs around them.
+fn shown(conflict: &merge::Conflict, followed: &Followed) -> Conflict {
     let around = conflict.overlaps.iter().map(|overlap| overlap.ours.clone());
-    let ranges = followed.unwrap_or_else(|| around.collect());
+    let known = followed.lines.clone();
+    let ranges = known.unwrap_or_else(|| around.collect());
     let mut lines: Vec<Lines> = ranges.iter().map(Lines::from).collect();
     lines.dedup();
+    let prompts = followed.turns.iter();
     Conflict {
         path: RepoPath::new(conflict.path.clone()),
         reason: conflict.reason,
         lines,
-        prompts: prompts
-            .iter()
-            .map(|turn| Prompt::from(&turn.checkpoint))
-            .collect(),
+        adjacent: followed.is_beside,
+        prompts: prompts.map(|turn| Prompt::from(&turn.checkpoint)).collect(),
     }
 }
 
@@ -466,7 +460,13 @@ fn conflict(conflicts: &[(Conflict, Vec<Turn>)]) -> Error {
         .take(5)
         .map(|(conflict, _)| conflict.to_string())
         .collect();
-    let message = format!("changed since, in the same lines: {}", shown.join("; "));
+    let beside = conflicts.iter().filter(|(conflict, _)| conflict.adjacent);
+    let place = match beside.count() {
+        0 => "in the same lines",
+        beside if beside == conflicts.len() => "directly beside the same lines",
+        _ => "in the same lines or directly beside them",
+    };
+    let message = format!("changed since, {place}: {}", shown.join("; "));
     let paths: BTreeSet<&[u8]> = conflicts
         .iter()
         .map(|(conflict, _)| conflict.path.as_bytes())
@@ -474,7 +474,7 @@ fn conflict(conflicts: &[(Conflict, Vec<Turn>)]) -> Error {
     let list: Vec<_> = conflicts.iter().map(|(conflict, _)| conflict).collect();
     let mut error = Error::new(Code::Conflict, message);
     if conflicts.iter().any(|(_, prompts)| !prompts.is_empty()) {
-        error = error.hint("'--with-dependents' reverts the prompts that touched them, too");
+        error = error.hint("'--with-dependents' reverts the prompts that did, too");
     }
     error
         .hint("nothing was written; '--conflicts' writes both sides into the files, with markers")

@@ -131,7 +131,18 @@ pub struct Adjacent {
     pub lines: Vec<Lines>,
 }
 
-/// A path in which the same lines were changed since.
+/// Where lines are: `line 3`, `before line 3` where none is left, `lines 3-5, 7`; nothing without any.
+pub fn place_of(lines: &[Lines]) -> Option<String> {
+    let shown: Vec<String> = lines.iter().map(Lines::to_string).collect();
+    match lines {
+        [] => None,
+        [one] if one.last < one.first => Some(format!("before line {}", one.first)),
+        [one] if one.last == one.first => Some(format!("line {one}")),
+        _ => Some(format!("lines {}", shown.join(", "))),
+    }
+}
+
+/// A path in which the same lines were changed since, or something was put directly beside them.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Conflict {
@@ -142,18 +153,18 @@ pub struct Conflict {
     pub reason: Reason,
     /// The lines of the present; empty where it is not about lines.
     pub lines: Vec<Lines>,
-    /// The later prompts that touched them, oldest first; empty when people did.
+    /// Whether they are as they were, and all that came since lies directly beside them: nothing tells which of both comes first.
+    pub adjacent: bool,
+    /// The later prompts that did it, oldest first; empty when people did.
     pub prompts: Vec<Prompt>,
 }
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "'{}'", self.path.display())?;
-        let lines: Vec<String> = self.lines.iter().map(Lines::to_string).collect();
-        match lines.as_slice() {
-            [] => write!(f, " ({})", self.reason.as_str())?,
-            [one] => write!(f, " line {one}")?,
-            many => write!(f, " lines {}", many.join(", "))?,
+        match place_of(&self.lines) {
+            None => write!(f, " ({})", self.reason.as_str())?,
+            Some(place) => write!(f, " {place}")?,
         }
         let prompts: Vec<String> = self.prompts.iter().map(Prompt::to_string).collect();
         if !prompts.is_empty() {
