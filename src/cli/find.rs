@@ -12,7 +12,7 @@ use crate::ops::versions::Scope;
 ///
 /// Lists each content that PATH has had once, newest first: its blob, its size, the first and the last snapshot that has it,
 /// and the prompt in whose turn it was made, as far as one is known. A directory stands for all that is in it, and a path
-/// need not be there any more. 'tw restore SNAPSHOT PATH' brings one back. The exit code is 3 when no snapshot has any.
+/// need not be there any more. 'tw restore SNAPSHOT PATH' brings one back, with --staged one that was only staged. The exit code is 3 when no snapshot has any.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -78,6 +78,9 @@ impl Human for FoundVersions {
         } else {
             "'tw restore SNAPSHOT PATH' brings one back"
         });
+        if self.versions.iter().any(|version| version.staged) {
+            page.hint("one that was only staged: 'tw restore SNAPSHOT --staged PATH'");
+        }
     }
 
     fn brief(&self) -> Option<Vec<String>> {

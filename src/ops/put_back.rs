@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use super::Context;
 use super::capture::{Storing, seeds};
@@ -193,8 +194,43 @@ pub fn refuse_unknown(
     if there {
         Ok(())
     } else {
-        Err(nothing_there(&one, word, stored))
+        let known = known_otherwise(store, stored, (&one, word.as_os_str()))?;
+        Err(known.unwrap_or_else(|| nothing_there(&one, word, stored)))
     }
+}
+
+/// What a snapshot knows of paths that are neither among its files nor on disk: that they were in the index alone, or not captured.
+fn known_otherwise(
+    store: &Store,
+    stored: &Stored,
+    (one, word): (&Pathspec, &OsStr),
+) -> Result<Option<Error>> {
+    let (shown, id) = (one.shown_path(), &stored.id);
+    let error = |message: String| Some(Error::new(Code::PathNotFound, message));
+    let index = store.index_side(stored)?.tree;
+    let staged = tree::flatten(&|oid| store.objects.read_tree(oid), index)?;
+    let staged = staged.iter().map(|(path, _)| path.as_slice());
+    if one.unmatched(staged).is_none() {
+        let word = typed_path(Path::new(word));
+        let error = error(format!(
+            "'{shown}' is no file of '{id}', and was in git's index alone"
+        ));
+        return Ok(error.map(|error| {
+            error.hint(format!("'tw restore {id} --staged {word}' stages it again"))
+        }));
+    }
+    let plain = one.plain().unwrap_or_default();
+    let is_meant = |path: &[u8]| {
+        let is_beneath = plain.iter().any(|full| path::is_within(full, path));
+        is_beneath || one.unmatched(std::iter::once(path)).is_none()
+    };
+    let uncaptured = store.lists(stored)?.uncaptured;
+    let Some((_, entry)) = uncaptured.iter().find(|(path, _)| is_meant(path)) else {
+        return Ok(None);
+    };
+    let why = &entry.reason;
+    let error = error(format!("'{shown}' was not captured in '{id}': {why}"));
+    Ok(error.map(|error| error.hint(format!("'tw show {id}' lists what was not captured"))))
 }
 
 /// Whether the snapshot or the disk has one of the paths.

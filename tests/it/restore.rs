@@ -132,6 +132,43 @@ fn a_path_that_neither_side_has_is_an_error() {
 }
 
 #[test]
+fn what_a_snapshot_has_not_as_a_file_is_told_as_what_it_knows_of_it() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "timewarp.maxFileSize", "1000"]);
+    sandbox.write("dir/big", [0; 5000]);
+    sandbox.write("dir/st aged", "precious\n");
+    sandbox.git(["add", "dir/st aged"]);
+    sandbox.remove("dir/st aged");
+    let id = snapshot(&sandbox);
+    sandbox.remove("dir/big");
+    sandbox.git(["rm", "-q", "--cached", "dir/st aged"]);
+    sandbox.mkdir("dir");
+    let told = |word: &str| {
+        let ran = sandbox.tw_in("dir", ["restore", &id, word]);
+        assert_eq!(ran.code, 3, "{}", ran.err());
+        ran.err()
+    };
+    assert_eq!(
+        told("big"),
+        format!(
+            "error: 'dir/big' was not captured in '{id}': larger-than-limit\nhint: 'tw show {id}' lists what was not captured\n"
+        )
+    );
+    let stages = format!("tw restore {id} --staged 'st aged'");
+    assert_eq!(
+        told("st aged"),
+        format!(
+            "error: 'dir/st aged' is no file of '{id}', and was in git's index alone\nhint: '{stages}' stages it again\n"
+        )
+    );
+    let found = sandbox.tw(["find", "dir/st aged"]);
+    let hint = "hint: one that was only staged: 'tw restore SNAPSHOT --staged PATH'\n";
+    assert!(found.err().ends_with(hint), "{}", found.err());
+    sandbox.ok(["restore", &id, "--staged", "dir/st aged"]);
+    assert_eq!(sandbox.git(["show", ":dir/st aged"]), "precious\n");
+}
+
+#[test]
 fn ignored_files_stay_and_one_in_the_way_is_backed_up() {
     let sandbox = Sandbox::new();
     sandbox.write("x.local", "then\n");
