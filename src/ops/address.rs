@@ -145,7 +145,10 @@ pub fn range(word: &str) -> Option<(&str, &str)> {
 
 /// The snapshot that is this many before the newest one, not after a moment, and how far was looked. Where this repository has none at all, as a clone with
 /// fetched ones has, those of others count.
-fn nth_newest_here(
+///
+/// # Errors
+/// When refs cannot be read.
+pub fn nth_newest_here(
     ctx: &Context<'_>,
     store: &Store,
     back: usize,

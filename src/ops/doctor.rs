@@ -2,6 +2,7 @@
 
 mod hooked;
 mod kept;
+mod lost_past;
 mod private;
 mod readable;
 mod versions;
@@ -53,7 +54,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
         config(ctx),
         tell("head", head(ctx, store)),
         tell("index", index(ctx, store)),
-        states(ctx, &noted, failed),
+        states(ctx, store, (&noted, failed)),
         interrupted(&worktrees),
         locks(&worktrees),
     ];
@@ -207,7 +208,11 @@ fn noted<'w>(
 }
 
 /// What is damaged of our own files, and what was once; and whether each past has a way home.
-fn states(ctx: &Context<'_>, noted: &[NotedIn<'_>], failed: Option<Error>) -> Check {
+fn states(
+    ctx: &Context<'_>,
+    store: &Store,
+    (noted, failed): (&[NotedIn<'_>], Option<Error>),
+) -> Check {
     let (mut unfit, mut aside) = (Vec::new(), Vec::new());
     let shared = StateDir::new(ctx.repo.common_dir());
     for (worktree, noted) in noted {
@@ -236,12 +241,14 @@ fn states(ctx: &Context<'_>, noted: &[NotedIn<'_>], failed: Option<Error>) -> Ch
     unfit.sort_by_key(|(status, ..)| *status == CheckStatus::Warning);
     let aside = aside.iter().map(|path| path.display().to_string());
     let aside: Vec<String> = aside.collect();
+    let lost = lost_past::find(ctx, store);
     let found = match (unfit.into_iter().next(), failed) {
         (Some(found), _) => Ok(found),
         (None, Some(error)) => Err(error),
-        (None, None) if aside.is_empty() => {
-            Ok(ok(format!("readable in every worktree ({})", noted.len())))
-        }
+        (None, None) if aside.is_empty() => lost.map(|lost| {
+            let readable = || ok(format!("readable in every worktree ({})", noted.len()));
+            lost.unwrap_or_else(readable)
+        }),
         (None, None) => Ok(warning(
             format!("damaged and set aside: {}", listed(&aside)),
             "look into them, then remove them",

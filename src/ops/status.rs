@@ -10,8 +10,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Context;
+use super::address::nth_newest_here;
 use super::head_commit::head_tree;
-use super::history::{Here, in_order, newest};
+use super::history::{Here, in_order};
 use super::outcome::{Counts, Head, Interrupted, RepositoryInfo, Role, SnapshotView, Status};
 use super::snapshots::view;
 use super::swap::recover::{is_interrupted, taken_by_power};
@@ -115,12 +116,13 @@ fn stands_on(
     match id.and_then(SnapshotId::parse) {
         // One that cannot be read was told of already.
         Some(id) if state.mode == Mode::Past => Ok(store.read_id(&id).ok()),
-        _ => newest(ctx, store, IdKind::Snapshot),
+        _ => Ok(nth_newest_here(ctx, store, 0, None)?.0),
     }
 }
 
+/// What 'latest' means.
 fn latest(ctx: &Context<'_>, store: &Store) -> Result<Option<SnapshotView>> {
-    let newest = newest(ctx, store, IdKind::Snapshot)?;
+    let (newest, _) = nth_newest_here(ctx, store, 0, None)?;
     newest.map(|stored| view(store, &stored)).transpose()
 }
 

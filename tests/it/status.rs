@@ -31,6 +31,56 @@ fn files_changed_since_the_latest_snapshot_are_counted() {
 
 /// As what comes after each swap, in the background: it touches no file.
 #[test]
+fn where_only_fetched_snapshots_are_the_latest_is_one_of_them() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.ok(["-q", "snapshot"]).trim().to_owned();
+    let there = sandbox.root().join("clone");
+    sandbox.git(["clone", "-q", ".", there.to_str().unwrap()]);
+    let refs = "refs/timewarp/*:refs/timewarp/*";
+    sandbox.git_in(&there, ["fetch", "-q", "origin", refs]);
+    let ran = sandbox.tw(["-C", there.to_str().unwrap(), "status"]);
+    let latest = format!("  latest snapshot {id}  ");
+    assert!(ran.out().contains(&latest), "{}", ran.out());
+    assert!(!ran.err().contains("the first snapshot"), "{}", ran.err());
+}
+
+/// Somebody removes what tw keeps in the git directory, in the past.
+#[test]
+fn a_past_that_nothing_tells_of_any_more_is_named_by_doctor_with_the_way_home() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.ok(["-q", "snapshot"]).trim().to_owned();
+    sandbox.write("a.txt", "staged\n");
+    sandbox.git(["add", "a.txt"]);
+    sandbox.write("a.txt", "present\n");
+    sandbox.write("new.txt", "new\n");
+    let before = sandbox.state();
+    let backup = sandbox.json(["travel", &id])["backup_id"].clone();
+    sandbox.remove(".git/timewarp");
+    let ran = sandbox.tw(["--json", "doctor"]);
+    let said: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let checks = said["checks"].as_array().unwrap();
+    let state = checks.iter().find(|one| one["name"] == "state").unwrap();
+    assert_eq!(state["status"], "warning", "{state}");
+    let message = state["message"].as_str().unwrap();
+    assert!(message.contains(backup.as_str().unwrap()), "{message}");
+    let fix = state["fix"].as_str().unwrap();
+    assert!(
+        fix.starts_with("git symbolic-ref HEAD refs/heads/"),
+        "{fix}"
+    );
+    for command in fix.split("; ") {
+        let mut words = command.split(' ');
+        if words.next() == Some("git") {
+            sandbox.git(words);
+        } else {
+            sandbox.ok(words);
+        }
+    }
+    before.assert_same(&sandbox.state());
+    assert!(!sandbox.ok(["doctor"]).contains("this may be the past"));
+}
+
+#[test]
 fn files_are_counted_while_somebody_has_the_lock() {
     let sandbox = Sandbox::new();
     let first = sandbox.snap();

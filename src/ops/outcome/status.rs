@@ -28,7 +28,8 @@ pub struct Status {
     pub interrupted: Option<Interrupted>,
     /// The repository.
     pub repository: RepositoryInfo,
-    /// The newest snapshot of this worktree taken in the present.
+    /// What 'latest' means: the newest snapshot of this worktree taken in the present; in a clone with none of its own, of those that were
+    /// fetched.
     pub latest: Option<SnapshotView>,
     /// The snapshot the working tree stands in, when in the past.
     pub current: Option<SnapshotView>,
