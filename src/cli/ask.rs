@@ -74,10 +74,8 @@ impl Ask {
         if approved(question, &mut std::io::stdin().lock(), &mut stderr)? {
             Ok(())
         } else {
-            Err(Error::new(
-                Code::NotApproved,
-                "not confirmed, nothing was done",
-            ))
+            let error = Error::new(Code::NotApproved, "not confirmed, nothing was done");
+            Err(error.hint("nothing but 'y' or 'yes' is a yes; the same command asks again"))
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::ops::request::DryRun;
 /// Forget these snapshots
 ///
 /// Asks first on a terminal; elsewhere it needs -y. Refused for what a label, an undo step, an open directory or the
-/// state of a worktree holds, unless --force. Backups and experiments can be dropped too. 'tw recover --dropped' takes
+/// state of a worktree holds, unless --force. Backups and experiments can be dropped too. 'tw recover --dropped ID' takes
 /// them back while git still has the objects.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -85,12 +85,13 @@ mod workspace;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::env::Env;
-use crate::error::{Code, Error, Result, ResultExt};
+use crate::error::{Code, Error, Result};
 #[cfg(debug_assertions)]
 use crate::git::fs;
 use crate::git::repo::Repo;
@@ -313,5 +314,13 @@ fn enter(globals: &Globals) -> Result<PathBuf> {
             .hint("-C takes a directory that exists")
         })?;
     }
-    std::env::current_dir().context(|| "cannot tell the current directory")
+    std::env::current_dir().map_err(|error| {
+        let is_gone = error.kind() == ErrorKind::NotFound;
+        let error = Error::from(error).while_doing("cannot tell the current directory");
+        if is_gone {
+            error.hint("it was removed: go to another one, or name one with 'tw -C DIR'")
+        } else {
+            error
+        }
+    })
 }

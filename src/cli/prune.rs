@@ -8,7 +8,7 @@ use crate::ops::outcome::Pruned;
 ///
 /// Kept are the snapshots of the last 14 days or the newest 200, whichever is more (the keep_days and keep_last
 /// settings), and every one that something holds: a label, an undo step, an open directory, the state of any worktree.
-/// Backups and experiments are kept for 30 days, those of a try or replay until that is dropped. What is forgotten can be taken back with 'tw recover --dropped' until
+/// Backups and experiments are kept for 30 days, those of a try or replay until that is dropped. What is forgotten can be taken back with 'tw recover --dropped ID' until
 /// git's own gc removes the objects; tw never runs gc. In a directory without git ('tw init --here') tw takes the room back itself,
 /// once what was forgotten cannot be taken back any more: after 14 days.
 #[derive(Debug, clap::Args)]
@@ -71,8 +71,14 @@ impl Human for Pruned {
             page.line(format!("took back {} on disk", size(self.reclaimed)));
         }
         page.notices(&self.notices);
-        if !self.dry_run && !self.forgotten.is_empty() {
-            page.hint("'tw recover --dropped' takes them back while git still has them");
+        if let Some(first) = self.forgotten.first().filter(|_| !self.dry_run) {
+            page.hint(match self.forgotten.len() {
+                1 => format!(
+                    "'tw recover --dropped {}' takes it back while git still has it",
+                    first.id
+                ),
+                _ => "'tw recover --dropped ID...' takes them back while git still has them, and lists them without an ID".to_owned(),
+            });
         }
     }
 

@@ -23,7 +23,7 @@ use crate::store::trigger::SwapKind;
 /// With the number of an older one only that is taken back: it is merged out of what is there now, and where later
 /// changes touch the same lines nothing is done, nor where all that it did was to the index and HEAD has moved since.
 ///
-/// What 'tw drop' forgets comes back by 'tw recover --dropped' alone, and what 'tw purge' removes by nothing.
+/// What 'tw drop' forgets comes back by 'tw recover --dropped ID' alone, and what 'tw purge' removes by nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

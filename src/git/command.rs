@@ -252,6 +252,20 @@ pub(super) fn said_by(output: &Output) -> String {
     String::from_utf8_lossy(stderr).trim().to_owned()
 }
 
+/// Several lines of git's as one; a sentence may go on in the next.
+fn in_one_line(said: &str) -> String {
+    let mut line = String::new();
+    for next in said.lines().map(str::trim).filter(|next| !next.is_empty()) {
+        match line.chars().last() {
+            None => {}
+            Some(';' | ':' | ',' | '.') => line.push(' '),
+            Some(_) => line.push_str("; "),
+        }
+        line.push_str(next);
+    }
+    line
+}
+
 fn option(name: &str, path: &Path) -> OsString {
     let mut option = OsString::from(name);
     option.push(path);
@@ -281,7 +295,7 @@ impl Drop for Running {
 }
 
 fn failed(name: &str, output: &Output) -> Error {
-    let said = said_by(output);
+    let said = in_one_line(&said_by(output));
     Error::new(
         Code::Io,
         format!("'git {name}' failed ({}): {said}", output.status),
@@ -292,6 +306,22 @@ fn failed(name: &str, output: &Output) -> Error {
 mod tests {
     use super::*;
     use crate::git::repo::testing::TestRepo;
+
+    #[test]
+    fn what_git_says_in_several_lines_is_said_in_one() {
+        for (said, line) in [
+            ("fatal: no", "fatal: no"),
+            ("error: one\nfatal: two\n", "error: one; fatal: two"),
+            (
+                "fatal: it is;\n  use -f, or\nnot",
+                "fatal: it is; use -f, or; not",
+            ),
+            ("hint:\n\nhint: x", "hint: hint: x"),
+            ("", ""),
+        ] {
+            assert_eq!(in_one_line(said), line);
+        }
+    }
 
     #[test]
     fn stdin_and_stdout_are_bytes_of_any_size() {

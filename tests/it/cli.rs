@@ -374,3 +374,17 @@ fn a_command_with_others_beneath_it_alone_prints_its_help() {
         assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
     }
 }
+
+#[test]
+fn in_a_directory_that_is_gone_the_hint_says_where_to_go() {
+    let sandbox = Sandbox::new();
+    let script = "mkdir gone; cd gone; rmdir ../gone; exec \"$0\" status";
+    let mut command = sandbox.command("sh");
+    let output = command
+        .args(["-c", script, env!("CARGO_BIN_EXE_tw")])
+        .output();
+    let said = String::from_utf8(output.unwrap().stderr).unwrap();
+    let hint = "hint: it was removed: go to another one, or name one with 'tw -C DIR'\n";
+    assert!(said.ends_with(hint), "{said}");
+    assert_eq!(said.matches("hint: ").count(), 1, "{said}");
+}

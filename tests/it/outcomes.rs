@@ -656,7 +656,7 @@ fn pages_read_as_intended() {
             shown(&pruned(), &look()),
             "forgot s_20260228_153012_ab12cd  1 hour ago  at most 5.0 KiB\n\
              forgot 1, at most 5.0 KiB; kept 11\n\
-             hint: 'tw recover --dropped' takes them back while git still has them\n",
+             hint: 'tw recover --dropped s_20260228_153012_ab12cd' takes it back while git still has it\n",
         ),
     ] {
         assert_eq!(page, expected);

@@ -173,6 +173,19 @@ fn an_open_directory_is_listed_and_is_not_collected() {
         sandbox.ok(["scratch", "gc"]),
         "no scratch was left behind\n"
     );
+    // Removed by hand, it is told how git forgets it, in one line.
+    std::fs::remove_dir_all(&dir).unwrap();
+    let ran = sandbox.tw(["scratch", "list"]);
+    assert!(ran.out().contains("\n  gone of "), "{}", ran.out());
+    assert_eq!(
+        ran.err(),
+        "hint: 'git worktree prune' forgets those whose directories are gone\n"
+    );
+    let again = sandbox.tw(["open", &id, dir.to_str().unwrap()]);
+    assert_eq!(again.code, 1, "{}", again.err());
+    assert!(!again.err().contains("\\n"), "{}", again.err());
+    sandbox.git(["worktree", "prune"]);
+    sandbox.ok(["open", &id, dir.to_str().unwrap()]);
 }
 
 /// A death leaves it when it was made again for a scratch that had not been begun yet.

@@ -48,9 +48,12 @@ impl Human for Scratches {
                 _ => format!("  {what}{state}: git knows nothing of it any more"),
             });
         }
-        let left = self.scratches.iter();
-        if left.clone().any(|scratch| scratch.state == State::Left) {
+        let has = |state| self.scratches.iter().any(|scratch| scratch.state == state);
+        if has(State::Left) {
             page.hint("'tw scratch gc' saves and removes what was left");
+        }
+        if has(State::Gone) {
+            page.hint("'git worktree prune' forgets those whose directories are gone");
         }
         if self.scratches.is_empty() {
             page.hint("'tw open SNAPSHOT' lays one out");
