@@ -56,7 +56,7 @@ pub struct Args {
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[
         document::<ConfigListing>("config"),
-        document::<Setting>("config-key"),
+        document::<Setting>("config KEY").named("config-key"),
     ];
 
     fn run(&self, call: &Call<'_>) -> Reply {

@@ -45,7 +45,9 @@ pub struct Args {
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[
         document::<Labelled>("label"),
-        document::<Labels>("label-list"),
+        document::<Labels>("label")
+            .named("label-list")
+            .when("without a NAME"),
     ];
 
     fn run(&self, call: &Call<'_>) -> Reply {

@@ -15,6 +15,8 @@ use super::{Failure, Success};
 #[derive(Debug, Clone, Copy)]
 pub struct Document {
     command: &'static str,
+    /// What it is called, where that is not the command.
+    name: Option<&'static str>,
     /// When that command prints it, where another call of it prints another.
     when: &'static str,
     describe: fn(&str) -> Value,
@@ -24,6 +26,7 @@ pub struct Document {
 pub const fn document<T: JsonSchema>(command: &'static str) -> Document {
     Document {
         command,
+        name: None,
         when: "",
         describe: of_root::<Success<T>>,
     }
@@ -36,9 +39,19 @@ impl Document {
         Self { when, ..self }
     }
 
+    /// Under another name than the command's, which prints several.
+    #[must_use]
+    pub const fn named(self, name: &'static str) -> Self {
+        Self {
+            name: Some(name),
+            ..self
+        }
+    }
+
     /// Its name: that of the command, `recover-dropped` for `recover --dropped`.
     pub fn name(&self) -> String {
-        self.command.replace(" --", "-").replace(' ', "-")
+        let name = self.name.unwrap_or(self.command);
+        name.replace(" --", "-").replace(' ', "-")
     }
 
     /// Its schema.

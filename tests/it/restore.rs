@@ -144,7 +144,7 @@ fn what_a_snapshot_has_not_as_a_file_is_told_as_what_it_knows_of_it() {
     sandbox.git(["rm", "-q", "--cached", "dir/st aged"]);
     sandbox.mkdir("dir");
     let told = |word: &str| {
-        let ran = sandbox.tw_in("dir", ["restore", &id, word]);
+        let ran = sandbox.tw_in(sandbox.path("dir"), ["restore", &id, word]);
         assert_eq!(ran.code, 3, "{}", ran.err());
         ran.err()
     };
@@ -154,7 +154,7 @@ fn what_a_snapshot_has_not_as_a_file_is_told_as_what_it_knows_of_it() {
             "error: 'dir/big' was not captured in '{id}': larger-than-limit\nhint: 'tw show {id}' lists what was not captured\n"
         )
     );
-    let stages = format!("tw restore {id} --staged 'st aged'");
+    let stages = format!("tw restore {id} --staged \"st aged\"");
     assert_eq!(
         told("st aged"),
         format!(
