@@ -1055,7 +1055,7 @@ fn an_agent_works_on_an_issue_without_a_terminal() {
     assert!(output.status.success(), "{output:?}");
     let said = sandbox.ok(["try", "log", "latest"]);
     assert!(said.starts_with("-p\nFix this problem"), "{said}");
-    assert!(said.contains("Symptom: a.txt is wrong\n"), "{said}");
+    assert!(said.contains("\nSymptom:\n> a.txt is wrong\n"), "{said}");
     assert!(said.contains("\n--model\nsmall\n"), "{said}");
     let (error, code) = sandbox.json_error(["try", "--agent", "claude"]);
     assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
