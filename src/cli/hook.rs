@@ -119,7 +119,8 @@ fn standard_input() -> Vec<u8> {
     let deadline = Instant::now() + PATIENCE;
     let mut payload = Vec::new();
     let mut chunk = vec![0; 64 << 10];
-    while is_there(&stdin, deadline) {
+    // Of what is always ready, the size is the end, or the time.
+    while is_there(&stdin, deadline) && (payload.len() <= LARGEST || Instant::now() < deadline) {
         // Without a buffer of the library's in between: what is in there, `poll` does not see.
         match rustix::io::read(&stdin, &mut chunk) {
             // What is too long is read to its end, for the agent's sake, and is no payload.

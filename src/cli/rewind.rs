@@ -4,6 +4,7 @@ mod menu;
 
 use clap::ArgGroup;
 
+use crate::agents::by_name;
 use crate::cli::checkpoint::headline;
 use crate::cli::exec::{self, resume_line};
 use crate::cli::human::swap::members;
@@ -284,7 +285,14 @@ fn talk_lines(page: &mut Page, checkpoint: &Checkpoint, part: &ConversationPart)
         Delivery::SessionStartHook => page.line("  the note is handed over when the fork starts"),
         Delivery::PromptHook => page.line("  the note is handed over with the fork's first prompt"),
         Delivery::Prompt => {
-            page.line("  paste this as the first prompt:");
+            let agent = checkpoint.agent.as_deref().and_then(by_name);
+            let tells = agent.is_some_and(|agent| agent.event_that_tells().is_some());
+            let unless = if tells && part.fork.is_some() {
+                ", unless a hook of tw's runs in the fork, which hands it over"
+            } else {
+                ""
+            };
+            page.line(format!("  paste this as the first prompt{unless}:"));
             page.lines("    ", &note.text);
         }
     }

@@ -23,7 +23,7 @@ pub use self::rename::{
 };
 pub use self::temps::{Below, clear_dead_temps, clear_dead_temps_of, temp_of};
 pub use self::times::{set_times_at, touch_at};
-pub use self::writers::{file_system, has_writer, may_change_unseen, young_since};
+pub use self::writers::{file_system, has_writer, may_change_unseen, read_settled, young_since};
 pub use super::regular::read_optional;
 use crate::env::fail_point;
 use crate::env::{clock_nanos, has_coarse_times};
@@ -425,7 +425,7 @@ pub fn write_atomic_by(
 }
 
 /// Changes a file that others write as well, whole or not at all, and durably: the one that had the bytes `old`, or none, when it was
-/// read. None for the new bytes: it goes. False: it has others by now, and is left as it is. What an earlier change left beside it whose
+/// read. None for the new bytes: it goes. False: it has others by now, or somebody is saving it, and is left as it is. What an earlier change left beside it whose
 /// process died goes as well.
 ///
 /// # Errors

@@ -133,7 +133,7 @@ pub enum Delivery {
     SessionStartHook,
     /// The hook of the first prompt hands it over.
     PromptHook,
-    /// It is to be pasted as a prompt.
+    /// It is to be pasted as a prompt. An agent whose hooks run, though nothing tells that they do, is handed it, too.
     Prompt,
 }
 

@@ -391,6 +391,14 @@ pub const EXPERIMENT_FILE: &str = "experiment.md";
 pub const ISSUE_FILE: &str = "issue.json";
 
 impl Issue {
+    /// Puts other success criteria in. The experiment's copy goes along until somebody has changed it.
+    pub fn set_success_criteria(&mut self, text: &str) {
+        if self.experiment.success_criteria == self.success_criteria {
+            text.clone_into(&mut self.experiment.success_criteria);
+        }
+        text.clone_into(&mut self.success_criteria);
+    }
+
     /// Decides for what these fields say: values of others that lost against them are not kept any longer.
     pub fn settle(&mut self, fields: &[&str]) {
         self.conflicts

@@ -5,6 +5,7 @@ mod place;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -453,6 +454,29 @@ fn an_agent_that_keeps_standard_input_open_is_not_waited_for() {
     assert!(child.wait().unwrap().success());
     drop(stdin);
     assert_eq!(sessions(&sandbox)[0]["session_id"], "abcd");
+}
+
+#[test]
+fn a_standard_input_without_an_end_is_not_read_for_ever() {
+    let sandbox = Sandbox::new();
+    let mut child = crate::damage::raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
+        .args(["hook", "claude", "stop"])
+        .current_dir(sandbox.repo())
+        .stdin(std::fs::File::open("/dev/zero").unwrap())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let ended = loop {
+        match child.try_wait().unwrap() {
+            None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
+            ended => break ended,
+        }
+    };
+    // What has ended is not killed.
+    let _ = child.kill();
+    assert_eq!(ended.and_then(|ended| ended.code()), Some(0));
+    assert_eq!(log(&sandbox)[0]["code"], "USAGE");
 }
 
 #[test]

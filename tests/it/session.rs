@@ -216,6 +216,11 @@ fn what_is_recorded_is_the_callers_and_names_its_agent() {
             (&json!(session), &json!(agent))
         );
     }
+    // The other session's snapshot is still current.
+    ran(Some("mine-1"), &["snapshot"]);
+    let issue = ran(None, &report)["issue"].clone();
+    let whose = (&issue["session_id"], &issue["agent"]);
+    assert_eq!(whose, (&json!("theirs-1"), &json!("codex")));
     let named = ran(Some("mine-1"), &["snapshot", "--session", "theirs-1"]);
     assert_eq!(named["snapshot"]["agent"], "codex");
 }

@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use super::writers::{has_writer, keeps_writer};
 use super::{open_at, stamp_at};
 use crate::env::{fail_point, has_plain_renames};
 use crate::git::regular;
@@ -172,7 +173,8 @@ fn claim_and_rename(
 }
 
 /// Puts `temp`, a file of ours, at `name` in the same directory, when the bytes that are there by then may go; they are gone
-/// afterwards. False: they may not. Then all is as it was, and `temp` is gone.
+/// afterwards. False: they may not, or somebody has the file open for writing, whose save would go with it. Then all is as it was, and
+/// `temp` is gone.
 ///
 /// At no moment is there none: whoever finds no settings begins anew, and a desk is written anew.
 /// Where no exchange is, what is saved between the last look and the rename is replaced.
@@ -186,10 +188,15 @@ pub fn replace_known(
     may_go: &dyn Fn(&[u8]) -> bool,
 ) -> io::Result<bool> {
     fail_point("replace-known");
+    let forget = || rustix::fs::unlinkat(dir, OsStr::from_bytes(temp), AtFlags::empty());
+    if is_being_saved(dir, name)? {
+        forget()?;
+        return Ok(false);
+    }
     let own = bytes_at(dir, temp)?;
     match exchange_at_once(dir, temp, name).transpose() {
         Some(exchanged) => judge(dir, temp, name, may_go, (own, exchanged)),
-        None if bytes_at(dir, name)?.is_some_and(|found| may_go(&found)) => {
+        None if is_to_go(dir, name, may_go)? => {
             let (temp, name) = (OsStr::from_bytes(temp), OsStr::from_bytes(name));
             rustix::fs::renameat(dir, temp, dir, name)?;
             Ok(true)
@@ -199,7 +206,7 @@ pub fn replace_known(
             Ok(true)
         }
         None => {
-            rustix::fs::unlinkat(dir, OsStr::from_bytes(temp), AtFlags::empty())?;
+            forget()?;
             Ok(false)
         }
     }
@@ -217,14 +224,13 @@ fn judge(
     if matches!(exchanged, Ok(Exchanged::Placed)) {
         return Ok(true);
     }
-    if exchanged.is_ok() && bytes_at(dir, temp)?.is_some_and(|found| may_go(&found)) {
+    if exchanged.is_ok() && is_to_go(dir, temp, may_go)? {
         forget()?;
         return Ok(true);
     }
     // Somebody saved it since it was looked at: that goes back.
     let back = exchanged.and_then(|_| exchange(dir, temp, name));
-    let left = bytes_at(dir, temp)?;
-    if left.is_some() && left == own {
+    if own.is_some_and(|own| is_to_go(dir, temp, &|left| left == own).unwrap_or(false)) {
         forget()?;
     } else if stamp_at(dir, temp)?.is_some() {
         return Err(saved_meanwhile(temp, name));
@@ -243,8 +249,11 @@ pub fn remove_known(
     may_go: &dyn Fn(&[u8]) -> bool,
 ) -> io::Result<bool> {
     fail_point("replace-known");
+    if is_being_saved(dir, name)? {
+        return Ok(false);
+    }
     rename_to_free(dir, name, temp)?;
-    if bytes_at(dir, temp)?.is_some_and(|found| may_go(&found)) {
+    if is_to_go(dir, temp, may_go)? {
         rustix::fs::unlinkat(dir, OsStr::from_bytes(temp), AtFlags::empty())?;
         return Ok(true);
     }
@@ -264,18 +273,37 @@ fn saved_meanwhile(temp: &[u8], name: &[u8]) -> io::Error {
     ))
 }
 
+/// Whether somebody is saving what has a name, and is not done in the time that this takes.
+fn is_being_saved(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<bool> {
+    Ok(file_at(dir, name)?.is_some_and(|file| keeps_writer(&file)))
+}
+
+/// Whether what has a name is a regular file whose bytes may go, to which nobody adds any. Who asks for writers first has bytes that stay:
+/// under a name that nobody else knows no new one comes.
+fn is_to_go(dir: BorrowedFd<'_>, name: &[u8], may_go: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
+    match file_at(dir, name)? {
+        Some(file) if !has_writer(&file) => Ok(may_go(&bytes_of(file)?)),
+        _ => Ok(false),
+    }
+}
+
 /// The bytes of a regular file; None for anything else, and for nothing.
 fn bytes_at(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
-    let file = match open_at(dir, name) {
-        Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(None),
-        other => File::from(other?),
-    };
-    let Ok(file) = regular::accept(file) else {
-        return Ok(None);
-    };
+    file_at(dir, name)?.map(bytes_of).transpose()
+}
+
+/// A regular file, opened; None for anything else, and for nothing.
+fn file_at(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<File>> {
+    match open_at(dir, name) {
+        Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => Ok(None),
+        other => Ok(regular::accept(File::from(other?)).ok()),
+    }
+}
+
+fn bytes_of(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(regular::LARGEST).read_to_end(&mut bytes)?;
-    Ok(Some(bytes))
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -355,5 +383,26 @@ mod tests {
             assert_eq!((done.expect("done"), at("n").exists()), (goes, !goes));
             assert!(!at("t").exists());
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_somebody_is_about_to_save_is_neither_replaced_nor_removed() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let at = |name: &str| dir.path().join(name);
+        let root = Root::open(dir.path()).expect("root");
+        std::fs::write(at("t"), b"new").expect("write");
+        std::fs::write(at("n"), b"known").expect("write");
+        let mut saving = File::options().write(true).open(at("n")).expect("opened");
+        let replaced = replace_known(root.fd(), b"t", b"n", &|_| true);
+        let removed = remove_known(root.fd(), b"t", b"n", &|_| true);
+        assert_eq!(
+            (replaced.expect("done"), removed.expect("done")),
+            (false, false)
+        );
+        io::Write::write_all(&mut saving, b"saved").expect("saved");
+        drop(saving);
+        assert_eq!(std::fs::read(at("n")).expect("read"), b"saved");
+        assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 1);
     }
 }

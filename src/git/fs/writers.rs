@@ -4,9 +4,11 @@
 //! written the page back. So what somebody has open for writing may go on changing under the stamp that it has already.
 
 use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crate::env::clock_nanos;
 use crate::git::regular;
@@ -49,6 +51,51 @@ pub fn has_writer(file: &File) -> bool {
     is_open_for_writing(file) == Some(true)
 }
 
+/// How often a file is looked at that somebody may be saving: all together, as long as a save takes.
+const LOOKS: u32 = 10;
+/// How long is waited between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// As [`has_writer`], and still after the time that a save takes. Who is about to run another program has what it inherited open for a
+/// moment, too.
+pub(super) fn keeps_writer(file: &File) -> bool {
+    (0..LOOKS).all(|nth| {
+        if nth > 0 {
+            std::thread::sleep(PAUSE);
+        }
+        has_writer(file)
+    })
+}
+
+/// Up to `limit` bytes of an open file, as those who save it in place have left it; None: somebody is at it for longer than a save takes.
+///
+/// Nobody opens it for writing meanwhile. Where that cannot be told, it has to read the same after a moment.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_settled(file: &File, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let read = || {
+        let (mut bytes, mut from) = (Vec::new(), file);
+        from.rewind()?;
+        from.take(limit).read_to_end(&mut bytes)?;
+        io::Result::Ok(bytes)
+    };
+    for _ in 0..LOOKS {
+        match writers(file) {
+            Writers::None(_lease) => return read().map(Some),
+            Writers::Unknown => {
+                let bytes = read()?;
+                std::thread::sleep(PAUSE);
+                if read()? == bytes {
+                    return Ok(Some(bytes));
+                }
+            }
+            Writers::Some => std::thread::sleep(PAUSE),
+        }
+    }
+    Ok(None)
+}
+
 /// How long this system lets a page be dirty, with room: `vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`, which laptops set
 /// to minutes, and whose zero switches writing back off.
 fn until_written_back() -> i64 {
@@ -70,41 +117,78 @@ fn until_written_back() -> i64 {
     })
 }
 
-/// Whether somebody has it open for writing, or mapped. None: that cannot be told, as of another user's file, or on NFS.
-///
-/// A lease for reading is granted while nobody has, and given back at once.
-#[cfg(target_os = "linux")]
-fn is_open_for_writing(file: &File) -> Option<bool> {
-    use std::os::fd::AsRawFd;
+/// Who has a file open for writing, or mapped.
+enum Writers<'a> {
+    /// Nobody, nor will anybody while this is kept.
+    None(Lease<'a>),
+    /// Somebody has.
+    Some,
+    /// That cannot be told, as of another user's file, or on NFS.
+    Unknown,
+}
 
+fn writers(file: &File) -> Writers<'_> {
+    match take_lease(file) {
+        Ok(()) => Writers::None(Lease(file)),
+        Err(Some(libc::EAGAIN)) => Writers::Some,
+        Err(_) => Writers::Unknown,
+    }
+}
+
+/// Whether somebody has it open for writing, or mapped. None: that cannot be told.
+fn is_open_for_writing(file: &File) -> Option<bool> {
+    match writers(file) {
+        Writers::None(_) => Some(false),
+        Writers::Some => Some(true),
+        Writers::Unknown => None,
+    }
+}
+
+/// A lease for reading, which is granted while nobody has a file open for writing, and given back when this is dropped.
+///
+/// Who opens it for writing meanwhile waits until then, or is told `EAGAIN` where it does not wait, and we are sent a signal: not `SIGIO`,
+/// which would end us.
+struct Lease<'a>(&'a File);
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        give_back_lease(self.0);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn take_lease(file: &File) -> Result<(), Option<i32>> {
     /// Which signal tells of a lease; the crate does not name it.
     const F_SETSIG: libc::c_int = 10;
 
-    let fd = file.as_raw_fd();
-    // Who opens it for writing meanwhile waits until the lease is given back, or is told `EAGAIN` where it does not wait, and we are sent
-    // a signal: not `SIGIO`, which would end us.
-    let set = |command, value: libc::c_int| {
-        #[expect(unsafe_code, reason = "no library has leases")]
-        // SAFETY: these commands take an integer, and the descriptor is open.
-        let result = unsafe { libc::fcntl(fd, command, value) };
-        if result == -1 {
-            Err(std::io::Error::last_os_error().raw_os_error())
-        } else {
-            Ok(())
-        }
-    };
-    set(F_SETSIG, libc::SIGURG).ok()?;
-    match set(libc::F_SETLEASE, libc::F_RDLCK) {
-        Ok(()) => {
-            set(libc::F_SETLEASE, libc::F_UNLCK).ok()?;
-            Some(false)
-        }
-        Err(Some(libc::EAGAIN)) => Some(true),
-        Err(_) => None,
+    control(file, F_SETSIG, libc::SIGURG)?;
+    control(file, libc::F_SETLEASE, libc::F_RDLCK)
+}
+
+#[cfg(target_os = "linux")]
+fn give_back_lease(file: &File) {
+    // It goes with the descriptor at the latest.
+    let _ = control(file, libc::F_SETLEASE, libc::F_UNLCK);
+}
+
+#[cfg(target_os = "linux")]
+fn control(file: &File, command: libc::c_int, value: libc::c_int) -> Result<(), Option<i32>> {
+    use std::os::fd::AsRawFd;
+
+    #[expect(unsafe_code, reason = "no library has leases")]
+    // SAFETY: these commands take an integer, and the descriptor is open.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), command, value) };
+    if result == -1 {
+        Err(io::Error::last_os_error().raw_os_error())
+    } else {
+        Ok(())
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_open_for_writing(_: &File) -> Option<bool> {
-    None
+fn take_lease(_: &File) -> Result<(), Option<i32>> {
+    Err(None)
 }
+
+#[cfg(not(target_os = "linux"))]
+fn give_back_lease(_: &File) {}

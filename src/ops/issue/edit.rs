@@ -117,17 +117,16 @@ fn put_texts(issue: &mut Issue, texts: &ReportFields, snapshot: Option<&Stored>)
     let required = [
         ("task_context", &mut issue.task_context, &texts.task_context),
         ("symptom", &mut issue.symptom, &texts.symptom),
-        (
-            "success_criteria",
-            &mut issue.success_criteria,
-            &texts.success_criteria,
-        ),
     ];
     for (name, slot, text) in required {
         if let Some(text) = text {
             slot.clone_from(text);
             given.push(name);
         }
+    }
+    if let Some(text) = &texts.success_criteria {
+        issue.set_success_criteria(text);
+        given.push("success_criteria");
     }
     let optional = [
         (

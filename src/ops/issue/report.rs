@@ -8,6 +8,7 @@ use super::verify::changed_by_redaction;
 use super::{Captured, Report, ReportFields, Reported, document, get};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs;
 use crate::git::objects::NewObjects;
 use crate::ops::approval;
 use crate::ops::checkpoints;
@@ -16,7 +17,7 @@ use crate::ops::issues::desk;
 use crate::ops::redaction::Redacting;
 use crate::ops::refspecs;
 use crate::ops::request::Take;
-use crate::ops::sessions::{self, Caller, Via};
+use crate::ops::sessions::{self, Caller};
 use crate::ops::swap::recover;
 use crate::ops::{Context, address, snapshots};
 use crate::store::Store;
@@ -39,10 +40,11 @@ const REQUIRED: [(&str, &str); 3] = [
 /// Reports an issue.
 ///
 /// # Errors
-/// `USAGE` names a missing flag, `ISSUE_INVALID` a document that is none; what keeps a snapshot from being found or taken.
+/// `USAGE` names a missing flag, `ISSUE_INVALID` a document that is none, `TRANSCRIPT_NOT_FOUND` a file that was named; what keeps a snapshot from being found or taken.
 /// No issue is recorded then.
 pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
     let (fields, unknown) = complete(request)?;
+    check_transcript(ctx, request)?;
     let store = ctx.store()?;
     let recovered = recover::recover_by_itself(ctx, store)?;
     let done = record(ctx, store, request, &fields).map(|mut reported| {
@@ -74,8 +76,11 @@ fn record(
     let conversation = conversation::capture(ctx, &source);
     let texts = Texts {
         fields,
-        agent,
-        session: said_session(caller, &conversation),
+        author: author(
+            (caller, agent),
+            (&snapshot, named_snapshot(request).is_some()),
+            &conversation,
+        ),
     };
     let mut redacting = Redacting::new(ctx);
     let issue = issue(
@@ -142,20 +147,54 @@ fn registered(ctx: &Context<'_>, caller: Option<&Caller>) -> Result<Option<Sessi
     }
 }
 
-/// What the report says, and who says it when that is known for sure.
-struct Texts<'a> {
-    fields: &'a ReportFields,
-    agent: Option<String>,
-    session: Option<String>,
+/// A file that was named has to be there. What is found without one is another matter: the issue is recorded all the same.
+fn check_transcript(ctx: &Context<'_>, request: &Report) -> Result<()> {
+    let Some(path) = &request.transcript else {
+        return Ok(());
+    };
+    match fs::is_there(&ctx.cwd.join(path)) {
+        Ok(false) => Err(Error::new(
+            Code::TranscriptNotFound,
+            format!("'{}' is not there", path.display()),
+        )),
+        // What keeps it from being looked at is told by who reads it.
+        Ok(true) | Err(_) => Ok(()),
+    }
 }
 
-/// The session that says itself that it reports; where none is known, that of the conversation, whose report it is then.
-fn said_session(caller: Option<Caller>, conversation: &Conversation) -> Option<String> {
-    match (caller, conversation) {
-        (Some(caller), _) => (caller.via != Via::State).then_some(caller.session_id),
-        (None, Conversation::Found(found)) => found.chat.session_id.clone(),
-        (None, Conversation::Unavailable(_)) => None,
-    }
+/// What the report says, and whose it is.
+struct Texts<'a> {
+    fields: &'a ReportFields,
+    author: Author,
+}
+
+/// The session that reports, and its agent, as far as they are known.
+struct Author {
+    session_id: Option<String>,
+    agent: Option<String>,
+}
+
+/// The caller, be it the last session that was started here; where none is known, whose conversation it is; then whose snapshot was
+/// named. One that was only taken again, since nothing has changed, may be another session's.
+fn author(
+    (caller, agent): (Option<Caller>, Option<String>),
+    (snapshot, is_named): (&Stored, bool),
+    conversation: &Conversation,
+) -> Author {
+    let chat = match conversation {
+        Conversation::Found(found) => Some(&found.chat),
+        Conversation::Unavailable(_) => None,
+    };
+    let of_snapshot = &snapshot.record.session_id;
+    let session_id = caller
+        .map(|caller| caller.session_id)
+        .or_else(|| chat?.session_id.clone())
+        .or_else(|| of_snapshot.clone().filter(|_| is_named));
+    let is_of_snapshot = session_id.is_some() && session_id == *of_snapshot;
+    let agent = agent
+        .or_else(|| snapshot.record.agent.clone().filter(|_| is_of_snapshot))
+        .or_else(|| chat?.agent.clone());
+    Author { session_id, agent }
 }
 
 /// The fields of the flags, completed by the document's; all that are required are there. With it, what to say of the document.
@@ -185,6 +224,11 @@ fn complete(request: &Report) -> Result<(ReportFields, Option<String>)> {
     Ok((fields, unknown))
 }
 
+fn named_snapshot(request: &Report) -> Option<String> {
+    let in_json = || document::snapshot(request.json.as_deref()?);
+    request.snapshot.clone().or_else(in_json)
+}
+
 /// The snapshot that was named; else the newest one that has everything as it is now, the session's before others; else a new one.
 fn snapshot(
     ctx: &Context<'_>,
@@ -193,9 +237,7 @@ fn snapshot(
     (caller, agent): (Option<&Caller>, &Option<String>),
     notices: &mut Vec<String>,
 ) -> Result<Stored> {
-    let in_json = || document::snapshot(request.json.as_deref()?);
-    let named = request.snapshot.clone().or_else(in_json);
-    if let Some(text) = named {
+    if let Some(text) = named_snapshot(request) {
         let stored = address::resolve(ctx, store, &text)?;
         store.give_ref(&stored)?;
         return Ok(stored);
@@ -236,24 +278,9 @@ fn issue(
     let required = |text: &Option<String>| text.clone().unwrap_or_default();
     let optional = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     let success_criteria = redacting.text(&required(&fields.success_criteria));
-    let session_id = texts
-        .session
-        .clone()
-        .or_else(|| snapshot.record.session_id.clone())
-        .or_else(|| {
-            let state = store.dir.state().ok()?;
-            state.session_id.filter(|_| !state.session_ended)
-        })
-        .or_else(|| chat?.session_id.clone());
-    // The snapshot may be another session's, with another agent.
-    let of_snapshot = snapshot.record.agent.clone();
-    let of_snapshot = of_snapshot.filter(|_| snapshot.record.session_id == session_id);
     Ok(Issue {
-        session_id,
-        agent: chat
-            .and_then(|chat| chat.agent.clone())
-            .or_else(|| texts.agent.clone())
-            .or(of_snapshot),
+        session_id: texts.author.session_id.clone(),
+        agent: texts.author.agent.clone(),
         task_context: redacting.text(&required(&fields.task_context)),
         symptom: redacting.text(&required(&fields.symptom)),
         suspected_cause: redacting.optional(optional(&fields.suspected_cause).as_deref()),

@@ -43,6 +43,8 @@ pub struct Plan {
     agent: &'static dyn Agent,
     fork: Option<ForkPlan>,
     part: ConversationPart,
+    /// What a hook of the fork's is to tell: where the agent has one that tells, be it unproven that hooks run here.
+    told: Option<String>,
     /// What is forked, where the agent keeps no file.
     export: Option<Export>,
 }
@@ -52,6 +54,7 @@ pub struct Staged {
     agent: &'static dyn Agent,
     fork: Option<StagedFork>,
     part: ConversationPart,
+    told: Option<String>,
 }
 
 /// A fork in its place.
@@ -105,17 +108,18 @@ impl Plan {
             Some(_) => delivery(ctx, agent, checkpoint)?,
             None => Delivery::Prompt,
         };
-        let text = text.map(|text| match delivery {
+        let told = text.clone();
+        let told = told.map(|text| fitting(text, &checkpoint.session_id));
+        let text = match delivery {
             Delivery::Prompt => text,
-            Delivery::SessionStartHook | Delivery::PromptHook => {
-                fitting(text, &checkpoint.session_id)
-            }
-        });
+            Delivery::SessionStartHook | Delivery::PromptHook => told.clone(),
+        };
         part.note = text.map(|text| Note { text, delivery });
         Ok(Self {
             agent,
             fork,
             part,
+            told: told.filter(|_| agent.event_that_tells().is_some()),
             export,
         })
     }
@@ -154,6 +158,7 @@ impl Plan {
             agent: self.agent,
             fork,
             part: self.part,
+            told: self.told,
         })
     }
 }
@@ -239,10 +244,8 @@ impl Staged {
 
     /// Leaves the note for the fork's first start.
     fn leave_note(&self, ctx: &Context<'_>) -> Result<()> {
-        match (&self.fork, &self.part.note) {
-            (Some(fork), Some(note)) if note.delivery != Delivery::Prompt => {
-                sessions(ctx).leave_note(fork.session_id(), &note.text)
-            }
+        match (&self.fork, &self.told) {
+            (Some(fork), Some(told)) => sessions(ctx).leave_note(fork.session_id(), told),
             _ => Ok(()),
         }
     }
@@ -282,7 +285,7 @@ pub fn register(ctx: &Context<'_>, checkpoint: &Checkpoint, part: &ConversationP
     Ok(())
 }
 
-/// How a note gets to the fork: by the agent's hook where its hooks run here and tell the model something.
+/// How a note gets to the fork: by the agent's hook where its hooks are known to run here and tell the model something.
 fn delivery(ctx: &Context<'_>, agent: &dyn Agent, checkpoint: &Checkpoint) -> Result<Delivery> {
     let record = sessions(ctx).get(&checkpoint.session_id)?;
     let hooked = record.is_some_and(|record| record.source.is_some());

@@ -145,6 +145,121 @@ fn what_is_saved_while_the_desk_is_written_stays_and_is_taken_in() {
     assert_eq!(litter(&sandbox), [""; 0]);
 }
 
+/// As most editors and `>` save: the file is emptied, and then written.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_save_that_a_command_meets_halfway_is_whole_afterwards() {
+    use std::io::Write;
+
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let file = format!(".timewarp/issues/{id}/experiment.md");
+    let sections: String = (0..9)
+        .map(|nth| format!("\n## Note {nth}\n\ntext\n"))
+        .collect();
+    let text = sandbox
+        .text(&file)
+        .replace("## Repro\n", "## Repro\n\nhours of work\n");
+    sandbox.write(&file, text.clone() + &sections);
+    sandbox.json(["issue", "get", &id]);
+    let experiment = || sandbox.json(["issue", "get", &id])["issue"]["experiment"].clone();
+    let before = experiment();
+    assert_eq!(before["extra"].as_object().unwrap().len(), 9);
+    for (nth, args) in [
+        &["issue", "get", &id][..],
+        &["issue", "list"],
+        &["issue", "next"],
+        &["issue", "search", "work"],
+        &["issue", "comment", &id, "-m", "x"],
+        &["issue", "experiment", &id, "--result", "none"],
+        &["search", "work", "--in", "issue"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for written in [0, text.len() + 80] {
+            let save = format!("{text}\nsave {nth} {written}\n{sections}");
+            let mut saving = std::fs::File::create(sandbox.path(&file)).unwrap();
+            saving.write_all(&save.as_bytes()[..written]).unwrap();
+            sandbox.json(args);
+            saving.write_all(&save.as_bytes()[written..]).unwrap();
+            drop(saving);
+            assert_eq!(sandbox.text(&file), save, "{args:?}");
+            let after = experiment();
+            assert_eq!(after["extra"], before["extra"], "{args:?}");
+            let result = after["result"].as_str().unwrap();
+            assert!(
+                result.contains(&format!("save {nth} {written}")),
+                "{result}"
+            );
+        }
+    }
+    // Opened when all was looked at already.
+    let saving = std::cell::RefCell::new(None);
+    let edit = ["issue", "edit", &id, "--symptom", "another"];
+    let said = with_stop(&sandbox, &edit, "replace-known", || {
+        let opened = std::fs::File::options()
+            .write(true)
+            .open(sandbox.path(&file));
+        saving.replace(Some(opened.unwrap()));
+    });
+    assert!(
+        said["notices"].to_string().contains("was edited meanwhile"),
+        "{said}"
+    );
+    let mut saving = saving.take().unwrap();
+    saving.set_len(0).unwrap();
+    saving
+        .write_all((text.clone() + &sections).as_bytes())
+        .unwrap();
+    drop(saving);
+    assert_eq!(experiment()["repro"], "hours of work");
+    assert!(sandbox.text(&file).contains("another"));
+    assert_eq!(litter(&sandbox), [""; 0]);
+}
+
+#[test]
+fn nothing_is_taken_in_from_a_file_that_was_emptied_or_torn() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let file = format!(".timewarp/issues/{id}/experiment.md");
+    let text = sandbox.text(&file) + "\n## Mine\n\nhours of work\n";
+    sandbox.write(&file, &text);
+    let before = sandbox.json(["issue", "get", &id])["issue"]["experiment"].clone();
+    assert_eq!(before["extra"]["Mine"], "hours of work");
+    for torn in [
+        "",
+        "# Experiment\n",
+        "I found it\n",
+        "\0\0\0\0",
+        &text[40..],
+    ] {
+        sandbox.write(&file, torn);
+        sandbox.json(["issue", "list"]);
+        let shown = sandbox.json(["issue", "get", &id]);
+        assert_eq!(shown["issue"]["experiment"], before, "{torn}");
+        let notices = shown["notices"].to_string();
+        assert!(notices.contains("has lost its first heading"), "{notices}");
+        assert_eq!(sandbox.text(&file), torn);
+    }
+    // What has no end loses no sections that were there.
+    sandbox.write(&file, &text[..text.find("## Result").unwrap()]);
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["experiment"], before);
+    assert!(sandbox.text(&file).contains("hours of work"));
+    // Without the file it is written anew.
+    sandbox.write(&file, "");
+    std::fs::remove_file(sandbox.path(&file)).unwrap();
+    assert_eq!(sandbox.json(["issue", "get", &id])["notices"], json!([]));
+    assert!(sandbox.text(&file).contains("hours of work"));
+    // One that nobody could have written so is called what it is.
+    let large = std::fs::File::create(sandbox.path(&file)).unwrap();
+    large.set_len(1 << 30).unwrap();
+    drop(large);
+    let notices = sandbox.json(["issue", "get", &id])["notices"].to_string();
+    assert!(notices.contains("is too large for a desk"), "{notices}");
+}
+
 #[test]
 fn what_somebody_else_excludes_while_the_desk_is_excluded_stays() {
     let sandbox = ready();

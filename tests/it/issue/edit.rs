@@ -198,3 +198,33 @@ fn a_part_of_a_session_s_id_names_it() {
         assert_eq!((&error["code"], code), (&json!("AMBIGUOUS_ADDRESS"), 3));
     }
 }
+
+#[test]
+fn the_experiment_s_criteria_go_along_until_somebody_has_changed_them() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let criteria = || {
+        let issue = sandbox.json(["issue", "get", &id])["issue"].clone();
+        let own = issue["experiment"]["success_criteria"].clone();
+        let desk = sandbox.text(format!(".timewarp/issues/{id}/experiment.md"));
+        assert!(desk.contains(own.as_str().unwrap()), "{desk}");
+        (issue["success_criteria"].clone(), own)
+    };
+    sandbox.json(["issue", "edit", &id, "--success-criteria", "it is quick"]);
+    assert_eq!(criteria(), (json!("it is quick"), json!("it is quick")));
+    let file = format!(".timewarp/issues/{id}/experiment.md");
+    let text = sandbox.text(&file).replace("it is quick", "under a second");
+    sandbox.write(&file, text);
+    sandbox.json(["issue", "edit", &id, "--success-criteria", "it is fast"]);
+    assert_eq!(criteria(), (json!("it is fast"), json!("under a second")));
+}
+
+#[test]
+fn a_transcript_that_was_named_and_is_not_there_is_an_error() {
+    let sandbox = ready();
+    let words = "issue report --task-context t --symptom s --success-criteria c";
+    let words = format!("{words} --transcript /no/such.jsonl");
+    let (error, code) = sandbox.json_error(words.split(' '));
+    assert_eq!((&error["code"], code), (&json!("TRANSCRIPT_NOT_FOUND"), 3));
+    assert_eq!(sandbox.json(["issue", "list"])["issues"], json!([]));
+}

@@ -233,6 +233,31 @@ fn without_such_a_hook_the_note_is_a_prompt_to_paste() {
     );
 }
 
+/// Nothing has told yet that hooks run here: it is printed, and left for one all the same.
+#[test]
+fn a_session_that_no_hook_told_of_leaves_its_note_for_the_fork_s_hook_too() {
+    for kind in [Kind::Claude, Kind::Codex] {
+        let sandbox = Sandbox::new();
+        let talk = Talk::new(&sandbox, kind);
+        talk.turn("one", 1000);
+        talk.turn("two", 2000);
+        let words = ["rewind", "1", "--conversation", "--note", "mind the gap"];
+        let words = [&words[..], &["--session", &talk.id]].concat();
+        let printed = sandbox.tw(&words).out();
+        let unless = "paste this as the first prompt, unless a hook of tw's runs in the fork";
+        assert!(printed.contains(unless), "{printed}");
+        let rewound = sandbox.json(&words);
+        let note = &rewound["conversation"]["note"];
+        assert_eq!(note["delivery"], "prompt");
+        let id = &rewound["conversation"]["fork"]["session_id"];
+        let fork = Talk::resumed(&sandbox, kind, id.as_str().unwrap(), &fork_path(&rewound));
+        let resume = json!({"source": "resume"});
+        let said = fork.hook("SessionStart", &resume);
+        assert!(said.contains("mind the gap"), "{said}");
+        assert_eq!(fork.hook("SessionStart", &resume), "", "only once");
+    }
+}
+
 #[test]
 fn resume_prints_the_command_and_the_list_says_what_was_done() {
     let sandbox = Sandbox::new();

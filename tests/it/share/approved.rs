@@ -190,11 +190,8 @@ fn files_stay_those_of_somebody_else_when_their_snapshot_is_forgotten() {
         opened.json(["show", &taken])["snapshot"]["made_from"],
         json!(tied.snapshot)
     );
-    let report = ["issue", "report", "--task-context", "t", "--symptom", "s"];
-    let more = ["--success-criteria", "c", "--verify", "sh check.sh"];
-    let words = [&report[..], &more, &["--snapshot", &taken]].concat();
-    let made = ours.json(&words)["issue_id"].clone();
-    let (error, _) = ours.json_error(["try", made.as_str().unwrap(), "-n", "1", "--", "true"]);
+    ours.json(["issue", "edit", id, "--snapshot", &taken]);
+    let (error, _) = ours.json_error(["try", id, "-n", "1", "--", "true"]);
     assert_eq!(error["code"], "NOT_APPROVED", "{error}");
     assert!(!tied.ran.exists());
     // What was made here stays so without its snapshot.

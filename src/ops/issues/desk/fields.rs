@@ -241,7 +241,7 @@ fn set_field(issue: &mut Issue, name: &str, text: String) {
     match name {
         "task_context" => issue.task_context = text,
         "symptom" => issue.symptom = text,
-        "success_criteria" => issue.success_criteria = text,
+        "success_criteria" => issue.set_success_criteria(&text),
         "suspected_cause" => issue.suspected_cause = optional(text),
         _ => issue.chat_summary = optional(text),
     }

@@ -2,9 +2,13 @@
 //!
 //! Any text reads back as it was, but for blank lines around it: a line in a section that would be read as a heading, or would open
 //! fenced code that nothing in the section closes, is written with a backslash before it, as Markdown has it. In fenced code only the
-//! headings of the known sections are, so that a fence which somebody forgets to close ends before the next of them.
+//! headings of the known sections are, for those who read older versions.
+//!
+//! In fenced code that somebody types no line is a heading, with one exception: a known heading that stands nowhere else. It is the
+//! section's own then, before which somebody forgot to close a fence, and that fence is none.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use crate::store::issue::{Experiment, Issue};
 use crate::text::visible;
@@ -80,22 +84,38 @@ impl Fence {
     }
 }
 
-/// Which lines are fenced code, its first and last line too. What nothing closes, or nothing before a line that `ends` it, is none.
-fn fenced(lines: &[&str], ends: impl Fn(&str) -> bool) -> Vec<bool> {
+/// Which lines are fenced code, its first and last line too. What nothing closes is none, nor is what `is_none`, which is given the lines
+/// that are known to be fenced so far, and which lines it would be.
+fn fenced(lines: &[&str], is_none: impl Fn(&[bool], Range<usize>) -> bool) -> Vec<bool> {
     let mut found = vec![false; lines.len()];
     let mut at = 0;
     while let Some(line) = lines.get(at) {
-        let rest = lines[at + 1..].iter();
-        let mut inside = rest.take_while(|line| !ends(line));
-        let closed = Fence::opened_by(line)
-            .and_then(|fence| inside.position(|line| fence.is_closed_by(line)));
-        let end = closed.map_or(at, |length| at + 1 + length);
-        if closed.is_some() {
-            found[at..=end].fill(true);
+        let after = at + 1;
+        let closed = Fence::opened_by(line).and_then(|fence| {
+            let mut rest = lines[after..].iter();
+            let end = after + rest.position(|line| fence.is_closed_by(line))? + 1;
+            (!is_none(&found, at..end)).then_some(end)
+        });
+        if let Some(end) = closed {
+            found[at..end].fill(true);
         }
-        at = end + 1;
+        at = closed.unwrap_or(after);
     }
     found
+}
+
+/// Whether some lines have a known heading that stands nowhere else in the file, but for the lines before them that are fenced.
+fn has_only_heading(lines: &[&str], fenced: &[bool], some: Range<usize>) -> bool {
+    fn known<'a>(line: &&'a str) -> Option<&'a str> {
+        heading(line).filter(|name| is_known(name))
+    }
+    lines[some.clone()].iter().filter_map(known).any(|name| {
+        let is_same =
+            |line: &&str| known(line).is_some_and(|other| other.eq_ignore_ascii_case(name));
+        let before = lines[..some.start].iter().zip(fenced);
+        let mut before = before.filter(|(_, is_fenced)| !**is_fenced);
+        !before.any(|(line, _)| is_same(line)) && !lines[some.end..].iter().any(is_same)
+    })
 }
 
 /// Where a backslash stands in a line, or has to, that is not to be read as a heading or as what opens a fence.
@@ -114,7 +134,7 @@ fn escape_place(line: &str, is_fenced: bool) -> Option<usize> {
 /// A section's text as it stands in the file.
 fn escaped(body: &str) -> String {
     let lines: Vec<&str> = body.split('\n').collect();
-    let fenced = fenced(&lines, |_| false);
+    let fenced = fenced(&lines, |_, _| false);
     let escape = |(line, is_fenced): (&&str, &bool)| match escape_place(line, *is_fenced) {
         Some(at) => [&line[..at], "\\", &line[at..]].concat(),
         None => (*line).to_owned(),
@@ -137,7 +157,9 @@ fn sections(text: &str) -> (String, Vec<(String, String)>) {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut preamble = String::new();
     let lines: Vec<&str> = text.lines().collect();
-    let fenced = fenced(&lines, |line| heading(line).is_some_and(is_known));
+    let fenced = fenced(&lines, |fenced, some| {
+        has_only_heading(&lines, fenced, some)
+    });
     for (line, is_fenced) in lines.into_iter().zip(fenced) {
         match heading(line) {
             Some(name) if !is_fenced => found.push((name.to_owned(), String::new())),
@@ -179,6 +201,8 @@ pub struct Parsed {
     pub known: [Option<String>; 5],
     /// The others, in order.
     pub extra: Vec<(String, String)>,
+    /// Whether the file has a heading above the sections.
+    has_title: bool,
     /// What stands before the first section.
     preamble: String,
     /// The section that is the issue's own.
@@ -186,6 +210,11 @@ pub struct Parsed {
 }
 
 impl Parsed {
+    /// Whether it has what every file of ours begins with. One that was emptied or torn has not.
+    pub fn is_whole(&self) -> bool {
+        self.has_title && (self.known.iter().any(Option::is_some) || !self.issue.is_empty())
+    }
+
     /// Puts what was written where no section takes it in into one that does, so that nothing of it is lost: what stands before the
     /// first section, and what was added to the issue's own. `written`: the file as it was written.
     pub fn with_notes(mut self, written: &Self) -> Self {
@@ -220,6 +249,8 @@ pub fn parse(text: &str) -> Parsed {
     let mut parsed = Parsed::default();
     let (preamble, found) = sections(text);
     parsed.preamble = preamble;
+    let mut above = text.lines().take_while(|line| heading(line).is_none());
+    parsed.has_title = above.any(|line| line.starts_with("# "));
     // Of two with one name both count.
     for (name, body) in found {
         let at = FIELDS
@@ -319,6 +350,40 @@ mod tests {
         assert_eq!(parsed.known[1].as_ref(), Some(&open));
         assert_eq!(parsed.known[2].as_deref(), Some("changed more"));
         assert_eq!(parsed.known[3].as_ref(), Some(&known[3]));
+    }
+
+    #[test]
+    fn a_fence_may_hold_headings_that_stand_elsewhere_too() {
+        let code = "run this:\n\n```sh\n## Validation of the input\n## Result\nmake\n~~~\n````\n\nand see it fail";
+        let known = ["c", "", "", "ran the tests", "R"].map(str::to_owned);
+        let extra = [("Mine".to_owned(), "m".to_owned())];
+        let text = render(&written("s", &known, &extra));
+        let parsed = parse(&text.replace("## Repro\n", &format!("## Repro\n\n{code}\n")));
+        let expected = ["c", code, "", "ran the tests", "R"].map(|text| Some(text.to_owned()));
+        assert_eq!(parsed.known, expected);
+        assert_eq!(parsed.extra, extra);
+        // Never closed, with another section's fence in the way.
+        let open = "~~~\n## Result\nmake";
+        let text = text.replace("## Repro\n", &format!("## Repro\n\n{open}\n"));
+        let parsed = parse(&text.replace("ran the tests", "~~~\nran\n~~~"));
+        let expected = ["c", "~~~", "", "~~~\nran\n~~~", "make\n\nR"];
+        assert_eq!(parsed.known, expected.map(|text| Some(text.to_owned())));
+        assert_eq!(parsed.extra, extra);
+    }
+
+    #[test]
+    fn what_was_emptied_or_torn_is_not_whole() {
+        let text = render(&written(
+            "s",
+            &["c", "", "", "", ""].map(str::to_owned),
+            &[],
+        ));
+        assert!(parse(&text).is_whole());
+        assert!(parse(&format!("mine\n{text}")).is_whole());
+        let (title, rest) = text.split_once('\n').expect("lines");
+        for torn in ["", "\n", title, rest, "I found it\n", &"\0".repeat(99)] {
+            assert!(!parse(torn).is_whole(), "{torn}");
+        }
     }
 
     /// Lines that are read as something else than text, or look so.

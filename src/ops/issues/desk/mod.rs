@@ -3,7 +3,7 @@
 //! Owns writing these files and taking in what an editor did to them, as a three-way merge against the version written
 //! last. Only texts come from there (redacted), never ids, snapshot, status or commands. When both sides changed a text the
 //! desk wins, the other version stays in the record's history, and it is said. A file that cannot be read as what it
-//! should be, or that has what the record has no place for, is left as it is. A desk that cannot be used is said and fails nothing: the record is what counts.
+//! should be, that has what the record has no place for, or that somebody is saving or has saved in part, is left as it is. A desk that cannot be used is said and fails nothing: the record is what counts.
 
 mod base;
 pub mod exclude;
@@ -69,26 +69,27 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
     let mut base = Base::read(store, id).unwrap_or_default();
     let mut writes = Vec::new();
     for (name, bytes) in contents(store, &loaded.issue)? {
-        match place.read(name)? {
-            DeskEntry::File(found) if found == bytes => base.only(name, &bytes, loaded.tip),
+        let found = place.read(name, &|found| found == bytes || base.knows(name, found))?;
+        let why = match found {
+            DeskEntry::File(found) if found == bytes => {
+                base.only(name, &bytes, loaded.tip);
+                continue;
+            }
             DeskEntry::File(found) if !base.knows(name, &found) => {
-                notices.push(format!(
-                    "'{}/{name}' has edits that could not be taken in, so it is left as it is",
-                    directory(id)
-                ));
+                "has edits that could not be taken in, so it is left as it is"
             }
-            DeskEntry::Other => notices.push(format!(
-                "'{}/{name}' is not a regular file and is left alone",
-                directory(id)
-            )),
+            DeskEntry::Busy => "is open for writing in another program and is left alone",
+            DeskEntry::TooLarge => "is too large for a desk and is left alone",
+            DeskEntry::Other => "is not a regular file and is left alone",
             DeskEntry::Nothing | DeskEntry::File(_) if is_tracked(ctx, store, id, name)? => {
-                notices.push(format!(
-                    "'{}/{name}' is tracked by git and is left alone",
-                    directory(id)
-                ));
+                "is tracked by git and is left alone"
             }
-            DeskEntry::Nothing | DeskEntry::File(_) => writes.push((name, bytes)),
-        }
+            DeskEntry::Nothing | DeskEntry::File(_) => {
+                writes.push((name, bytes));
+                continue;
+            }
+        };
+        notices.push(format!("'{}/{name}' {why}", directory(id)));
     }
     for (name, bytes) in &writes {
         base.also(name, bytes);
@@ -113,7 +114,7 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
 fn hide_from_packers(ctx: &Context<'_>) -> Result<()> {
     const FILE: &str = ".gitignore";
     let desks = Place::make(ctx, DESKS)?;
-    if matches!(desks.read(FILE)?, DeskEntry::Nothing) {
+    if !desks.has(FILE)? {
         desks.write(FILE, b"*\n", &|_| false)?;
     }
     Ok(())
@@ -287,28 +288,40 @@ fn edits(ctx: &Context<'_>, store: &Store, id: IssueId, base: &Base) -> Result<E
         return Ok(edited);
     };
     for name in [ISSUE_FILE, EXPERIMENT_FILE] {
-        let DeskEntry::File(bytes) = place.read(name)? else {
-            continue;
+        let mut leave = |why: &str| {
+            let notice = format!("'{}/{name}' {why}", directory(id));
+            edited.notices.push(notice);
+        };
+        let bytes = match place.read(name, &|found| base.knows(name, found))? {
+            DeskEntry::File(bytes) => bytes,
+            DeskEntry::Busy => {
+                leave("is open for writing in another program: the next command takes it in");
+                continue;
+            }
+            DeskEntry::Nothing | DeskEntry::TooLarge | DeskEntry::Other => continue,
         };
         if base.knows(name, &bytes) || is_tracked(ctx, store, id, name)? {
             continue;
         }
         let Ok(text) = std::str::from_utf8(without_mark(&bytes)) else {
-            edited.notices.push(format!(
-                "'{}/{name}' is not UTF-8 and is not taken in",
-                directory(id)
-            ));
+            leave("is not UTF-8 and is not taken in");
             continue;
         };
         if name == EXPERIMENT_FILE {
-            edited.experiment = Some(markdown::parse(text));
+            let parsed = markdown::parse(text);
+            if parsed.is_whole() {
+                edited.experiment = Some(parsed);
+            } else {
+                leave(
+                    "has lost its first heading, or all that were written there, as when a save is cut short, and is not taken in: put them back, or remove the file",
+                );
+            }
         } else {
             edited.is_seen = base.has_seen(name, &bytes);
             match serde_json::from_str(text) {
                 Ok(json) => edited.issue = Some(json),
-                Err(error) => edited.notices.push(format!(
-                    "'{}/{name}' is not a JSON object and is not taken in: {error}",
-                    directory(id)
+                Err(error) => leave(&format!(
+                    "is not a JSON object and is not taken in: {error}"
                 )),
             }
         }
@@ -328,7 +341,7 @@ fn settle(ctx: &Context<'_>, store: &Store, id: IssueId, edited: &Edited) -> Res
         (EXPERIMENT_FILE, edited.experiment.is_some()),
     ];
     for (name, _) in taken.into_iter().filter(|(_, taken)| *taken) {
-        let DeskEntry::File(bytes) = place.read(name)? else {
+        let DeskEntry::File(bytes) = place.read(name, &|found| base.knows(name, found))? else {
             continue;
         };
         let text = without_mark(&bytes);
@@ -436,8 +449,10 @@ fn merge_experiment(
             }
         }
     }
-    // A section that the desk had and has no more goes, unless it was changed meanwhile.
-    let gone = |name: &str| of(&before, name).is_some() && of(parsed, name).is_none();
+    // A section that the desk had and has no more goes, unless it was changed meanwhile, or the file is only a part of what it was.
+    let is_complete = parsed.known.iter().all(Option::is_some);
+    let gone =
+        |name: &str| is_complete && of(&before, name).is_some() && of(parsed, name).is_none();
     issue.experiment.extra.retain(|(name, _)| {
         let name = &visible(name);
         !(gone(name) && of(&before, name) == of(&ours, name))

@@ -9,20 +9,24 @@ use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::{Root, open_at, replace_known, stamp_at};
+use crate::git::fs::{Root, open_at, read_settled, replace_known, stamp_at};
 use crate::git::repo::SharedRepository;
 use crate::ops::Context;
 use crate::store::id::Tail;
 
-/// A desk file that is larger was not written by us.
+/// A desk file that is larger was not written by us, and is left alone.
 const LARGEST: u64 = 256 << 20;
 
 /// What stands under a name.
 pub enum DeskEntry {
     /// Nothing.
     Nothing,
-    /// A regular file's bytes.
+    /// A regular file's bytes: ours, or those that somebody is done saving.
     File(Vec<u8>),
+    /// A file that somebody has open for writing. What it holds by now may be half of what it will.
+    Busy,
+    /// A regular file that is too large.
+    TooLarge,
     /// A symlink, a directory, a pipe: left alone.
     Other,
 }
@@ -66,29 +70,47 @@ impl Place {
         Self::open(ctx, path)?.ok_or_else(|| in_the_way(path, Errno::NOENT))
     }
 
-    /// What stands under `name`.
+    /// Whether anything stands under `name`.
+    ///
+    /// # Errors
+    /// When it cannot be looked at.
+    pub fn has(&self, name: &str) -> Result<bool> {
+        let found = stamp_at(self.fd.as_fd(), name.as_bytes());
+        let found = found.context(|| format!("cannot look at '{name}'"))?;
+        Ok(found.is_some())
+    }
+
+    /// What stands under `name`. Bytes that are not ours are somebody's edit once nobody is writing them any more.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn read(&self, name: &str) -> Result<DeskEntry> {
+    pub fn read(&self, name: &str, is_ours: &dyn Fn(&[u8]) -> bool) -> Result<DeskEntry> {
         let what = || format!("cannot read '{name}'");
         let Some(stamp) = stamp_at(self.fd.as_fd(), name.as_bytes()).context(what)? else {
             return Ok(DeskEntry::Nothing);
         };
-        if !stamp.is_file() || stamp.size > LARGEST {
+        if !stamp.is_file() {
             return Ok(DeskEntry::Other);
         }
+        if stamp.size > LARGEST {
+            return Ok(DeskEntry::TooLarge);
+        }
         let fd = open_at(self.fd.as_fd(), name.as_bytes()).context(what)?;
+        let file = crate::git::regular::accept(File::from(fd)).context(what)?;
         let mut bytes = Vec::new();
-        crate::git::regular::accept(File::from(fd))
-            .context(what)?
+        (&file)
             .take(LARGEST)
             .read_to_end(&mut bytes)
             .context(what)?;
-        Ok(DeskEntry::File(bytes))
+        if is_ours(&bytes) {
+            return Ok(DeskEntry::File(bytes));
+        }
+        let settled = read_settled(&file, LARGEST).context(what)?;
+        Ok(settled.map_or(DeskEntry::Busy, DeskEntry::File))
     }
 
-    /// Puts a file in place, whole, when the bytes that are there by then may go. False: they may not, and stay.
+    /// Puts a file in place, whole, when the bytes that are there by then may go and nobody is writing there. False: they
+    /// stay.
     ///
     /// # Errors
     /// When the disk refuses.
