@@ -13,7 +13,7 @@ use super::create;
 use super::fs::{
     Durable, entries, is_there, read_optional, remove_optional, sync_parent, write_atomic_with_mode,
 };
-use super::objects::{ObjectStore, PartOfId};
+use super::objects::{ObjectKind, ObjectStore, PartOfId};
 use super::path;
 use super::refs::{LogEntry, OwnChange, RefFormat, Refs, Value, head_of};
 use super::regular::{self, Links};
@@ -278,9 +278,10 @@ impl Repo {
         let is_direct = full.starts_with("refs/")
             && matches!(refs.read_direct(&full), Ok(Some(at)) if at == oid);
         let by_ref = is_direct.then_some(full);
-        objects
-            .is_commit(oid)
-            .then_some(NamedCommit { oid, by_ref })
+        match objects.peel(oid) {
+            Ok((oid, ObjectKind::Commit)) => Some(NamedCommit { oid, by_ref }),
+            _ => None,
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::facts::{commit, id};
 use crate::sandbox::Sandbox;
+use crate::trip::snapshot;
 
 /// Three snapshots: the first as HEAD is but for a new file, the second with a line changed, the third with a file gone.
 fn taken() -> (Sandbox, [Value; 3]) {
@@ -124,5 +125,23 @@ fn another_worktree_s_snapshots_are_not_what_came_before() {
     assert!(
         theirs["snapshots"].as_array().unwrap().len() == 5,
         "{theirs}"
+    );
+}
+
+/// git's own names lead to a snapshot also by way of an annotated tag.
+#[test]
+fn an_annotated_tag_names_the_snapshot_that_it_leads_to() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    let name = format!("refs/timewarp/snapshots/{id}");
+    sandbox.git(["tag", "-a", "-m", "before the change", "mark", &name]);
+    sandbox.git(["tag", "-a", "-m", "of a tree", "tree", "HEAD^{tree}"]);
+    assert_eq!(
+        sandbox.json(["show", "mark"])["snapshot"]["snapshot_id"],
+        *id
+    );
+    assert_eq!(
+        sandbox.json_error(["show", "tree"]).0["code"],
+        "SNAPSHOT_NOT_FOUND"
     );
 }
