@@ -226,6 +226,7 @@ impl<'a> Step<'a> {
     fn go_home(&self) -> Result<Undone> {
         let state = self.store.dir.state()?;
         let closing = Closing::of(&state);
+        let leads_elsewhere = self.leads_elsewhere(&state);
         let operation =
             ReturnOperation::new(self.ctx, self.store, state)?.reversing(self.reversal.clone());
         let request = Return::default();
@@ -233,10 +234,12 @@ impl<'a> Step<'a> {
             let would = operation.dry_run(&request)?;
             return Ok(Undone {
                 stayed: would.aftermath.stayed,
+                notices: leads_elsewhere.into_iter().collect(),
                 ..self.would(would.changes)
             });
         }
         let mut returned = operation.run(&request)?;
+        returned.notices.extend(leads_elsewhere);
         let renamed = returned.aftermath.moved_aside.iter();
         let renamed =
             renamed.map(|moved| renamed_notice(&moved.from.display(), &moved.to.display()));
@@ -260,6 +263,28 @@ impl<'a> Step<'a> {
             returned: Some(returned.aftermath),
             notices: returned.notices,
             ..self.would(returned.changes)
+        })
+    }
+
+    /// Says so when home is not what the swap that is taken back had left: who had come home in between, and undid that, has changed the
+    /// present, or kept something of the past in it.
+    fn leads_elsewhere(&self, state: &State) -> Option<String> {
+        let first = &self.level.backup_id;
+        let is_undo = self.reversal.log == Log::Undo;
+        let home = state
+            .backup_id
+            .as_ref()
+            .filter(|home| is_undo && *home != first)?;
+        let saved = |id: &str, commit: Option<&str>| {
+            self.store.read_noted(&SnapshotId::parse(id)?, commit).ok()
+        };
+        let before = saved(first, Some(&self.level.backup_commit))?;
+        let now = saved(home, state.backup_commit.as_deref())?;
+        (before.tree != now.tree).then(|| {
+            format!(
+                "this leads to the present as it was before the return was undone; files as they were before the {} are in {first}: 'tw restore {first}'",
+                self.view.operation
+            )
         })
     }
 

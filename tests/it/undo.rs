@@ -527,6 +527,37 @@ fn undo_of_a_return_that_kept_files_goes_back_and_home_again() {
     kept.assert_same(&sandbox.state());
 }
 
+/// Home is the present as the undo of the return had found it. Where that is another one than before the travel, it is said where that is.
+#[test]
+fn undo_of_a_travel_says_where_the_present_before_it_is() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "an hour of work\n");
+    let first = sandbox.json(["travel", &id])["backup_id"].clone();
+    let first = first.as_str().unwrap();
+    sandbox.write("a.txt", "past\n");
+    sandbox.json(["return", "--keep", "a.txt"]);
+    sandbox.json(["undo", "-y"]);
+    let says = |args: &[&str]| {
+        let notices = list(&sandbox.json(args)["notices"]).join("\n");
+        notices.contains(&format!("'tw restore {first}'"))
+    };
+    assert!(says(&["undo", "--dry-run"]));
+    assert!(says(&["undo"]));
+    assert_eq!(sandbox.text("a.txt"), "past\n");
+    sandbox.json(["restore", first]);
+    assert_eq!(sandbox.text("a.txt"), "an hour of work\n");
+    // Where it is the same one, nothing is said.
+    let travelled = sandbox.json(["travel", &id])["backup_id"].clone();
+    sandbox.json(["return"]);
+    sandbox.json(["undo", "-y"]);
+    let home = sandbox.json(["undo"]);
+    assert!(
+        !home["notices"].to_string().contains("tw restore"),
+        "{travelled}: {home}"
+    );
+}
+
 #[test]
 fn undo_in_the_middle_of_plain_git_work_keeps_that_work() {
     let sandbox = Sandbox::new();
