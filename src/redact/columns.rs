@@ -203,7 +203,9 @@ impl<'a> Rows<'a> {
                 break;
             }
             let cells = self.row(line);
-            if lead.is_some() && cells.len() == self.head.columns && !is_blank {
+            // What stands before a head may be its own, as a sign of a list is: the lines below are no less of a table.
+            let has_lead = lead.is_some() || self.head.lead.is_of_signs();
+            if has_lead && cells.len() == self.head.columns && !is_blank {
                 found.extend(self.secrets(&cells));
                 (end, misfits) = (self.at, 0);
                 rows += 1;
@@ -237,7 +239,7 @@ impl<'a> Rows<'a> {
     }
 
     fn secrets(&self, cells: &[Range<usize>]) -> Vec<Found> {
-        let secret = self.head.secret.iter();
+        let (secret, separator) = (self.head.secret.iter(), self.head.separator);
         secret
             .filter_map(|(column, class)| {
                 let cell = cells.get(*column)?;
@@ -247,7 +249,13 @@ impl<'a> Rows<'a> {
                     .checked_sub(1)
                     .and_then(|at| self.text.as_bytes().get(at));
                 let is_quoted = before.is_some_and(|byte| b"\"'".contains(byte));
-                let has_user = self.head.has_user;
+                // Behind a gutter, and between commas with blanks, it is rather code.
+                let is_code = separator == b',' && before.is_some_and(|byte| *byte == b' ');
+                let has_user = self.head.has_user && self.head.lead.0.is_empty() && !is_code;
+                let is_like_an_import = is_code && !self.head.lead.0.is_empty();
+                if is_like_an_import && *class == NameClass::Password && !has_every_kind(value) {
+                    return None;
+                }
                 is_cell_secret(value, *class, is_quoted, has_user).then(|| (cell.clone(), *class))
             })
             .collect()
@@ -406,6 +414,33 @@ mod tests {
         ] {
             assert_eq!(found(text), ["Eq9-Lantern7", "hunter2"], "{text}");
         }
+    }
+
+    #[test]
+    fn what_stands_before_a_head_alone_hides_no_table() {
+        for text in [
+            "-- username,password\nbob,Eq9-Lantern7\namy,hunter2\n",
+            "1. user,password\nbob,Eq9-Lantern7\namy,hunter2\n",
+            "2. user,password\n   bob,Eq9-Lantern7\n   amy,hunter2\n",
+            "--- username\tpassword\nbob\tEq9-Lantern7\namy\thunter2\n",
+            "2024 user | password\n---|---\nbob | Eq9-Lantern7\namy | hunter2\n",
+            "2024-11 users,password\nbob,Eq9-Lantern7\namy,hunter2\n",
+            ".user,password\nbob,Eq9-Lantern7\namy,hunter2\n",
+        ] {
+            assert_eq!(found(text), ["Eq9-Lantern7", "hunter2"], "{text}");
+        }
+    }
+
+    #[test]
+    fn code_behind_a_gutter_is_no_table_of_passwords() {
+        for text in [
+            "login.py:12:    username, password\nlogin.py:48:    hostname, sha256sum\n",
+            "+from x import user, password\n+from y import views, tests2024\n",
+            "[INFO] 1: login, password\n[INFO] 2: frame, frame0012\n",
+        ] {
+            assert_eq!(found(text), Vec::<&str>::new(), "{text}");
+        }
+        assert_eq!(found("user,password\nbob,Windows2024\n"), ["Windows2024"]);
     }
 
     /// As tools print the lines of a file.

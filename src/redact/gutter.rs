@@ -152,6 +152,11 @@ impl Gutter {
 pub(super) struct Lead<'a>(pub(super) &'a [u8]);
 
 impl Lead<'_> {
+    /// Whether it is of digits and signs alone, and names no file and no tool.
+    pub(super) fn is_of_signs(self) -> bool {
+        !self.0.iter().any(u8::is_ascii_alphabetic)
+    }
+
     /// Where the text of a line begins that has this before it.
     pub(super) fn end_in(self, line: &[u8]) -> Option<usize> {
         let is_diff = |bytes: &[u8]| bytes.first().is_some_and(|byte| b"+- ".contains(byte));
