@@ -29,7 +29,6 @@ fn files_changed_since_the_latest_snapshot_are_counted() {
     assert_eq!(sandbox.json([""; 0])["changed"], changed(2));
 }
 
-/// As what comes after each swap, in the background: it touches no file.
 #[test]
 fn where_only_fetched_snapshots_are_the_latest_is_one_of_them() {
     let sandbox = Sandbox::new();
@@ -53,8 +52,26 @@ fn a_past_that_nothing_tells_of_any_more_is_named_by_doctor_with_the_way_home() 
     sandbox.git(["add", "a.txt"]);
     sandbox.write("a.txt", "present\n");
     sandbox.write("new.txt", "new\n");
+    let there = sandbox.root().join("linked");
+    sandbox.git([
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "other",
+        there.to_str().unwrap(),
+    ]);
+    // It was there before, with another present; and today it comes from another past.
+    sandbox.json(["travel", &id]);
+    sandbox.json(["return"]);
+    let other = sandbox.ok(["-q", "snapshot"]).trim().to_owned();
+    sandbox.write("new.txt", "newer\n");
     let before = sandbox.state();
-    let backup = sandbox.json(["travel", &id])["backup_id"].clone();
+    let backup = sandbox.json(["travel", &other])["backup_id"].clone();
+    sandbox.json(["travel", "--hop", &id]);
+    // Another worktree goes there, too, and later.
+    std::fs::write(there.join("a.txt"), "of the linked one\n").unwrap();
+    assert_eq!(sandbox.tw_in(&there, ["travel", &id]).code, 0);
     sandbox.remove(".git/timewarp");
     let ran = sandbox.tw(["--json", "doctor"]);
     let said: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
@@ -80,6 +97,7 @@ fn a_past_that_nothing_tells_of_any_more_is_named_by_doctor_with_the_way_home() 
     assert!(!sandbox.ok(["doctor"]).contains("this may be the past"));
 }
 
+/// As what comes after each swap, in the background: it touches no file.
 #[test]
 fn files_are_counted_while_somebody_has_the_lock() {
     let sandbox = Sandbox::new();

@@ -1,17 +1,18 @@
 //! A past that nothing tells of any more: somebody removed what `tw` keeps in the git directory while the working tree was there.
 
 use super::{Finding, warning};
+use crate::env::Moment;
 use crate::error::Result;
 use crate::git::fs::is_there;
 use crate::git::reflog;
 use crate::ops::Context;
 use crate::store::Store;
-use crate::store::id::{IdKind, SnapshotId};
+use crate::store::id::IdKind;
 use crate::store::stored::Stored;
 use crate::store::trigger::SwapKind;
 use crate::text::typed;
 
-/// What HEAD's reflog says of it, where there is no state: the last that moved HEAD was a travel, and its backup is there.
+/// What HEAD's reflog says of it, where there is no state: what moved HEAD last were travels, and the backup of the first of them is there.
 ///
 /// # Errors
 /// Refs cannot be read.
@@ -21,29 +22,43 @@ pub fn find(ctx: &Context<'_>, store: &Store) -> Result<Option<Finding>> {
     }
     let moves = reflog::read(&ctx.repo);
     let begun = format!("tw {}: ", SwapKind::Travel.as_str());
-    let target = moves
-        .last()
-        .and_then(|last| last.message.strip_prefix(&begun));
-    let Some(target) = target.and_then(SnapshotId::parse) else {
+    let targets = moves.iter().enumerate().rev();
+    let mut targets = targets.map_while(|(at, one)| Some((at, one.message.strip_prefix(&begun)?)));
+    let Some((_, last)) = targets.clone().next() else {
         return Ok(None);
     };
-    let Some(backup) = backup_of(store, &target)? else {
+    let backups = backups(ctx, store)?;
+    // A travel on from the past, which saved no present, is passed over.
+    let backup = targets.find_map(|(at, target)| {
+        let since = at.checked_sub(1).and_then(|before| moves.get(before));
+        let since = since.map_or(i64::MIN, |before| before.at);
+        let until = moves.get(at)?.at;
+        backups.iter().find(|stored| {
+            let record = &stored.record;
+            let made = Moment::parse_rfc3339(&record.created_at).map(Moment::seconds);
+            record.target_id.as_deref() == Some(target)
+                && made.is_some_and(|made| (since..=until).contains(&made))
+        })
+    });
+    let Some(backup) = backup else {
         return Ok(None);
     };
     let message = format!(
-        "the state of this working tree is gone, and HEAD's reflog ends with a travel to '{target}': this may be the past, and '{}' the present that was saved before it",
+        "the state of this working tree is gone, and HEAD's reflog ends with a travel to '{last}': this may be the past, and '{}' the present that was saved before it",
         backup.id
     );
-    Ok(Some(warning(message, way_home(ctx, &backup))))
+    Ok(Some(warning(message, way_home(ctx, backup))))
 }
 
-/// The newest backup that a travel to a snapshot made.
-fn backup_of(store: &Store, target: &SnapshotId) -> Result<Option<Stored>> {
-    let target = target.to_string();
+/// The backups of this worktree, the newest first. Its random id went with the state: the name tells.
+fn backups(ctx: &Context<'_>, store: &Store) -> Result<Vec<Stored>> {
+    let here = ctx.repo.worktree_name();
     let backups = store.ids(IdKind::Backup)?.into_iter();
     // One that cannot be read brings nothing back.
-    let mut read = backups.filter_map(|id| store.read_id(&id).ok());
-    Ok(read.find(|stored| stored.record.target_id.as_ref() == Some(&target)))
+    let read = backups.filter_map(|id| store.read_id(&id).ok());
+    Ok(read
+        .filter(|stored| stored.record.worktree == here)
+        .collect())
 }
 
 /// The commands that put HEAD, files and index back, each saved before: 'tw return' knows of no past.
