@@ -67,7 +67,7 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
     {
         // Who names another snapshot in the same breath means its files.
         let files = match &snapshot {
-            Some(stored) => Files::of(store, stored)?,
+            Some(stored) => Files::laid_out(store, stored)?,
             None => Files::OfHere,
         };
         approval::approve(store, command, files)?;

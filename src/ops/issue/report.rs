@@ -97,7 +97,7 @@ fn record(
         && request.is_typed
         && fields.verify_command.as_ref() == Some(command)
     {
-        approval::approve(store, command, Files::of(store, &snapshot)?)?;
+        approval::approve(store, command, Files::laid_out(store, &snapshot)?)?;
     }
     write(ctx, store, &issue, &snapshot, &conversation)?;
     notices.extend(refspecs::told_once(ctx, store));
