@@ -231,6 +231,42 @@ fn all_else_is_put_back_where_a_directory_would_have_to_be_made_in_one_that_is_f
     assert_eq!(litter(&sandbox), [""; 0]);
 }
 
+/// What would lie beneath such a file, or in its place, waits with it.
+#[test]
+fn all_else_is_put_back_where_a_file_that_is_fixed_stands_in_a_directory_s_place() {
+    for is_file_now in [false, true] {
+        let sandbox = Sandbox::new();
+        let [then, now]: [&[&str]; 2] = if is_file_now {
+            [&["d/x", "a.txt"], &["d", "a.txt", "z"]]
+        } else {
+            [&["d", "a.txt"], &["d/x", "d/y", "a.txt", "z"]]
+        };
+        for path in then {
+            sandbox.write(path, "then\n");
+        }
+        let id = snapshot(&sandbox);
+        sandbox.remove("d");
+        for path in now {
+            sandbox.write(path, "now\n");
+        }
+        let before = sandbox.state();
+        killed_at(&sandbox, "swap-applied", &["travel", &id]);
+        let fixed = then[0];
+        if !flag(sandbox.path(fixed), IFlags::IMMUTABLE) {
+            return;
+        }
+        let (error, _) = sandbox.json_error(["recover"]);
+        assert_eq!(error["hint"], *unflagged(&sandbox, fixed), "{error}");
+        for path in ["a.txt", "z"] {
+            assert_eq!(sandbox.text(path), "now\n", "{error}");
+        }
+        assert!(flag(sandbox.path(fixed), IFlags::empty()));
+        sandbox.json(["recover"]);
+        before.assert_same(&sandbox.state());
+        assert_eq!(litter(&sandbox), [""; 0]);
+    }
+}
+
 /// Names in a directory that is closed to its owner are no names in the one over it, and who gets another owner has to let that be done.
 #[test]
 fn only_a_directory_that_has_to_change_keeps_a_swap_from_its_way() {

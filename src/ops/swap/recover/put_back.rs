@@ -31,7 +31,7 @@ use crate::git::durable::sync_file_system;
 use crate::git::fixed::Fixed;
 use crate::git::fs::{Root, rename_to_free};
 use crate::git::objects::KeptPack;
-use crate::git::path::{self, RepoPath};
+use crate::git::path::{self, RepoPath, is_within};
 use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::{Recovered, RecoveryAction};
@@ -45,7 +45,7 @@ use crate::store::state::{Journal, Mode, Side, stored_path};
 use crate::store::stored::Stored;
 use crate::store::trigger::SwapKind;
 use crate::worktree::apply::Granted;
-use crate::worktree::plan::{Plan, PlanEntry};
+use crate::worktree::plan::{DirChange, Plan, PlanEntry};
 
 /// A swap that has not ended: its journal, and what it is read with.
 pub(in crate::ops::swap) struct Unfinished<'a> {
@@ -521,12 +521,30 @@ fn leave_fixed(root: &Root, plan: &mut Plan, goal: &Goal<'_>) -> Option<Error> {
         }
         is_fixed
     };
-    plan.entries
-        .retain(|entry| !is_left(path::split(&entry.path).0, &entry.path));
+    let mut fixed: Vec<Vec<u8>> = Vec::new();
+    plan.entries.retain(|entry| {
+        let is_left = is_left(path::split(&entry.path).0, &entry.path);
+        if is_left {
+            fixed.push(entry.path.clone());
+        }
+        !is_left
+    });
+    // Nor what would lie beneath them, or stand in the place of a directory that they are in.
+    plan.entries.retain(|entry| {
+        let full = &entry.path;
+        let is_apart = |left: &Vec<u8>| !is_within(full, left) && !is_within(left, full);
+        fixed.iter().all(is_apart)
+    });
+    let in_the_way = |dir: &DirChange| {
+        let is_one = |left: &Vec<u8>| {
+            is_within(&dir.path, left) || (dir.after.is_none() && is_within(left, &dir.path))
+        };
+        fixed.iter().any(is_one)
+    };
     for dir in std::mem::take(&mut plan.dirs) {
         let access = Granted::by(goal.aim.extras(), plan);
         let place = changed_by(root, &dir, (plan, access));
-        if place.is_none_or(|place| !is_left(place, &dir.path)) {
+        if place.is_none_or(|place| !is_left(place, &dir.path)) && !in_the_way(&dir) {
             plan.dirs.push(dir);
         } else if dir.after.is_none() {
             // It is not removed when it is empty, either.
