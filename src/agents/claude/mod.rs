@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::fork::Draft;
 use super::fork::shape::Shape;
 use super::hook::EventKind;
-use super::install::{InstallPaths, SetupOf};
+use super::install::{InstallPaths, SetupOf, all_hooks_off};
 use super::places::{Candidate, Places, SubAgent};
 use super::transcript::{Cut, Detail, Transcript};
 use super::used::{Traces, UserDirectory};
@@ -130,7 +130,7 @@ impl Agent for Claude {
     }
 
     fn silenced(&self, text: &str) -> Option<&'static str> {
-        setup::silenced(text)
+        all_hooks_off(text)
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

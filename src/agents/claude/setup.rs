@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use super::NAME;
 use crate::agents::hook::EventKind;
-use crate::agents::install::{
-    InstallPaths, Parts, SKILL, Scope, all_hooks_off, mcp_servers, target, whole,
-};
+use crate::agents::install::{InstallPaths, Parts, SKILL, Scope, mcp_servers, target, whole};
 
 /// Returns what 'tw init' puts into the settings of Claude Code.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
@@ -51,9 +49,4 @@ pub fn deciding_files(paths: &InstallPaths<'_>) -> Vec<PathBuf> {
         paths.root.join(".claude/settings.local.json"),
         paths.user_file("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
     ]
-}
-
-/// Why no hook runs with settings of this text.
-pub fn silenced(text: &str) -> Option<&'static str> {
-    all_hooks_off(text)
 }

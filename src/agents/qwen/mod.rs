@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::fork::Draft;
 use super::fork::shape::Shape;
 use super::hook::EventKind;
-use super::install::SetupOf;
+use super::install::{SetupOf, all_hooks_off};
 use super::places::{Candidate, Places, SubAgent};
 use super::transcript::{Cut, Detail, Transcript};
 use super::used::{Traces, UserDirectory};
@@ -125,7 +125,7 @@ impl Agent for Qwen {
     }
 
     fn silenced(&self, text: &str) -> Option<&'static str> {
-        setup::silenced(text)
+        all_hooks_off(text)
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{HOME, NAME};
 use crate::agents::hook::EventKind;
-use crate::agents::install::{InstallPaths, Parts, Scope, all_hooks_off, mcp_servers, target};
+use crate::agents::install::{InstallPaths, Parts, Scope, mcp_servers, target};
 
 /// Returns what 'tw init' puts into the settings of Qwen Code.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
@@ -37,9 +37,4 @@ pub fn deciding_files(paths: &InstallPaths<'_>) -> Vec<PathBuf> {
         paths.root.join(".qwen/settings.json"),
         paths.user_file(HOME, ".qwen", "settings.json"),
     ]
-}
-
-/// Why no hook runs with settings of this text.
-pub fn silenced(text: &str) -> Option<&'static str> {
-    all_hooks_off(text)
 }
