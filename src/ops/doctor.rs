@@ -241,11 +241,10 @@ fn states(
     unfit.sort_by_key(|(status, ..)| *status == CheckStatus::Warning);
     let aside = aside.iter().map(|path| path.display().to_string());
     let aside: Vec<String> = aside.collect();
-    let lost = lost_past::find(ctx, store);
     let found = match (unfit.into_iter().next(), failed) {
         (Some(found), _) => Ok(found),
         (None, Some(error)) => Err(error),
-        (None, None) if aside.is_empty() => lost.map(|lost| {
+        (None, None) if aside.is_empty() => lost_past::find(ctx, store).map(|lost| {
             let readable = || ok(format!("readable in every worktree ({})", noted.len()));
             lost.unwrap_or_else(readable)
         }),

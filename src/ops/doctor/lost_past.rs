@@ -22,17 +22,18 @@ pub fn find(ctx: &Context<'_>, store: &Store) -> Result<Option<Finding>> {
     }
     let moves = reflog::read(&ctx.repo);
     let begun = format!("tw {}: ", SwapKind::Travel.as_str());
-    let targets = moves.iter().enumerate().rev();
-    let mut targets = targets.map_while(|(at, one)| Some((at, one.message.strip_prefix(&begun)?)));
-    let Some((_, last)) = targets.clone().next() else {
+    let travels = moves.iter().enumerate().rev();
+    let mut travels = travels
+        .map_while(|(nth, one)| Some((nth, one.at, one.message.strip_prefix(&begun)?)))
+        .peekable();
+    let Some(&(.., last)) = travels.peek() else {
         return Ok(None);
     };
     let backups = backups(ctx, store)?;
     // A travel on from the past, which saved no present, is passed over.
-    let backup = targets.find_map(|(at, target)| {
-        let since = at.checked_sub(1).and_then(|before| moves.get(before));
-        let since = since.map_or(i64::MIN, |before| before.at);
-        let until = moves.get(at)?.at;
+    let backup = travels.find_map(|(nth, until, target)| {
+        let before = moves[..nth].last();
+        let since = before.map_or(i64::MIN, |before| before.at);
         backups.iter().find(|stored| {
             let record = &stored.record;
             let made = Moment::parse_rfc3339(&record.created_at).map(Moment::seconds);
