@@ -206,18 +206,15 @@ fn known_otherwise(
     (one, word): (&Pathspec, &OsStr),
 ) -> Result<Option<Error>> {
     let (shown, id) = (one.shown_path(), &stored.id);
-    let error = |message: String| Some(Error::new(Code::PathNotFound, message));
+    let error = |message: String| Error::new(Code::PathNotFound, message);
     let index = store.index_side(stored)?.tree;
     let staged = tree::flatten(&|oid| store.objects.read_tree(oid), index)?;
     let staged = staged.iter().map(|(path, _)| path.as_slice());
     if one.unmatched(staged).is_none() {
         let word = typed_path(Path::new(word));
-        let error = error(format!(
-            "'{shown}' is no file of '{id}', and was in git's index alone"
-        ));
-        return Ok(error.map(|error| {
-            error.hint(format!("'tw restore {id} --staged {word}' stages it again"))
-        }));
+        let message = format!("'{shown}' is no file of '{id}', and was in git's index alone");
+        let hint = format!("'tw restore {id} --staged {word}' stages it again");
+        return Ok(Some(error(message).hint(hint)));
     }
     let plain = one.plain().unwrap_or_default();
     let is_meant = |path: &[u8]| {
@@ -225,12 +222,12 @@ fn known_otherwise(
         is_beneath || one.unmatched(std::iter::once(path)).is_none()
     };
     let uncaptured = store.lists(stored)?.uncaptured;
-    let Some((_, entry)) = uncaptured.iter().find(|(path, _)| is_meant(path)) else {
-        return Ok(None);
-    };
-    let why = &entry.reason;
-    let error = error(format!("'{shown}' was not captured in '{id}': {why}"));
-    Ok(error.map(|error| error.hint(format!("'tw show {id}' lists what was not captured"))))
+    let listed = uncaptured.iter().find(|(path, _)| is_meant(path));
+    Ok(listed.map(|(_, entry)| {
+        let why = &entry.reason;
+        error(format!("'{shown}' was not captured in '{id}': {why}"))
+            .hint(format!("'tw show {id}' lists what was not captured"))
+    }))
 }
 
 /// Whether the snapshot or the disk has one of the paths.

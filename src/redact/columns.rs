@@ -270,10 +270,9 @@ fn is_cell_secret(value: &str, class: NameClass, is_quoted: bool, has_user: bool
             } else {
                 Trust::BarePassword
             };
+            let is_usual = (is_made_up(value) || has_every_kind(value)) && !is_quantity(value);
             // Beside somebody's name it is that one's password, and no rule for all.
-            (is_made_up(value) || has_every_kind(value) || (has_user && is_numbered_word(value)))
-                && !(is_quantity(value) && !(has_user && is_numbered_word(value)))
-                && is_secret(value, trust)
+            (is_usual || (has_user && is_numbered_word(value))) && is_secret(value, trust)
         }
         NameClass::Strong => is_secret(value, Trust::Named),
         NameClass::Weak | NameClass::None => false,

@@ -133,12 +133,14 @@ pub struct Adjacent {
 
 /// Where lines are: `line 3`, `before line 3` where none is left, `lines 3-5, 7`; nothing without any.
 pub fn place_of(lines: &[Lines]) -> Option<String> {
-    let shown: Vec<String> = lines.iter().map(Lines::to_string).collect();
     match lines {
         [] => None,
         [one] if one.last < one.first => Some(format!("before line {}", one.first)),
         [one] if one.last == one.first => Some(format!("line {one}")),
-        _ => Some(format!("lines {}", shown.join(", "))),
+        many => {
+            let shown: Vec<String> = many.iter().map(Lines::to_string).collect();
+            Some(format!("lines {}", shown.join(", ")))
+        }
     }
 }
 

@@ -108,8 +108,9 @@ impl Plan {
             Some(_) => delivery(ctx, agent, checkpoint)?,
             None => Delivery::Prompt,
         };
-        let told = text.clone();
-        let told = told.map(|text| fitting(text, &checkpoint.session_id));
+        let told = text
+            .clone()
+            .map(|text| fitting(text, &checkpoint.session_id));
         let text = match delivery {
             Delivery::Prompt => text,
             Delivery::SessionStartHook | Delivery::PromptHook => told.clone(),
