@@ -331,6 +331,46 @@ fn a_prompt_that_put_a_line_directly_beside_is_named_and_goes_when_asked() {
 }
 
 #[test]
+fn what_lies_beside_a_conflict_without_a_part_in_it_is_not_taken_back_with_it() {
+    let total = LONG.replace("3\n", "total = compute()\n");
+    let four = total.replace("4\n", "four = another(4)\n");
+    let before = |text: &str| text.replace("total", "import compute\ntotal");
+    let behind = |line: &str| total.replace("compute()\n", &format!("compute()\n{line}\n"));
+    for (texts, kept, gone) in [
+        // An edit of the next line makes no conflict of its own.
+        (vec![total.clone(), four.clone(), before(&four)], 1, [0, 2]),
+        // What was put beside is gone again.
+        (
+            vec![
+                total.clone(),
+                behind("B"),
+                total.clone(),
+                behind("print(total)"),
+            ],
+            1,
+            [0, 3],
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        let talk = talk(&sandbox);
+        for (n, text) in texts.iter().enumerate() {
+            turn(&talk, &format!("turn {n}"), |sandbox| {
+                sandbox.write("long.txt", text);
+                if n == kept {
+                    sandbox.write("other.txt", "its own work\n");
+                }
+            });
+        }
+        let (error, _) = sandbox.json_error(["revert", "0"]);
+        let prompts = error["conflicts"][0]["prompts"].as_array().unwrap();
+        assert_eq!(prompts.len(), 1, "{error}");
+        let reverted = revert(&sandbox, &["0", "--with-dependents"]);
+        assert_eq!(numbers(&reverted), gone);
+        assert_eq!(sandbox.text("other.txt"), "its own work\n");
+    }
+}
+
+#[test]
 fn a_line_comes_back_beside_one_that_was_edited() {
     let sandbox = Sandbox::new();
     let talk = talk(&sandbox);

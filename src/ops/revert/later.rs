@@ -1,6 +1,7 @@
 //! Which later prompts touched the lines that conflict: the lines are followed from the end of the turn through all states since.
 //!
-//! Where nothing touched them, it is what was put directly beside them: nothing tells then which of both comes first.
+//! Where nothing touched them, it is what was put directly beside them and is in the conflict: nothing tells then which of both comes
+//! first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,7 +11,7 @@ use super::turns::{Name, Turn, Turns};
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::textdiff::{self, LARGEST, is_binary};
-use crate::git::textmerge::overlaps;
+use crate::git::textmerge::{Overlap, overlaps};
 use crate::git::tree::{self, Node};
 use crate::ops::merge::Conflict;
 use crate::ops::versions::ChainPlace;
@@ -70,6 +71,10 @@ impl Later<'_> {
             };
             self.step(&mut following, (old, new), at);
         }
+        // What an earlier step made is not what is there now.
+        if conflict.step == 0 {
+            following.leave_out_what_lies_apart(&conflict.overlaps);
+        }
         let (places, is_beside) = following.causes(|at| self.is_left(chain, at));
         let mut found: BTreeMap<(usize, Name), Turn> = BTreeMap::new();
         for at in places {
@@ -77,7 +82,6 @@ impl Later<'_> {
                 found.insert((turn.start, turn.name()), turn);
             }
         }
-        // What an earlier step made is not what is there now.
         let is_known = !following.is_lost && !following.is_whole && conflict.step == 0;
         let lines = following.lines.into_iter().map(|lines| lines.now);
         Ok(Followed {
@@ -181,8 +185,16 @@ struct Way {
     now: Range<usize>,
     /// Where something touched them.
     touched: Vec<usize>,
-    /// Where something was put directly before or behind them.
-    beside: Vec<usize>,
+    /// What was put directly before or behind them and is there still.
+    beside: Vec<Beside>,
+}
+
+/// Lines put directly before or behind others.
+struct Beside {
+    /// Where they are by now.
+    now: Range<usize>,
+    /// Where they came.
+    at: usize,
 }
 
 impl From<Range<usize>> for Way {
@@ -203,6 +215,10 @@ impl Following {
             return;
         };
         for way in &mut self.lines {
+            for beside in &mut way.beside {
+                beside.now = textdiff::moved(&hunks, &beside.now);
+            }
+            way.beside.retain(|beside| !beside.now.is_empty());
             let lines = &way.now;
             let mut moved = textdiff::moved(&hunks, lines);
             for hunk in &hunks {
@@ -212,25 +228,37 @@ impl Following {
                 } else if !hunk.new.is_empty()
                     && (hunk.old.end == lines.start || hunk.old.start == lines.end)
                 {
-                    way.beside.push(at);
+                    let now = hunk.new.clone();
+                    way.beside.push(Beside { now, at });
                 }
             }
             way.now = moved;
         }
     }
 
+    /// Leaves out what lies beside the lines and has no part in the conflict: an edit of the next line is merged.
+    fn leave_out_what_lies_apart(&mut self, conflict: &[Overlap]) {
+        for (way, overlap) in self.lines.iter_mut().zip(conflict) {
+            let is_in = |beside: &Beside| {
+                beside.now.start < overlap.ours.end && overlap.ours.start < beside.now.end
+            };
+            if way.beside.iter().any(is_in) {
+                way.beside.retain(is_in);
+            }
+        }
+    }
+
     /// Where what stands against the lines came from, of the places of which something is left; and whether all of it lies beside them.
     fn causes(&self, is_left: impl Fn(usize) -> bool) -> (BTreeSet<usize>, bool) {
-        let left = |places: &[usize]| -> Vec<usize> {
-            let places = places.iter().copied();
+        let left = |places: &mut dyn Iterator<Item = usize>| -> Vec<usize> {
             places.filter(|at| is_left(*at)).collect()
         };
-        let mut causes = BTreeSet::from_iter(left(&self.whole));
+        let mut causes = BTreeSet::from_iter(left(&mut self.whole.iter().copied()));
         let mut is_beside = causes.is_empty();
         for way in &self.lines {
-            let mut places = left(&way.touched);
+            let mut places = left(&mut way.touched.iter().copied());
             if places.is_empty() {
-                places = left(&way.beside);
+                places = left(&mut way.beside.iter().map(|beside| beside.at));
             } else {
                 is_beside = false;
             }
@@ -305,12 +333,13 @@ mod tests {
             (vec![], false),
             (vec![1], true),
             (vec![1, 2], true),
-            (vec![1, 2], true),
+            // What was put behind it is gone again.
+            (vec![2], true),
             (vec![4], false),
         ];
         assert_eq!(seen, wanted);
         // Where that is taken back again, the neighbours are what is left.
         let causes = following.causes(|at| at != 4);
-        assert_eq!(causes, (BTreeSet::from([1, 2]), true));
+        assert_eq!(causes, (BTreeSet::from([2]), true));
     }
 }
