@@ -1,5 +1,6 @@
 //! Passwords in a column: a line with the names of the columns, then one for each entry, as CSV and Markdown have them.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::field_names::{NameClass, classify, is_vague_password};
@@ -18,8 +19,30 @@ const MISFITS: usize = 3;
 /// How many words the name of a column has.
 const WORDS: usize = 3;
 
+/// What stands over a column with the numbers of the rows.
+const NUMBERS: &[u8] = b"#";
+
 /// A secret in a column, and what the column's name says.
 type Found = (Range<usize>, NameClass);
+
+/// The text with the lines that are drawn around a table as signs, each sign in the place of its drawing: as `sqlite3 -box`, nushell and
+/// many others show one.
+pub(super) fn with_signs(text: &str) -> Cow<'_, str> {
+    let is_drawn = |sign: char| ('\u{2500}'..='\u{257f}').contains(&sign);
+    if !text.contains(is_drawn) {
+        return Cow::Borrowed(text);
+    }
+    let mut signs = String::with_capacity(text.len());
+    for sign in text.chars() {
+        match sign {
+            // As long as the drawing.
+            '│' | '┃' | '║' => signs.push_str("|  "),
+            sign if is_drawn(sign) => signs.push_str("---"),
+            sign => signs.push(sign),
+        }
+    }
+    Cow::Owned(signs)
+}
 
 /// The secrets below the line in which a name stands, if that is the head of a table; and the place up to which no name is in the
 /// head of another.
@@ -48,6 +71,8 @@ struct Head<'a> {
     secret: Vec<(usize, NameClass)>,
     /// Whether a column says whose they are.
     has_user: bool,
+    /// Whether the table needs a rule below its head to be one: between blanks the sign means other things as well.
+    needs_rule: bool,
 }
 
 impl<'a> Head<'a> {
@@ -72,6 +97,8 @@ impl<'a> Head<'a> {
         let names = names(bytes, cells(text, separator, line.clone()));
         let first = names.first().filter(|_| names.len() > 1)?.start;
         let lead = lead(&bytes[line.start..first], separator);
+        let row = &bytes[first..line.end];
+        let is_tight = || !row.windows(2).any(|pair| pair == b" |" || pair == b"| ");
         let of_names = || names.iter().filter_map(|name| text.get(name.clone()));
         let has_user = of_names().any(names_a_user);
         let secret: Vec<(usize, NameClass)> = of_names()
@@ -93,6 +120,7 @@ impl<'a> Head<'a> {
             columns: names.len(),
             secret,
             has_user,
+            needs_rule: separator == b'|' && !is_tight(),
         })
     }
 }
@@ -101,15 +129,19 @@ impl<'a> Head<'a> {
 fn names(bytes: &[u8], mut cells: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let is_name = |cell: &Range<usize>| {
         let cell = &bytes[cell.clone()];
-        cell.iter().any(u8::is_ascii_alphabetic)
-            && cell.iter().copied().all(alphanumeric_or(b"_-. "))
+        cell == NUMBERS
+            || cell.iter().any(u8::is_ascii_alphabetic)
+                && cell.iter().copied().all(alphanumeric_or(b"_-. "))
     };
     let others = cells.iter().rposition(|cell| !is_name(cell));
     let from = others.unwrap_or(0);
     let Some(first) = cells.get(from).cloned() else {
         return Vec::new();
     };
-    let length = run_at_end(&bytes[first.clone()], HEAD_MAX, alphanumeric_or(b"_-. "));
+    let length = match &bytes[first.clone()] {
+        NUMBERS => NUMBERS.len(),
+        cell => run_at_end(cell, HEAD_MAX, alphanumeric_or(b"_-. ")),
+    };
     let mut name = first.end - length..first.end;
     loop {
         let rest = &bytes[name.clone()];
@@ -186,7 +218,8 @@ impl<'a> Rows<'a> {
         let mut found = Vec::new();
         let (mut end, mut misfits, mut rows) = (self.at, 0, 0usize);
         let is_markdown = self.head.separator == b'|';
-        let mut has_rule = false;
+        // Between head and rule there may be a line, as of the types.
+        let (mut has_rule, mut before_rule) = (!self.head.needs_rule, 0);
         while misfits <= MISFITS && self.at + 1 < self.text.len() {
             let whole = line_at(self.text, self.at + 1);
             let lead = self.head.lead.end_in(&self.text.as_bytes()[whole.clone()]);
@@ -197,7 +230,11 @@ impl<'a> Rows<'a> {
                 continue;
             }
             let is_blank = self.text.as_bytes()[line.clone()].trim_ascii().is_empty();
-            if (is_markdown && (is_blank || !has_rule))
+            if !has_rule {
+                before_rule += 1;
+            }
+            if (is_markdown && is_blank)
+                || before_rule > 1
                 || (misfits > 0 && Head::of(self.text, &whole).is_some())
             {
                 break;
@@ -205,6 +242,9 @@ impl<'a> Rows<'a> {
             let cells = self.row(line);
             // What stands before a head may be its own, as a sign of a list is: the lines below are no less of a table.
             let has_lead = lead.is_some() || self.head.lead.is_of_signs();
+            if !has_rule {
+                continue;
+            }
             if has_lead && cells.len() == self.head.columns && !is_blank {
                 found.extend(self.secrets(&cells));
                 (end, misfits) = (self.at, 0);
@@ -410,8 +450,30 @@ mod tests {
             "+-----+-----+\n| user | password |\n+-----+-----+\n| bob | Eq9-Lantern7 |\n| amy | hunter2 |\n+----+----+",
             " user | password\n-----+----\n bob | Eq9-Lantern7\n amy | hunter2\n(2 rows)",
             "password\tuser\nEq9-Lantern7\tbob\nhunter2\tamy\nand nothing more",
+            "id|user|password\n1|bob|Eq9-Lantern7\n2|amy|hunter2\n",
+            "user|password\nbob|Eq9-Lantern7\namy|hunter2\n(2 rows)\n",
+            "|user|password|\n|bob|Eq9-Lantern7|\n|amy|hunter2|",
         ] {
             assert_eq!(found(text), ["Eq9-Lantern7", "hunter2"], "{text}");
+        }
+    }
+
+    #[test]
+    fn tables_that_are_drawn() {
+        for text in [
+            "┌────┬──────┬──────────────┐\n│ id │ user │   password   │\n├────┼──────┼──────────────┤\n\
+             │ 1  │ bob  │ Eq9-Lantern7 │\n│ 2  │ amy  │ hunter2      │\n└────┴──────┴──────────────┘\n",
+            "┏━━━━━━┳━━━━━━━━━━━━━━┓\n┃ user ┃ password     ┃\n┡━━━━━━╇━━━━━━━━━━━━━━┩\n\
+             │ bob  │ Eq9-Lantern7 │\n│ amy  │ hunter2      │\n└──────┴──────────────┘\n",
+            "╭───┬──────┬──────────────╮\n│ # │ user │   password   │\n├───┼──────┼──────────────┤\n\
+             │ 0 │ bob  │ Eq9-Lantern7 │\n│ 1 │ amy  │ hunter2      │\n╰───┴──────┴──────────────╯\n",
+            "┌─────────┬──────────────┐\n│  user   │   password   │\n│ varchar │   varchar    │\n├─────────┼──────────────┤\n\
+             │ bob     │ Eq9-Lantern7 │\n│ amy     │ hunter2      │\n└─────────┴──────────────┘\n",
+            "  user │ password\n  ─────┼─────────\n  bob  │ Eq9-Lantern7\n  amy  │ hunter2\n",
+        ] {
+            let signs = with_signs(text);
+            assert_eq!(signs.len(), text.len());
+            assert_eq!(found(&signs), ["Eq9-Lantern7", "hunter2"], "{text}");
         }
     }
 

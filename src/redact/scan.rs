@@ -2,6 +2,7 @@
 //!
 //! Linear: each keyword costs a bounded window, and no window of a row is searched more than a few times.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -143,6 +144,8 @@ struct Scan<'a> {
     blocks: Blocks,
     /// The end of the last name that was read.
     name_end: usize,
+    /// The text as tables are looked for in it.
+    of_tables: Option<Cow<'a, str>>,
     /// The end of the last table that was read.
     column_end: usize,
     /// The end of the last password that a name told of.
@@ -169,6 +172,7 @@ impl<'a> Scan<'a> {
             look_alikes: Vec::new(),
             blocks: Blocks::default(),
             name_end: 0,
+            of_tables: None,
             column_end: 0,
             password_end: 0,
             searched: HashMap::new(),
@@ -325,7 +329,11 @@ impl<'a> Scan<'a> {
         if classify(&self.text[name.clone()]) < NameClass::Strong {
             return;
         }
-        let (found, end) = columns::below(self.text, name);
+        let text = self.text;
+        let of_tables = self
+            .of_tables
+            .get_or_insert_with(|| columns::with_signs(text));
+        let (found, end) = columns::below(of_tables, name);
         self.column_end = end;
         for (range, class) in found {
             self.push(range, FoundBy::General(rule_of(class)));
