@@ -209,6 +209,23 @@ fn the_file_is_the_one_given_the_session_s_the_environment_s_or_the_newest() {
 }
 
 #[test]
+fn a_conversation_that_was_named_tells_more_than_which_session_was_started_last() {
+    let sandbox = Sandbox::new();
+    let other = transcript(&sandbox, "aaaa-1", "of another", 300);
+    start(&sandbox, &["--agent", "codex", "--session", "bbbb-2"]);
+    let given = ["--transcript", &other.to_string_lossy()];
+    let whose = |reported: &Value| {
+        ["session_id", "agent"].map(|name| reported["issue"][name].as_str().map(str::to_owned))
+    };
+    let own = |words: [&str; 2]| words.map(|word| Some(word.to_owned()));
+    let reported = report(&sandbox, &given);
+    assert_eq!(whose(&reported), own(["aaaa-1", "claude"]));
+    // Who says which session reports is believed.
+    let named = report(&sandbox, &[&given[..], &["--session", "bbbb-2"]].concat());
+    assert_eq!(whose(&named), own(["bbbb-2", "codex"]));
+}
+
+#[test]
 fn a_hook_s_file_comes_before_all_that_is_guessed() {
     let sandbox = Sandbox::new();
     transcript(&sandbox, "cccc-3", "the newest", 100);

@@ -17,7 +17,7 @@ use crate::ops::issues::desk;
 use crate::ops::redaction::Redacting;
 use crate::ops::refspecs;
 use crate::ops::request::Take;
-use crate::ops::sessions::{self, Caller};
+use crate::ops::sessions::{self, Caller, Via};
 use crate::ops::swap::recover;
 use crate::ops::{Context, address, snapshots};
 use crate::store::Store;
@@ -76,11 +76,7 @@ fn record(
     let conversation = conversation::capture(ctx, &source);
     let texts = Texts {
         fields,
-        author: author(
-            (caller, agent),
-            (&snapshot, named_snapshot(request).is_some()),
-            &conversation,
-        ),
+        author: author(request, (caller, agent), &snapshot, &conversation),
     };
     let mut redacting = Redacting::new(ctx);
     let issue = issue(
@@ -175,16 +171,26 @@ struct Author {
 }
 
 /// The caller, be it the last session that was started here; where none is known, whose conversation it is; then whose snapshot was
-/// named. One that was only taken again, since nothing has changed, may be another session's.
+/// named. One that was only taken again, since nothing has changed, may be another session's. A conversation that was named tells more
+/// than which session was started last.
 fn author(
+    request: &Report,
     (caller, agent): (Option<Caller>, Option<String>),
-    (snapshot, is_named): (&Stored, bool),
+    snapshot: &Stored,
     conversation: &Conversation,
 ) -> Author {
     let chat = match conversation {
         Conversation::Found(found) => Some(&found.chat),
         Conversation::Unavailable(_) => None,
     };
+    let is_told =
+        request.transcript.is_some() && chat.is_some_and(|chat| chat.session_id.is_some());
+    let is_guess = |caller: &Caller| is_told && caller.via == Via::State;
+    let (caller, agent) = match caller {
+        Some(caller) if is_guess(&caller) => (None, None),
+        caller => (caller, agent),
+    };
+    let is_named = named_snapshot(request).is_some();
     let of_snapshot = &snapshot.record.session_id;
     let session_id = caller
         .map(|caller| caller.session_id)
