@@ -123,7 +123,9 @@ impl Human for Recovered {
             RecoveryAction::RolledBack => format!("undid the interrupted {operation}"),
             RecoveryAction::RolledForward => format!("finished the interrupted {operation}"),
             RecoveryAction::Cleaned => format!("the {operation} was complete; cleaned up after it"),
-            RecoveryAction::Mended => "put right what was damaged of tw's own files".to_owned(),
+            RecoveryAction::Mended => {
+                "put right what tw had left undone or found damaged".to_owned()
+            }
             RecoveryAction::Repaired => {
                 format!("repaired what a power cut took of the last {operation}")
             }
