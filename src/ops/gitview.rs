@@ -368,7 +368,10 @@ impl Tracked for GitView<'_> {
     }
 
     fn index_mode(&self, full: &[u8]) -> Option<u32> {
-        Some(self.entry(full)?.mode)
+        let stages = self.index()?.stages(full);
+        // As git adds a path in conflict: ours first, then what both sides had.
+        let ours = stages.iter().find(|entry| entry.stage == 2);
+        Some(ours.or_else(|| stages.first())?.mode)
     }
 
     fn sparse_ignore_file(&self, dir: &[u8]) -> Option<Vec<u8>> {

@@ -407,6 +407,38 @@ fn a_file_mode_of_the_index_counts_where_the_file_system_has_none() {
 }
 
 #[test]
+fn of_a_path_in_conflict_the_mode_counts_that_git_would_add_it_with() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "core.fileMode", "false"]);
+    let blob = sandbox.git(["hash-object", "-w", "a.txt"]);
+    let blob = blob.trim();
+    let (x, plain) = ("100755", "100644");
+    for stages in [
+        &[(1, plain), (2, x), (3, plain)][..],
+        &[(1, x), (2, plain), (3, x)],
+        &[(1, x), (3, plain)],
+        &[(1, plain), (3, x)],
+        &[(2, x), (3, plain)],
+        &[(3, x)],
+    ] {
+        sandbox.git(["update-index", "--force-remove", "a.txt"]);
+        let lines = stages.iter();
+        let lines: String = lines
+            .map(|(stage, mode)| format!("{mode} {blob} {stage}\ta.txt\n"))
+            .collect();
+        let mut command = sandbox.command("git");
+        command.args(["update-index", "--index-info"]);
+        let output = command.write_stdin(lines).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let snapshot = sandbox.snap();
+        let seen = sandbox.tree(commit(&snapshot))[&b"a.txt"[..]][..6].to_owned();
+        sandbox.git(["add", "a.txt"]);
+        let added = sandbox.git(["ls-files", "--stage", "a.txt"]);
+        assert_eq!(seen, added[..6], "{stages:?}");
+    }
+}
+
+#[test]
 fn ignore_rules_that_change_are_followed() {
     let sandbox = Sandbox::new();
     sandbox.write("x.tmp", "x");
