@@ -516,6 +516,9 @@ mod tests {
             "@@ -1,3 +1,3 @@ username,password\n-bob,Eq9-Lantern7\n+amy,hunter2\n",
             "> username,password\n> bob,Eq9-Lantern7\n> amy,hunter2\n",
             "> | user | password |\n> |---|---|\n> | bob | Eq9-Lantern7 |\n> | amy | hunter2 |\n",
+            "^1a2b3c4 (Bob       2025-01-02 10:00:00 +0100 1) username,password\n\
+             5d6e7f8a (Bob       2025-01-02 10:00:00 +0100 2) bob,Eq9-Lantern7\n\
+             00000000 (Not Committed Yet 2026-11-29 10:00:00 +0000 3) amy,hunter2\n",
             "db-1  |  user | password\ndb-1  | ------+----------\ndb-1  |  bob | Eq9-Lantern7\ndb-1  |  amy | hunter2\n",
         ] {
             assert_eq!(found(text), ["Eq9-Lantern7", "hunter2"], "{text}");

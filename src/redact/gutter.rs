@@ -162,6 +162,10 @@ impl Lead<'_> {
         let is_diff = |bytes: &[u8]| bytes.first().is_some_and(|byte| b"+- ".contains(byte));
         let is_word = alphanumeric_or(b"");
         let (lead, mut of, mut at) = (self.0, 0, 0);
+        // Each line has a commit and an author of its own.
+        if blame_end(lead) == Some(lead.len()) {
+            return blame_end(line);
+        }
         if is_diff(lead) && is_diff(line) {
             (of, at) = (1, 1);
         } else if lead.len() == 1 && is_diff(lead) && line.starts_with(b"@@ -") {
@@ -196,6 +200,22 @@ impl Lead<'_> {
         }
         Some(at)
     }
+}
+
+/// The end of what `git blame` puts before a line: `1a2b3c4d (Bob 2026-11-29 10:00:00 +0100  7)`.
+fn blame_end(line: &[u8]) -> Option<usize> {
+    let line = &line[..line.len().min(GUTTER_MAX)];
+    let is_end = |at: &usize| {
+        let number = run_at_end(&line[..*at], GUTTER_MAX, |byte| byte.is_ascii_digit());
+        let before = line[..*at - number].trim_ascii_end();
+        let zone = before.len().checked_sub(5).map(|start| &before[start..]);
+        number > 0
+            && zone.is_some_and(|zone| {
+                b"+-".contains(&zone[0]) && zone[1..].iter().all(u8::is_ascii_digit)
+            })
+    };
+    let mut ends = (0..line.len()).filter(|at| line[*at] == b')');
+    Some(ends.find(is_end)? + 1)
 }
 
 /// The end of the line in which something stands, when it is near.
