@@ -63,7 +63,7 @@ pub fn run(ctx: &Context<'_>, run: &Run, ready: &mut dyn FnMut(Ready)) -> Result
     prepare(ctx, store)?;
     if run.detached {
         let _ = rustix::process::setsid();
-        // It keeps no directory from being unmounted or removed.
+        // What it works in could not be unmounted. The file system with the git directory cannot be, as long as it holds its lock there.
         let _ = std::env::set_current_dir("/");
     }
     // Somebody may just be looking whether there is one.

@@ -34,6 +34,9 @@ pub const FAULT: &str = "fault";
 /// How long a command waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Before it is asked again.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// How the watcher is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -139,8 +142,7 @@ pub fn patience() -> Duration {
 
 /// Asks the watcher of a worktree for its state.
 pub fn look(own: &Path) -> Watching {
-    let answer = tell(own, |nonce| Request::Status { nonce }, patience());
-    let health = answer.and_then(|bytes| serde_json::from_slice::<Health>(&bytes).ok());
+    let health = health(own);
     let reason = regular::read_within(file(own, FAULT), 4096).ok();
     let reason = reason.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let is_running = health.is_some() || is_running(own);
@@ -163,6 +165,20 @@ pub fn look(own: &Path) -> Watching {
         overflows: health.map(|it| it.overflows),
         audits: health.map(|it| it.audits),
         running_seconds: health.map(|it| it.running_seconds),
+    }
+}
+
+/// One that is well hears a question that comes too slowly no further: it is asked again while there is time.
+fn health(own: &Path) -> Option<Health> {
+    let until = Instant::now() + patience();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let answer = tell(own, |nonce| Request::Status { nonce }, left);
+        let health = answer.and_then(|bytes| serde_json::from_slice::<Health>(&bytes).ok());
+        if health.is_some() || Instant::now() >= until || !is_running(own) {
+            return health;
+        }
+        std::thread::sleep(PAUSE);
     }
 }
 

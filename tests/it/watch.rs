@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::sandbox::{Kind, Sandbox, settle, wait_until};
+use crate::sandbox::{Kind, Sandbox, settle, skipped, wait_until};
 use crate::work::{DIRS, FILES, settled, settled_in};
 
 /// A sandbox with a watcher in it.

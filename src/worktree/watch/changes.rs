@@ -96,13 +96,18 @@ pub struct Changes {
     written: BTreeSet<Named>,
     /// What is open and written in a directory that was just moved away, and the number of the move.
     moving_dir: Option<(u32, Carried)>,
+    /// The name to which a file was moved last, and whether one that was open had it.
+    moved_onto: Option<(Named, bool)>,
+    /// The directory in whose place another one was moved last, with what was open and written there. When it moves next, two changed places
+    /// (`RENAME_EXCHANGE`), which the system tells as two moves; or else it was removed, and what came moves on: nothing tells which.
+    moved_over: Option<Carried>,
 }
 
 /// A name: the directory, and the name in it.
 pub type Named = (Vec<u8>, Vec<u8>);
 
 /// What goes along with a directory, by where it is in it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Carried {
     from: Vec<u8>,
     open: Vec<(Vec<u8>, HashSet<Vec<u8>>)>,
@@ -198,15 +203,11 @@ impl Changes {
                 let mut released = Vec::new();
                 if is_dir {
                     let full = crate::git::path::join(&dir, name);
-                    if matches!(what, What::Came | What::Went) {
-                        let carried = (what == What::Went && moved != 0).then(|| self.carry(&full));
-                        released = self.lose(full.clone());
-                        match carried {
-                            Some(carried) => self.moving_dir = Some((moved, carried)),
-                            None => self.put_down(&full, moved),
-                        }
-                    } else {
-                        self.mark(full, Depth::Names);
+                    match what {
+                        What::Went if moved != 0 => released = self.move_away(&full, moved),
+                        What::Came if moved != 0 => released = self.move_here(&full, moved),
+                        What::Came | What::Went => released = self.lose(full),
+                        _ => self.mark(full, Depth::Names),
                     }
                 }
                 self.mark(dir, Depth::Names);
@@ -299,6 +300,27 @@ impl Changes {
         }
     }
 
+    fn move_away(&mut self, dir: &[u8], moved: u32) -> Vec<WatchId> {
+        let mut carried = self.carry(dir);
+        let stays = self.moved_over.take_if(|over| over.from == dir);
+        let released = self.lose(dir.to_vec());
+        if let Some(over) = stays {
+            // What came last may be there still.
+            self.open_again(dir, carried.open.clone());
+            carried.open.extend(over.open);
+        }
+        self.moving_dir = Some((moved, carried));
+        released
+    }
+
+    fn move_here(&mut self, dir: &[u8], moved: u32) -> Vec<WatchId> {
+        let over = self.watches.contains_key(dir).then(|| self.carry(dir));
+        self.moved_over = over;
+        let released = self.lose(dir.to_vec());
+        self.put_down(dir, moved);
+        released
+    }
+
     /// Takes out what goes along with a directory that moves.
     fn carry(&mut self, dir: &[u8]) -> Carried {
         let relative = |path: &[u8]| {
@@ -328,15 +350,19 @@ impl Changes {
         let Some((_, carried)) = self.moving_dir.take_if(|(number, _)| *number == moved) else {
             return;
         };
-        for (rest, names) in carried.open {
-            let path = [dir, &rest].concat();
-            self.open.entry(path).or_default().extend(names);
-        }
+        self.open_again(dir, carried.open);
         for (rest, name) in carried.written {
             let before = ([&carried.from[..], &rest].concat(), name);
             if self.written.remove(&before) {
                 self.written.insert(([dir, &rest].concat(), before.1));
             }
+        }
+    }
+
+    fn open_again(&mut self, dir: &[u8], open: Vec<(Vec<u8>, HashSet<Vec<u8>>)>) {
+        for (rest, names) in open {
+            let path = [dir, &rest].concat();
+            self.open.entry(path).or_default().extend(names);
         }
     }
 
@@ -364,15 +390,22 @@ impl Changes {
             What::Came if moved == 0 => self.set_open(dir, name),
             What::Went => {
                 let was_open = self.set_closed(dir, name);
-                if was_open && moved != 0 {
+                let is_last = |onto: &mut (Named, bool)| onto.0.0 == dir && onto.0.1 == name;
+                let onto = self.moved_onto.take_if(|onto| moved != 0 && is_last(onto));
+                if was_open && onto.is_some() {
+                    // Two files may have changed places, which the system tells as two moves: then this one stays.
+                    self.set_open(dir, name);
+                }
+                if moved != 0 && (was_open || onto.is_some_and(|(_, was_open)| was_open)) {
                     self.moving = Some(moved);
                 }
             }
             What::Came => {
-                self.set_closed(dir, name);
+                let was_open = self.set_closed(dir, name);
                 if self.moving.take() == Some(moved) {
                     self.set_open(dir, name);
                 }
+                self.moved_onto = Some(((dir.to_vec(), name.to_vec()), was_open));
             }
         }
     }
@@ -500,6 +533,48 @@ mod tests {
             });
         }
         assert_eq!(told(&changes, changes.sequence()), [""]);
+    }
+
+    #[test]
+    fn what_is_open_is_known_to_be_when_two_change_places() {
+        let moved = |watch, name, is_dir, what, moved| Event::Name {
+            watch,
+            name,
+            is_dir,
+            what,
+            moved,
+        };
+        // The open one of the two, as the system names it first and second.
+        for (watch, name) in [(2, "x"), (3, "y")] {
+            let (mut changes, _) = watching(&["", "a", "b"]);
+            changes.apply(self::name(watch, name, false, What::Written));
+            for (watch, name, what, number) in [
+                (2, b"x", What::Went, 7),
+                (3, b"y", What::Came, 7),
+                (3, b"y", What::Went, 8),
+                (2, b"x", What::Came, 8),
+            ] {
+                changes.apply(moved(watch, name, false, what, number));
+            }
+            let now = told(&changes, changes.sequence());
+            let other = if watch == 2 { "b" } else { "a" };
+            assert!(now.contains(&other.to_owned()), "{now:?}");
+        }
+        for (watch, other) in [(2, "b"), (3, "a")] {
+            let (mut changes, _) = watching(&["", "a", "b"]);
+            changes.apply(self::name(watch, "f", false, What::Written));
+            for (name, what, number) in [
+                (b"a", What::Went, 7),
+                (b"b", What::Came, 7),
+                (b"b", What::Went, 8),
+                (b"a", What::Came, 8),
+            ] {
+                changes.apply(moved(1, name, true, what, number));
+            }
+            assert!(changes.add(b"a", 4) && changes.add(b"b", 5));
+            let now = told(&changes, changes.sequence());
+            assert!(now.contains(&other.to_owned()), "{now:?}");
+        }
     }
 
     #[test]

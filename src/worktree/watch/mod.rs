@@ -17,7 +17,7 @@
 //! * the clock did not jump, neither for it nor for us.
 //!
 //! **What it cannot see, and what covers that.** Linux tells of no store into a memory map. It tells when the last descriptor and
-//! map of a file that could be written are gone, and of every `write`: so a file that was written and not closed keeps its directory in
+//! map of a file that could be written are gone, and of every `write` but those of `io_submit`: so a file that was written and not closed keeps its directory in
 //! every answer. Left is a file that is changed through a map alone, while the map stands. A file with several names (hard links) is
 //! told of in the directory through which it was opened: directories with such files are in every answer, and when there are
 //! many, the watcher turns itself off. A descriptor goes on under the name that it was opened by, also when the file has another one by

@@ -32,21 +32,34 @@ pub fn refusal(root: &Root) -> Option<String> {
     })
 }
 
-/// What is mounted beneath a directory, by the text of `/proc/self/mountinfo`: the number of each mount, and where it is.
-pub fn beneath(text: &[u8], root: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+/// Something that is mounted on a directory or beneath it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// What the system says of it: another mount at the same place may have the same number.
+    line: Vec<u8>,
+    /// Where it is, from that directory on; empty: on itself.
+    pub place: Vec<u8>,
+}
+
+/// What is mounted on a directory and beneath it, by the text of `/proc/self/mountinfo`.
+pub fn beneath(text: &[u8], root: &Path) -> Vec<Mount> {
+    // Of `/` nothing is left, and all is beneath it.
     let root = root.as_os_str().as_bytes();
+    let root = root.strip_suffix(b"/").unwrap_or(root);
     let mut found = Vec::new();
     for line in text.split(|&byte| byte == b'\n') {
-        let mut fields = line.split(|&byte| byte == b' ');
-        let (Some(number), Some(point)) = (fields.next(), fields.nth(3)) else {
+        let Some(point) = line.split(|&byte| byte == b' ').nth(4) else {
             continue;
         };
         let point = unescaped(point);
-        if point
-            .strip_prefix(root)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-        {
-            found.push((number.to_vec(), point));
+        let Some(rest) = point.strip_prefix(root) else {
+            continue;
+        };
+        if rest.is_empty() || rest.starts_with(b"/") {
+            found.push(Mount {
+                line: line.to_vec(),
+                place: rest.strip_prefix(b"/").unwrap_or(rest).to_vec(),
+            });
         }
     }
     found
@@ -82,9 +95,23 @@ mod tests {
             30 1 8:1 / /work\\040tree/a rw shared:1 - ext4 /dev/sda1 rw\n\
             31 1 8:1 / /work\\040trees rw - ext4 /dev/sda1 rw\n\
             32 1 8:1 / /work\\040tree rw - ext4 /dev/sda1 rw\nhalf a line";
-        let found = beneath(text, Path::new("/work tree"));
-        let points: Vec<_> = found.iter().map(|(number, _)| number.as_slice()).collect();
-        assert_eq!(points, [b"30", b"32"]);
+        let places = |root: &str| -> Vec<String> {
+            let found = beneath(text, Path::new(root)).into_iter();
+            found
+                .map(|mount| String::from_utf8(mount.place).unwrap())
+                .collect()
+        };
+        assert_eq!(places("/work tree"), ["a", ""]);
+        assert_eq!(
+            places("/"),
+            ["proc", "work tree/a", "work trees", "work tree"]
+        );
+        // One in the place of another may have its number.
+        let other = String::from_utf8(text.to_vec())
+            .unwrap()
+            .replace("8:1 / /work\\040tree/a", "8:1 /b /work\\040tree/a");
+        let root = Path::new("/work tree");
+        assert_ne!(beneath(text, root), beneath(other.as_bytes(), root));
         assert_eq!(unescaped(b"\\9\\04"), b"\\9\\04");
     }
 }

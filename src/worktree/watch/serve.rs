@@ -3,8 +3,10 @@
 //! It ends by itself when nobody asked for long, when the working tree or its own directory is gone, when it is told to, and when
 //! it finds that it cannot be relied on.
 
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -16,11 +18,11 @@ use serde::{Deserialize, Serialize};
 use super::ask::{COOKIE, DIR, Private, SOCKET, is_ours, nonce};
 use super::audit::{Findings, audit};
 use super::message::{Answer, REQUEST, Request};
-use super::mounts::beneath;
+use super::mounts::{Mount, beneath};
 use super::state::Watcher;
 use crate::env::watch_patience;
 use crate::error::{Result, ResultExt};
-use crate::git::{ObjectFormat, regular, threads};
+use crate::git::{ObjectFormat, path, regular, threads};
 use crate::worktree::cache::Identity;
 
 /// The mounts that this process sees; the system tells of changes to whoever has it open.
@@ -93,6 +95,8 @@ pub fn serve(
     // What dead ones left. Once the directory is watched, a socket that goes is the end.
     let _ = std::fs::remove_file(&socket);
     remove_cookies(&own.join(DIR));
+    // What is mounted from here on is told of.
+    let mountinfo = regular::open(MOUNTS).ok();
     let watcher = match Watcher::begin(own, root, format, instance) {
         Ok(watcher) => watcher,
         Err(ended) => return Ok(ended),
@@ -103,6 +107,7 @@ pub fn serve(
         listener,
         options: options.clone(),
         root: root.to_owned(),
+        mountinfo,
         mounts: Vec::new(),
         begun: Instant::now(),
         last_asked: Instant::now(),
@@ -114,6 +119,7 @@ pub fn serve(
         audits: 0,
     };
     server.mounts = server.mounts_now();
+    server.note_mounted_files();
     ready();
     let ended = match server.run() {
         Ok(never) => match never {},
@@ -159,7 +165,8 @@ struct Server {
     listener: UnixListener,
     options: Options,
     root: PathBuf,
-    mounts: Vec<(Vec<u8>, Vec<u8>)>,
+    mountinfo: Option<std::fs::File>,
+    mounts: Vec<Mount>,
     begun: Instant,
     last_asked: Instant,
     last_audit: Instant,
@@ -174,15 +181,18 @@ enum Never {}
 
 impl Server {
     fn run(&mut self) -> std::result::Result<Never, Ended> {
-        let mountinfo = regular::open(MOUNTS).ok();
         loop {
-            let wait = Timespec::try_from(self.wait()).ok();
+            let wait = match self.audit {
+                Some(_) => GRACE,
+                None => wait(self.options.idle, self.last_asked.elapsed()),
+            };
+            let wait = Timespec::try_from(wait).ok();
             let (mounts_moved, somebody) = {
                 let mut fds = vec![
                     PollFd::new(self.watcher.queue(), PollFlags::IN),
                     PollFd::new(&self.listener, PollFlags::IN),
                 ];
-                if let Some(mountinfo) = &mountinfo {
+                if let Some(mountinfo) = &self.mountinfo {
                     fds.push(PollFd::from_borrowed_fd(mountinfo.as_fd(), PollFlags::PRI));
                 }
                 // An interrupted wait is one that is over.
@@ -203,15 +213,6 @@ impl Server {
         }
     }
 
-    fn wait(&self) -> Duration {
-        if self.audit.is_some() {
-            return GRACE;
-        }
-        let idle = self.options.idle.unwrap_or(LOOK);
-        let left = idle.saturating_sub(self.last_asked.elapsed());
-        left.clamp(Duration::from_millis(10), LOOK)
-    }
-
     fn check_end(&self) -> std::result::Result<(), Ended> {
         if self
             .options
@@ -223,19 +224,32 @@ impl Server {
         self.watcher.root().map(|_| ())
     }
 
-    fn mounts_now(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+    fn mounts_now(&self) -> Vec<Mount> {
         beneath(&regular::read(MOUNTS).unwrap_or_default(), &self.root)
     }
 
-    /// What was mounted beneath hides what is watched there: all begins anew.
+    /// What was mounted beneath hides what is watched there: all begins anew. Where something is, it may have come in the place of another
+    /// that looked the same.
     fn follow_mounts(&mut self) -> std::result::Result<(), Ended> {
         let now = self.mounts_now();
-        if now != self.mounts {
+        if now != self.mounts || now.iter().any(|mount| !mount.place.is_empty()) {
             self.mounts = now;
             self.audit = None;
             self.watcher.begin_again()?;
+            self.note_mounted_files();
         }
         Ok(())
+    }
+
+    /// A file that is mounted on another is told of where it is itself, and so in no directory of this tree.
+    fn note_mounted_files(&mut self) {
+        let is_file = |mount: &&Mount| {
+            let place = self.root.join(OsStr::from_bytes(&mount.place));
+            !place.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+        };
+        let files = self.mounts.iter().filter(is_file);
+        let dirs = files.map(|mount| path::split(&mount.place).0.to_vec());
+        self.watcher.always_tell_of(dirs.collect());
     }
 
     fn answer_all(&mut self) -> std::result::Result<(), Ended> {
@@ -352,7 +366,27 @@ impl Server {
     }
 }
 
+/// How long it sleeps when nothing happens, given when it ends by itself and how long nobody has asked.
+fn wait(idle: Option<Duration>, unasked: Duration) -> Duration {
+    let left = idle.map_or(LOOK, |idle| idle.saturating_sub(unasked));
+    left.clamp(Duration::from_millis(10), LOOK)
+}
+
 fn send(stream: &mut UnixStream, answer: &Answer) {
     // Whoever does not listen any more takes a full look.
     let _ = stream.write_all(&answer.encode());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_sleeps_long_however_long_nobody_asks() {
+        let hours = |hours: u64| Duration::from_secs(hours * 3600);
+        assert_eq!(wait(None, hours(9)), LOOK);
+        assert_eq!(wait(Some(hours(8)), hours(1)), LOOK);
+        let last = hours(8).checked_sub(Duration::from_secs(3));
+        assert_eq!(wait(Some(hours(8)), last.unwrap_or_default()).as_secs(), 3);
+    }
 }

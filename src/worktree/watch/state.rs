@@ -54,6 +54,8 @@ pub(super) struct Watcher {
     /// Inodes that were seen with several names, and the directories that have them.
     several: HashSet<u64>,
     several_dirs: BTreeSet<Vec<u8>>,
+    /// Other directories that are in every answer.
+    always: BTreeSet<Vec<u8>>,
     clock: Clock,
     overflows: u64,
     /// Events were lost since it began: also those that would have said that a watch is of a directory that is gone.
@@ -168,6 +170,7 @@ impl Watcher {
             cache_moved: true,
             several: HashSet::new(),
             several_dirs: BTreeSet::new(),
+            always: BTreeSet::new(),
             clock: Clock::now(),
             overflows: 0,
             has_lost_events: false,
@@ -191,6 +194,7 @@ impl Watcher {
         let instance = nonce().unwrap_or_default();
         let mut again = Self::begin(&self.own, &self.root, self.format, instance)?;
         again.overflows += self.overflows;
+        again.always = std::mem::take(&mut self.always);
         again.changes.take_open(&mut self.changes);
         *self = again;
         Ok(())
@@ -206,6 +210,11 @@ impl Watcher {
 
     pub(super) fn overflows(&self) -> u64 {
         self.overflows
+    }
+
+    /// These directories are in every answer from now on, and no others that were given here.
+    pub(super) fn always_tell_of(&mut self, dirs: BTreeSet<Vec<u8>>) {
+        self.always = dirs;
     }
 
     pub(super) fn with_several(&self) -> usize {
@@ -442,7 +451,7 @@ impl Watcher {
         }
         let dirty = match self.changes.since(asked.sequence) {
             Since::Known(dirty) if has_come && asked.instance == self.instance => {
-                Some(self.with_several_names(dirty))
+                Some(self.with_untold(dirty))
             }
             _ => None,
         };
@@ -455,8 +464,9 @@ impl Watcher {
         })
     }
 
-    fn with_several_names(&self, mut dirty: Dirty) -> Dirty {
-        for dir in &self.several_dirs {
+    /// With the directories in which something may happen that nothing tells of.
+    fn with_untold(&self, mut dirty: Dirty) -> Dirty {
+        for dir in self.several_dirs.iter().chain(&self.always) {
             dirty.entry(dir.clone()).or_insert(Depth::Names);
         }
         dirty
@@ -486,7 +496,7 @@ impl Watcher {
         }
         if let Since::Known(dirty) = self.changes.since(moment) {
             // What this audit itself found to have several names was not looked at so far.
-            let dirty = self.with_several_names(dirty);
+            let dirty = self.with_untold(dirty);
             let missed = found
                 .differing
                 .iter()

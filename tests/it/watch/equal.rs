@@ -203,6 +203,35 @@ fn a_descriptor_goes_on_under_a_name_that_is_gone() {
     assert_eq!(watched.take().1, 0);
 }
 
+/// Which containers do. The system tells of its writes where it is itself.
+#[test]
+fn a_file_that_is_mounted_over_one_of_the_tree_is_looked_at() {
+    let watched = Watched::of(Sandbox::new());
+    let script = r#"mount --bind "$1" a.txt && "$0" watch start && "$0" -q snapshot && "$0" -q snapshot &&
+        echo through >a.txt && "$0" -q snapshot && "$0" watch stop"#;
+    let outside = watched.root().join("tmp/outside");
+    std::fs::write(&outside, "outside\n").unwrap();
+    let mut inside = watched.command("unshare");
+    inside
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])
+        .args([env!("CARGO_BIN_EXE_tw").as_ref(), outside.as_os_str()])
+        .env("TW_TEST_WATCH_PATIENCE", "20000");
+    let output = inside.output().unwrap();
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            said.contains("unshare:") || said.contains("mount:"),
+            "{said}"
+        );
+        skipped("watch", "no mount namespace is to be had here");
+        return;
+    }
+    let said = String::from_utf8(output.stdout).unwrap();
+    let id = said.lines().rfind(|line| line.starts_with("s_")).unwrap();
+    let file = format!("refs/timewarp/snapshots/{id}:a.txt");
+    assert_eq!(watched.git(["show", &file]), "through\n");
+}
+
 #[test]
 fn rules_nested_repositories_and_sparse_entries_count_as_without_it() {
     let watched = Watched::start(settled(), &[]);

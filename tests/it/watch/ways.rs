@@ -87,6 +87,19 @@ fn a_hook_starts_it_when_the_settings_ask_for_it() {
 }
 
 #[test]
+fn what_its_starter_has_open_is_not_kept_open() {
+    let watched = Watched::of(Sandbox::new());
+    let mut starter = watched.command("sh");
+    let script = "exec 9>../held; exec \"$0\" watch start";
+    starter.args(["-c", script, env!("CARGO_BIN_EXE_tw")]);
+    assert!(starter.output().unwrap().status.success());
+    let open = std::fs::read_dir(format!("/proc/{}/fd", watched.pid())).unwrap();
+    let open = open.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    let held: Vec<_> = open.filter(|path| path.ends_with("held")).collect();
+    assert!(held.is_empty(), "{held:?}");
+}
+
+#[test]
 fn a_service_is_printed_with_the_place_of_the_working_tree() {
     let sandbox = Sandbox::new();
     let unit = sandbox.ok(["watch", "--print-service"]);
