@@ -171,6 +171,30 @@ fn a_sparse_index_stays_folded_on_a_trip() {
     }
 }
 
+/// As git keeps it: its commands say strange things of a folded one.
+#[test]
+fn a_sparse_index_with_conflicts_stays_whole_on_a_trip() {
+    let sandbox = wide();
+    sandbox.git(["checkout", "-q", "-b", "other"]);
+    sandbox.write("out/x.txt", "other\n");
+    sandbox.git(["commit", "-q", "-a", "-m", "other"]);
+    sandbox.git(["checkout", "-q", "main"]);
+    sandbox.write("out/x.txt", "main\n");
+    sandbox.git(["commit", "-q", "-a", "-m", "main"]);
+    sandbox.git(["sparse-checkout", "set", "--cone", "--sparse-index", "in"]);
+    sandbox.git(["config", "advice.sparseIndexExpanded", "false"]);
+    sandbox.snap();
+    assert_eq!(sandbox.try_git(["merge", "-q", "other"]).code, 1);
+    let entries = || sandbox.git(["ls-files", "--sparse", "-s", "-t"]);
+    let before = entries();
+    assert!(!before.contains(" 040000"), "{before}");
+    sandbox.ok(["travel", "latest"]);
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(entries(), before);
+    let said = sandbox.try_git(["ls-files", "-u"]);
+    assert_eq!(said.err(), "");
+}
+
 /// A snapshot from before the sparse checkout, a sparse index, and an entry of `git add -N` in it.
 fn sparse_since_a_snapshot() -> Sandbox {
     let sandbox = wide();

@@ -69,9 +69,9 @@ pub(super) fn is_all(index: &Index, dir: &[u8], id: Oid, trees: &dyn TreeSource)
 }
 
 /// `index` as its file is to be, with one entry for each directory to fold in the place of all beneath it; `None` when there
-/// is none. What the cache tree counts are entries that are not folded, so it goes.
+/// is none. As git has it, an index with conflicts stays whole. What the cache tree counts are entries that are not folded, so it goes.
 pub(super) fn folded(index: &Index) -> Option<Index> {
-    if index.fold.is_empty() {
+    if index.fold.is_empty() || index.entries.iter().any(|entry| entry.stage != 0) {
         return None;
     }
     let dirs = index.fold.iter().map(|dir| (index.within(&dir.0), dir));
