@@ -112,6 +112,13 @@ pub fn restore(repo: &Repo, state: &OperationState) -> Result<()> {
             None => refs::restore(&dir, &state.refs, sharing),
             Some(change) => tables::restore(repo.refs(), change, state),
         })
+        .map_err(|error| match error.code() {
+            Code::WouldOverwrite => error.hint(format!(
+                "move it out of '{}', then do this again",
+                repo.git_dir().display()
+            )),
+            _ => error,
+        })
         .context(|| "put back the operation under way")
 }
 
@@ -214,15 +221,46 @@ pub fn revivable(state: &OperationState) -> OperationState {
     let rebasing = kinds(state)
         .iter()
         .any(|kind| matches!(*kind, "rebase-merge" | "rebase-apply" | "am"));
+    let is_all_of_rebase = rebasing && !begins_another(state);
+    let picks = picks_for_rebase(state);
     let stays = |name: &str| {
         let away = ["rebase-merge/", "rebase-apply/", "BISECT_", "REBASE_HEAD"];
-        name == "ORIG_HEAD" || !(rebasing || away.iter().any(|prefix| name.starts_with(prefix)))
+        let is_away = away.iter().any(|prefix| name.starts_with(prefix))
+            || (rebasing && picks && name == "CHERRY_PICK_HEAD");
+        name == "ORIG_HEAD" || !(is_all_of_rebase || is_away)
     };
     let mut part = state.clone();
     part.files.retain(|(name, _, _)| stays(name));
     part.trees.retain(|(name, _)| stays(name));
     part.refs.clear();
     part
+}
+
+/// Whether a merge, cherry-pick or revert is under way besides what a rebase picks, as somebody may begin where it stopped.
+fn begins_another(state: &OperationState) -> bool {
+    let has = |name: &str| state.file(name).is_some();
+    has("MERGE_HEAD")
+        || has("REVERT_HEAD")
+        || has("sequencer/todo")
+        || (has("CHERRY_PICK_HEAD") && !picks_for_rebase(state))
+}
+
+fn picks_for_rebase(state: &OperationState) -> bool {
+    let picked = state.file("CHERRY_PICK_HEAD");
+    picked.is_some() && picked == state.file("REBASE_HEAD")
+}
+
+/// The branch that a rebase under way moves in the end, with its whole name, and the commit that it began at: aborting sets it back to
+/// that, wherever it is by then.
+pub fn rebased_branch(state: &OperationState) -> Option<(String, Oid)> {
+    ["rebase-merge", "rebase-apply"].iter().find_map(|dir| {
+        let line = |name: &str| {
+            let file = state.file(&format!("{dir}/{name}"))?;
+            std::str::from_utf8(file.trim_ascii_end()).ok()
+        };
+        let branch = line("head-name").filter(|name| name.starts_with("refs/heads/"))?;
+        Some((branch.to_owned(), Oid::from_hex(line("orig-head")?).ok()?))
+    })
 }
 
 /// What the sequencer's first line does. After a commit by hand this file is all that is left of a longer pick.

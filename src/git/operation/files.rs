@@ -286,7 +286,8 @@ fn write_temporary(
     Ok(file.sync_all()?)
 }
 
-fn in_the_way(name: &str) -> Error {
+/// What was never captured stands where something of a state belongs.
+pub(super) fn in_the_way(name: &str) -> Error {
     Error::new(
         Code::WouldOverwrite,
         format!("'{name}' in the git directory is not what git puts there"),

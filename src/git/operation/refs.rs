@@ -11,7 +11,7 @@ use crate::git::Oid;
 use super::files::{self, Entry};
 use super::names::REF_DIRS;
 use super::{OperationState, is_known_ref};
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::git::repo::SharedRepository;
 
 /// How deep a ref's directories are looked into. git's own labels have two components.
@@ -92,8 +92,13 @@ fn delete(git_dir: &OwnedFd, name: &str) -> Result<()> {
 fn write(git_dir: &OwnedFd, name: &str, oid: Oid, sharing: SharedRepository) -> Result<()> {
     let (dirs, last) = name.rsplit_once('/').unwrap_or(("", name));
     let mut dir = git_dir.try_clone()?;
+    let mut path = String::new();
     for part in dirs.split('/') {
-        dir = files::make_dir(&dir, part, sharing)?;
+        path = [path.as_str(), part].join(if path.is_empty() { "" } else { "/" });
+        dir = files::make_dir(&dir, part, sharing).map_err(|error| match error.code() {
+            Code::WouldOverwrite => files::in_the_way(&path),
+            _ => error,
+        })?;
     }
     let line = format!("{oid}\n");
     files::write((git_dir, &dir), last, line.as_bytes(), 0, sharing)

@@ -467,6 +467,41 @@ fn only_what_moves_no_branch_is_revived_in_the_past() {
     assert_eq!(names, ["ORIG_HEAD"]);
 }
 
+#[test]
+fn what_somebody_began_where_a_rebase_stopped_is_revived() {
+    let names = |test: &TestRepo| -> Vec<String> {
+        let state = read(&test.open()).expect("read");
+        let files = revivable(&state).files.into_iter();
+        files.map(|file| file.0).collect()
+    };
+    let stopped = || {
+        let test = diverged();
+        test.git(&["checkout", "-q", "topic"]);
+        fails(&test, &["rebase", "--exec", "false", "topic~1"]);
+        test
+    };
+    let test = stopped();
+    assert!(!names(&test).contains(&"MERGE_HEAD".to_owned()));
+    fails(&test, &["merge", "main"]);
+    let found = names(&test);
+    for name in ["MERGE_HEAD", "MERGE_MODE", "MERGE_MSG"] {
+        assert!(found.contains(&name.to_owned()), "{name}: {found:?}");
+    }
+    assert!(
+        !found
+            .iter()
+            .any(|name| name.starts_with("rebase-") || name == "REBASE_HEAD")
+    );
+    for picked in [&["main"][..], &["main", "main~1"]] {
+        let test = stopped();
+        fails(&test, &[&["cherry-pick"], picked].concat());
+        let found = names(&test);
+        assert!(found.contains(&"CHERRY_PICK_HEAD".to_owned()), "{found:?}");
+        let has_series = found.contains(&"sequencer/todo".to_owned());
+        assert_eq!(has_series, picked.len() > 1, "{found:?}");
+    }
+}
+
 fn hostile(files: &[&str], refs: &[&str]) -> OperationState {
     let oid = Oid::from_hex("0123456789012345678901234567890123456789").expect("hex");
     OperationState {

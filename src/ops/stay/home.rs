@@ -20,7 +20,7 @@ use crate::ops::swap::filtered;
 use crate::ops::swap::goal::{
     Aim, Experiment, GitGoal, GitSide, Goal, OperationShare, SnapshotAim,
 };
-use crate::ops::swap::head::head_for;
+use crate::ops::swap::head::{head_for, rebase_notice};
 use crate::ops::swap::notices::swap_notices;
 use crate::ops::swap::{Swapped, changes, prepare, swap};
 use crate::ops::unsaved::Unsaved;
@@ -37,6 +37,8 @@ struct Start {
     /// HEAD's bytes, as they will be.
     raw_head: String,
     head: HeadReport,
+    /// What is to be known of the rebase that comes back.
+    rebase: Option<String>,
     /// Those on the HEAD of the past, before it moves away from them.
     commits: CommitsOfStay,
     leaving: Leaving,
@@ -174,6 +176,7 @@ impl ReturnOperation<'_> {
             keep,
             raw_head,
             head,
+            rebase: rebase_notice(self.ctx, self.store, &self.operation()?.0)?,
             commits: self.commits(),
             leaving: Leaving::home(request.discard),
         })
@@ -243,6 +246,7 @@ impl ReturnOperation<'_> {
         moved_aside: Vec<MovedAside>,
     ) -> Returned {
         let mut notices = stay_notices(&start.head, &start.commits, stays.gone);
+        notices.extend(start.rebase);
         notices.extend(self.untold.iter().cloned());
         Returned {
             mode: Mode::Present,

@@ -12,6 +12,7 @@ use crate::ops::Context;
 use crate::ops::outcome::{DetachedBy, HeadReport};
 use crate::store::Store;
 use crate::store::stored::Stored;
+use crate::text::typed;
 
 /// What HEAD becomes in the past: detached at the snapshot's commit, or an unborn branch of ours.
 ///
@@ -89,6 +90,39 @@ pub fn past_operation(store: &Store, stored: &Stored) -> Result<(OperationState,
         })
         .collect();
     Ok((revived, left))
+}
+
+/// What is to be known before the rebase of a side goes on or is aborted, where its branch is not as it left it.
+///
+/// # Errors
+/// When another worktree's HEAD cannot be read.
+pub fn rebase_notice(
+    ctx: &Context<'_>,
+    store: &Store,
+    operation: &OperationState,
+) -> Result<Option<String>> {
+    let Some((branch, began)) = operation::rebased_branch(operation) else {
+        return Ok(None);
+    };
+    let short = branch.strip_prefix("refs/heads/").unwrap_or(&branch);
+    // One that is broken or gone keeps nobody's commits.
+    let Some(tip) = store.refs.read(&branch).ok().flatten() else {
+        return Ok(None);
+    };
+    if tip != began {
+        return Ok(Some(format!(
+            "'{short}', which the rebase under way moves, has moved since it began; 'git rebase --abort' would set it back to {began}; \
+             to keep what is there: git branch NAME {}",
+            typed(short)
+        )));
+    }
+    let elsewhere = ctx.repo.checked_out_elsewhere(&branch)?;
+    Ok(elsewhere.map(|_| {
+        format!(
+            "'{short}', which the rebase under way moves, is checked out in another worktree now; before something is committed there: \
+             git -C THERE switch -c NAME"
+        )
+    }))
 }
 
 /// HEAD's bytes for a saved side: on its branch only when that still has the recorded tip and nobody else is on it.

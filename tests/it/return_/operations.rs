@@ -57,6 +57,57 @@ fn conflict(sandbox: &Sandbox, args: &[&str]) {
     assert_ne!(sandbox.git(["ls-files", "-u"]), "", "{args:?}");
 }
 
+/// A rebase of `other` that stopped; then in the past, from where nothing tells git of it.
+fn away_from_a_rebase() -> Sandbox {
+    let sandbox = diverged();
+    let id = snapshot(&sandbox);
+    conflict(&sandbox, &["rebase", "-q", "main", "other"]);
+    sandbox.json(["travel", &id]);
+    sandbox
+}
+
+#[test]
+fn a_branch_that_moved_beneath_its_rebase_is_told_of() {
+    let told = |sandbox: &Sandbox, command: &str| -> String {
+        let answer = sandbox.json([command]);
+        let notices = list(&answer["notices"]);
+        let notice = notices
+            .into_iter()
+            .find(|notice| notice.contains("'other'"));
+        notice.unwrap_or_default()
+    };
+    assert_eq!(told(&away_from_a_rebase(), "return"), "");
+    for command in ["return", "undo"] {
+        let sandbox = away_from_a_rebase();
+        sandbox.git(["worktree", "add", "-q", "../elsewhere", "other"]);
+        let said = told(&sandbox, command);
+        assert!(said.contains("checked out in another worktree"), "{said}");
+
+        let sandbox = away_from_a_rebase();
+        sandbox.git(["branch", "-q", "-f", "other", "main"]);
+        let said = told(&sandbox, command);
+        assert!(said.contains("git branch NAME other"), "{said}");
+    }
+}
+
+#[test]
+fn what_is_in_the_way_of_an_operation_is_named_with_its_place() {
+    let sandbox = diverged();
+    let id = snapshot(&sandbox);
+    conflict(&sandbox, &["merge", "-q", "other"]);
+    let before = sandbox.state();
+    sandbox.json(["travel", &id]);
+    sandbox.write(".git/MERGE_HEAD/what", "made in the past\n");
+    let (error, _) = sandbox.json_error(["return"]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE");
+    let hint = error["hint"].as_str().unwrap();
+    let place = sandbox.path(".git");
+    assert!(hint.contains(&*place.to_string_lossy()), "{hint}");
+    sandbox.remove(".git/MERGE_HEAD");
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    before.assert_same(&sandbox.state());
+}
+
 fn resolve(sandbox: &Sandbox) {
     sandbox.write("a.txt", "resolved\n");
     sandbox.git(["add", "a.txt"]);
