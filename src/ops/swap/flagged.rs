@@ -91,7 +91,9 @@ pub(super) fn refuse_fixed(
     if goal.operation == SwapKind::Recover {
         return Ok(());
     }
-    if let Some(index) = flagged_index(ctx).filter(|_| goal.git.swaps_index()) {
+    // The way back from a trip gives the index back, also of one that is of files alone.
+    let needs_index = goal.git.swaps_index() || goal.operation == SwapKind::Travel;
+    if let Some(index) = flagged_index(ctx).filter(|_| needs_index) {
         return Err(not_permitted(&index, std::slice::from_ref(&index)));
     }
     let mut flagged = Vec::new();

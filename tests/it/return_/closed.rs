@@ -158,10 +158,13 @@ fn names_that_nobody_may_change_are_refused_before_anything_is_saved() {
         if !flag(sandbox.path(path), flags) {
             return;
         }
-        let (error, code) = sandbox.json_error(["travel", &id]);
+        let all = sandbox.json_error(["travel", &id]);
+        let files = sandbox.json_error(["travel", &id, "--files-only"]);
         flag(sandbox.path(path), IFlags::empty());
-        assert_eq!((error["code"].as_str(), code), (Some("IO"), 1), "{error}");
-        assert_eq!(error["hint"], *unflagged(&sandbox, path), "{error}");
+        for (error, code) in [all, files] {
+            assert_eq!((error["code"].as_str(), code), (Some("IO"), 1), "{error}");
+            assert_eq!(error["hint"], *unflagged(&sandbox, path), "{error}");
+        }
         before.assert_same(&sandbox.state());
         assert_eq!(sandbox.git(["for-each-ref"]), refs);
         assert_eq!(litter(&sandbox), [""; 0]);
