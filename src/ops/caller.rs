@@ -65,7 +65,7 @@ pub fn caller(
 ) -> Result<Option<Caller>> {
     match by_itself(ctx, named, event) {
         Some(caller) => Ok(Some(caller)),
-        None => Ok(last_started(&store.dir.state()?)),
+        None => Ok(last_started(ctx, &store.dir.state()?)),
     }
 }
 
@@ -149,10 +149,16 @@ fn successor(ctx: &Context<'_>, id: &str) -> Option<SessionRecord> {
     (last.session_id != id).then_some(last)
 }
 
-fn last_started(state: &State) -> Option<Caller> {
+fn last_started(ctx: &Context<'_>, state: &State) -> Option<Caller> {
     let last = state.session_id.as_deref();
-    let last = last.filter(|_| !state.session_ended);
-    last.map(|id| Caller::new(id, None, Via::State))
+    let last = last.filter(|id| !state.session_ended && !has_ended(ctx, id))?;
+    Some(Caller::new(last, None, Via::State))
+}
+
+/// Whether the register says that a session has ended: where a swap kept the end out of the state.
+fn has_ended(ctx: &Context<'_>, id: &str) -> bool {
+    let record = ctx.sessions().get(id).ok().flatten();
+    record.is_some_and(|record| record.ended_at.is_some())
 }
 
 /// The session that an agent's own variable names. `only` names the one agent to look at.
@@ -178,7 +184,7 @@ pub fn recorded(
     agent: Option<&str>,
 ) -> (Option<String>, Option<String>) {
     let agent = agent.map(str::to_owned);
-    let Some(caller) = by_itself(ctx, named, None).or_else(|| last_started(state)) else {
+    let Some(caller) = by_itself(ctx, named, None).or_else(|| last_started(ctx, state)) else {
         return (None, agent);
     };
     // A register that cannot be read keeps nothing from being recorded.

@@ -252,7 +252,8 @@ fn faults_of_members(ctx: &Context<'_>, hooked: &Hooked) -> Vec<Error> {
 
 /// Logs an error, and answers with the first.
 fn fail(ctx: &Context<'_>, hooked: &mut Hooked, error: Error) {
-    write_log(ctx, hooked, "error", Some(error.code()), error.message());
+    hooked.is_unlogged |=
+        write_log(ctx, hooked, "error", Some(error.code()), error.message()).is_err();
     hooked.error.get_or_insert(error);
 }
 
@@ -392,7 +393,8 @@ fn note_start(ctx: &Context<'_>, hooked: &mut Hooked, started: &Started) {
     let lost = ctx.store().and_then(|store| taken_by_power(ctx, store));
     for title in lost.into_iter().flatten() {
         let message = format!("power was lost before {title} was on disk; run 'tw recover'");
-        write_log(ctx, hooked, "interrupted", None, &message);
+        // What told of it tells again.
+        let _ = write_log(ctx, hooked, "interrupted", None, &message);
     }
     note_interrupted(ctx, hooked, started.interrupted);
 }
@@ -407,19 +409,19 @@ fn note_interrupted(ctx: &Context<'_>, hooked: &Hooked, is_interrupted: bool) {
     if is_interrupted {
         let message =
             "a swap was interrupted here: the snapshot has what was on disk; run 'tw recover'";
-        write_log(ctx, hooked, "interrupted", Some(Code::Interrupted), message);
+        let _ = write_log(ctx, hooked, "interrupted", Some(Code::Interrupted), message);
     }
 }
 
-/// Writes a line of the log. Where even that fails there is nobody left to tell.
+/// Writes a line of the log.
 fn write_log(
     ctx: &Context<'_>,
     hooked: &Hooked,
     outcome: &'static str,
     code: Option<Code>,
     message: &str,
-) {
+) -> Result<()> {
     let message = redaction::short_text(ctx, Some(message)).unwrap_or_default();
     let line = hooked.line(ctx.env, outcome, code, &message);
-    let _ = event_log::append(&ctx.state_dir(), &[line]);
+    event_log::append(&ctx.state_dir(), &[line])
 }

@@ -407,8 +407,11 @@ pub(super) fn with_way_in(error: Error, path: &Path) -> Error {
     if !denied {
         return error;
     }
-    let dir = path.parent().unwrap_or(path).display();
-    let owner = path.ancestors().find_map(|at| rustix::fs::stat(at).ok());
+    let stat = |at: &Path| rustix::fs::stat(at).ok();
+    let owner = path.ancestors().find_map(stat);
+    let mut above = path.ancestors().skip(1);
+    let there = above.find(|at| stat(at).is_some());
+    let dir = there.unwrap_or(path).display();
     let me = rustix::process::geteuid().as_raw();
     error.hint(if owner.is_some_and(|owner| owner.st_uid == me) {
         format!("it is yours, but its permissions keep you out; 'chmod -R u+rwX {dir}' lets you in")
@@ -524,8 +527,9 @@ mod tests {
             let io = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
             Error::new(Code::Io, "cannot open it").caused_by(io)
         };
+        // Of what is not there yet, the directory that keeps it from being made.
         let file = room.path().join("timewarp/state.json");
-        let dir = room.path().join("timewarp");
+        let dir = room.path();
         let hint = format!(
             "it is yours, but its permissions keep you out; 'chmod -R u+rwX {}' lets you in",
             dir.display()

@@ -439,6 +439,43 @@ fn a_busy_tree_is_waited_for_a_little_and_then_logged() {
     assert_eq!(total(&sandbox), 0);
 }
 
+/// Its agent tells of it once.
+#[test]
+fn an_end_is_recorded_also_while_another_command_is_at_work() {
+    let sandbox = Sandbox::new();
+    let payload = json!({"session_id": "abcd", "source": "startup", "reason": "logout"});
+    silent(&sandbox, &["claude", "SessionStart"], &payload);
+    let held = sandbox.locked(".git/timewarp/lock");
+    silent(&sandbox, &["claude", "SessionEnd"], &payload);
+    drop(held);
+    assert!(sessions(&sandbox)[0]["ended_at"].is_string());
+    assert_eq!(
+        sandbox.json(["session", "list", "--live"])["sessions"],
+        json!([])
+    );
+    // What is done from now on is not its doing.
+    assert_eq!(sandbox.json(["status"])["session"], Value::Null);
+    assert_eq!(sandbox.snap()["session_id"], Value::Null);
+    assert!(log(&sandbox).is_empty(), "{:?}", log(&sandbox));
+}
+
+#[test]
+fn what_no_log_takes_is_said_on_standard_error() {
+    let sandbox = Sandbox::new();
+    let payload = json!({"session_id": "abcd", "source": "startup"});
+    sandbox.write(".git/timewarp/log.jsonl/in", "in the way\n");
+    sandbox.write(".git/timewarp/sessions", "in the way\n");
+    let mut hook = sandbox.tw_command();
+    let ran = hook
+        .args(["hook", "claude", "SessionStart"])
+        .write_stdin(payload.to_string())
+        .output()
+        .unwrap();
+    assert!(ran.status.success() && ran.stdout.is_empty(), "{ran:?}");
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert!(said.contains("nothing was recorded: "), "{said}");
+}
+
 #[test]
 fn an_agent_that_keeps_standard_input_open_is_not_waited_for() {
     let sandbox = Sandbox::new();

@@ -1,7 +1,7 @@
 //! The end of a session.
 
 use super::{Ended, children, find, view};
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::ops::Context;
 use crate::store::session::SessionRecord;
 use crate::store::state::State;
@@ -45,11 +45,17 @@ pub fn end(ctx: &Context<'_>, word: Option<&str>) -> Result<Ended> {
             ended_with_it.push(close(child)?.session_id);
         }
     }
-    leave(ctx, &record.session_id)?;
+    let had_ended = record.ended_at.is_some();
+    let record = close(record)?;
+    match leave(ctx, &record.session_id) {
+        // An agent tells of its end once, and the register says it by now.
+        Err(error) if error.code() == Code::Busy => {}
+        left => left?,
+    }
     Ok(Ended {
         session_id: record.session_id.clone(),
-        had_ended: record.ended_at.is_some(),
-        session: view(ctx, &sessions, close(record)?)?,
+        had_ended,
+        session: view(ctx, &sessions, record)?,
         ended_with_it,
     })
 }
