@@ -63,6 +63,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     checks.push(tell("undo-log", undo_log(ctx, store, &noted)));
     checks.push(tell("labels", kept::labels(store)));
     checks.push(tell("records", kept::records(store)));
+    checks.push(tell("runs", kept::runs(ctx)));
     checks.push(tell("sessions", hooked::sessions(ctx)));
     checks.push(tell("agents", hooked::agents(ctx)));
     checks.push(tell("agent-versions", versions::agents(ctx)));

@@ -143,10 +143,10 @@ fn of_runs(ctx: &Context<'_>, holders: &mut Holders) -> Result<()> {
             holders.id(id, HoldStrength::Loose, text.to_owned());
         }
     };
-    for one in kept::all::<Try>(ctx)? {
+    for one in kept::all::<Try>(ctx)?.complete()? {
         hold(&one.runs, &one.source, &format!("try {}", one.try_id));
     }
-    for one in kept::all::<Replay>(ctx)? {
+    for one in kept::all::<Replay>(ctx)?.complete()? {
         let text = format!("replay {}", one.replay_id);
         for result in &one.results {
             hold(&result.runs, &one.present, &text);

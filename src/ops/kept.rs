@@ -1,7 +1,7 @@
 //! Records of runs: a directory of its own for each in the common `timewarp` directory, with its logs.
 //!
 //! They are local, and readable by their owner alone. A record is written before the first run begins and after each that ends, so
-//! that a death keeps what was done.
+//! that a death keeps what was done. One that cannot be read hides no other: it is told apart, and forgotten by its whole id.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,12 +12,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Context;
+use super::outcome::Invalid;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{Durable, entries, read_optional, write_atomic};
 use crate::git::regular::{self, Links};
 use crate::store::id::Tail;
 use crate::store::state::{StateDir, read_json};
+use crate::text::typed;
 
 /// A record of runs.
 pub trait RunRecord: Serialize + DeserializeOwned {
@@ -111,43 +113,141 @@ fn age<T: RunRecord>(one: &T) -> (&str, u32, &str) {
     (one.created_at(), one.created_nanos(), one.id())
 }
 
-/// Every one, newest first.
-///
-/// # Errors
-/// `CORRUPT_RECORD` or `NEWER_RECORD` when one cannot be read.
-pub fn all<T: RunRecord>(ctx: &Context<'_>) -> Result<Vec<T>> {
-    let mut found: Vec<T> = Vec::new();
-    for path in entries(&dir::<T>(ctx))? {
-        let read: Option<Versioned<T>> = read_json(&path.join(T::FILE))?;
-        found.extend(read.map(|kept| kept.record));
-    }
-    found.sort_by(|a, b| age(b).cmp(&age(a)));
-    Ok(found)
+/// Every record of a kind.
+#[derive(Debug)]
+pub struct All<T> {
+    /// Those that can be read, newest first.
+    pub records: Vec<T>,
+    /// The ids of the others, last made first, and why they cannot.
+    pub invalid: Vec<(String, Error)>,
 }
 
-/// The one that a word names: `latest`, an id, or a part of one.
+impl<T: RunRecord> All<T> {
+    /// All of them.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` or `NEWER_RECORD` when one cannot be read.
+    pub fn complete(self) -> Result<Vec<T>> {
+        match self.invalid.into_iter().next() {
+            Some((_, error)) => Err(error),
+            None => Ok(self.records),
+        }
+    }
+
+    /// All of them, as lists tell them.
+    pub fn listed(self) -> (Vec<Versioned<T>>, Vec<Invalid>) {
+        let records = self.records.into_iter().map(Versioned::from).collect();
+        let invalid = self.invalid.into_iter().map(|(id, error)| Invalid {
+            id,
+            reason: error.message().to_owned(),
+        });
+        (records, invalid.collect())
+    }
+
+    /// The newest.
+    ///
+    /// # Errors
+    /// As [`All::complete`], when that may be one that cannot be read.
+    fn newest(self) -> Result<Option<T>> {
+        let newest = self.records.into_iter().next();
+        let Some((id, error)) = self.invalid.into_iter().next() else {
+            return Ok(newest);
+        };
+        // Ids are in the order of their seconds.
+        let second = |id: &str| id.rsplit_once('_').map(|(second, _)| second.to_owned());
+        let is_newer = |one: &T| second(&id) < second(one.id());
+        newest.filter(is_newer).map(Some).ok_or(error)
+    }
+}
+
+/// Every one, and what cannot be read of them, which hides no other.
 ///
 /// # Errors
-/// `SNAPSHOT_NOT_FOUND` when there is none, `AMBIGUOUS_ADDRESS` when there are several.
+/// Their directory cannot be read.
+pub fn all<T: RunRecord>(ctx: &Context<'_>) -> Result<All<T>> {
+    let mut all = All {
+        records: Vec::new(),
+        invalid: Vec::new(),
+    };
+    for id in names::<T>(ctx)? {
+        match read::<T>(ctx, &id) {
+            Ok(record) => all.records.extend(record),
+            Err(error) => all.invalid.push((id, error)),
+        }
+    }
+    all.records.sort_by(|a, b| age(b).cmp(&age(a)));
+    Ok(all)
+}
+
+/// The ids that have a directory, last made first.
+fn names<T: RunRecord>(ctx: &Context<'_>) -> Result<Vec<String>> {
+    let paths = entries(&dir::<T>(ctx))?;
+    let names = paths.iter().filter_map(|path| path.file_name());
+    let mut names: Vec<String> = names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(names)
+}
+
+/// The record in a directory; `None` when none was written there.
+fn read<T: RunRecord>(ctx: &Context<'_>, id: &str) -> Result<Option<T>> {
+    let read: Result<Option<Versioned<T>>> = read_json(&dir_of::<T>(ctx, id).join(T::FILE));
+    let kept = read.map_err(|error| {
+        let way_out = format!("'{}' forgets it with its logs", to_drop::<T>(id));
+        match error.code() {
+            Code::CorruptRecord => error.with_hints([way_out]),
+            Code::NewerRecord => error.hint(way_out),
+            _ => error,
+        }
+    })?;
+    Ok(kept.map(|kept| kept.record))
+}
+
+/// The command that forgets one.
+pub fn to_drop<T: RunRecord>(id: &str) -> String {
+    format!("tw {} drop {}", T::WHAT, typed(id))
+}
+
+/// Whether this is the whole id of one that is damaged, or of a later version.
+///
+/// # Errors
+/// Their directory cannot be read.
+pub fn is_unreadable<T: RunRecord>(ctx: &Context<'_>, id: &str) -> Result<bool> {
+    if !names::<T>(ctx)?.iter().any(|name| name == id) {
+        return Ok(false);
+    }
+    let codes = [Code::CorruptRecord, Code::NewerRecord];
+    Ok(read::<T>(ctx, id).is_err_and(|error| codes.contains(&error.code())))
+}
+
+/// The one that a word names: `latest`, an id, or a part of one. No other is read for an id.
+///
+/// # Errors
+/// `SNAPSHOT_NOT_FOUND` when there is none, `AMBIGUOUS_ADDRESS` when there are several; `CORRUPT_RECORD` or `NEWER_RECORD` when it
+/// cannot be read.
 pub fn find<T: RunRecord>(ctx: &Context<'_>, word: &str) -> Result<T> {
-    let all = all::<T>(ctx)?;
     let none = || {
         let message = format!("{} '{}' not found", T::WHAT, word.escape_debug());
         Error::new(Code::SnapshotNotFound, message).hint(T::HINT)
     };
     if word == "latest" {
-        return all.into_iter().next().ok_or_else(none);
+        return all::<T>(ctx)?.newest()?.ok_or_else(none);
     }
     if word.is_empty() {
         return Err(none());
     }
-    let mut those = all.into_iter().filter(|one| one.id().contains(word));
-    let first = those.next().ok_or_else(none)?;
-    let others: Vec<String> = those.map(|one| one.id().to_owned()).collect();
-    if others.is_empty() || first.id() == word {
-        return Ok(first);
+    let mut ids = names::<T>(ctx)?;
+    let is_whole = ids.iter().any(|id| id == word);
+    ids.retain(|id| id == word || !is_whole && id.contains(word));
+    let those = ids
+        .into_iter()
+        .filter_map(|id| Some((read::<T>(ctx, &id).transpose()?, id)));
+    let mut those: Vec<(Result<T>, String)> = those.collect();
+    if those.len() < 2 {
+        return those.pop().ok_or_else(none)?.0;
     }
-    let ids = [vec![first.id().to_owned()], others].concat();
+    let ids: Vec<String> = those.into_iter().map(|(_, id)| id).collect();
     Err(Error::new(
         Code::AmbiguousAddress,
         format!("'{}' could be {}", word.escape_debug(), ids.join(", ")),

@@ -89,7 +89,7 @@ pub fn issues(ctx: &Context<'_>) -> Option<Vec<Known>> {
 /// The tries there are, newest first.
 pub fn tries(ctx: &Context<'_>) -> Option<Vec<Known>> {
     let latest = Known::new("latest", "the newest");
-    let known = kept::all::<Try>(ctx).ok()?.into_iter();
+    let known = kept::all::<Try>(ctx).ok()?.records.into_iter();
     let known = known.map(|one| Known::new(one.try_id, one.command));
     Some(std::iter::once(latest).chain(known).collect())
 }
@@ -97,7 +97,7 @@ pub fn tries(ctx: &Context<'_>) -> Option<Vec<Known>> {
 /// The replays there are, newest first.
 pub fn replays(ctx: &Context<'_>) -> Option<Vec<Known>> {
     let latest = Known::new("latest", "the newest");
-    let known = kept::all::<Replay>(ctx).ok()?.into_iter();
+    let known = kept::all::<Replay>(ctx).ok()?.records.into_iter();
     let known = known.map(|one| Known::new(one.replay_id, one.command));
     Some(std::iter::once(latest).chain(known).collect())
 }

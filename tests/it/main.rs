@@ -25,6 +25,7 @@ mod context;
 mod crash;
 mod damage;
 mod damaged;
+mod damaged_records;
 mod diff;
 mod documents;
 mod everyday;

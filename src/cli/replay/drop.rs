@@ -5,7 +5,7 @@ use crate::ops::replay::{self, Dropped};
 
 /// Forget a replay and its logs
 ///
-/// What its runs left stays as long as any experiment: see 'tw prune'.
+/// What its runs left stays as long as any experiment: see 'tw prune'. One that cannot be read is forgotten by its whole id.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,11 +1,14 @@
 //! `tw replay list`.
 
 use crate::cli::prelude::*;
+use crate::cli::try_::unreadable;
 use crate::ops::replay::{self, Replays};
+use crate::ops::replays::Replay;
 
 /// List replays, newest first
 ///
-/// Each with how many issues passed, and its command. A replay is kept on this machine until it is dropped.
+/// Each with how many issues passed, and its command. A replay is kept on this machine until it is dropped. Records that cannot be read
+/// are told as such and hide no others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +29,8 @@ impl Human for Replays {
         for record in &self.replays {
             page.line(super::headline(record, page));
         }
-        if self.replays.is_empty() {
+        unreadable::<Replay>(&self.invalid, page);
+        if self.replays.is_empty() && self.invalid.is_empty() {
             page.hint("'tw replay -- COMMAND' makes one");
         }
     }

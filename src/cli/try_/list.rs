@@ -2,12 +2,14 @@
 
 use crate::cli::prelude::*;
 use crate::ops::sharing::experiments::{SharedTry, SharedTryRun};
+use crate::ops::tries::Try;
 use crate::ops::try_::{self, Tries};
 
 /// List tries, newest first
 ///
 /// Each with what it began with, its best run, and its command. A try is kept on this machine until it is dropped. Those that
 /// others shared follow, with the name that each is claimed by (see tw-share(1)): they are shown and no more. With -v their runs are shown, too.
+/// Records that cannot be read are told as such and hide no others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,8 +39,9 @@ impl Human for Tries {
         for shared in &self.shared {
             print(shared, page);
         }
+        super::unreadable::<Try>(&self.invalid, page);
         page.notices(&self.notices);
-        if self.tries.is_empty() && self.shared.is_empty() {
+        if self.tries.is_empty() && self.shared.is_empty() && self.invalid.is_empty() {
             page.hint("'tw try -- COMMAND' makes one");
         }
     }

@@ -11,6 +11,8 @@ use crate::cli::call::verbs;
 use crate::cli::prelude::*;
 use crate::cli::progress::Lines;
 use crate::git::path::RepoPath;
+use crate::ops::kept::{RunRecord, to_drop};
+use crate::ops::outcome::Invalid;
 use crate::ops::tries::{Check, Outside, Status, Try, TryRun};
 use crate::ops::try_::{self, Start, Tried};
 use crate::store::issue::DiffStat;
@@ -253,6 +255,14 @@ fn remarks(run: &TryRun) -> Vec<String> {
     ));
     said.extend(outside(&run.outside));
     said
+}
+
+/// Says which records of a list cannot be read, and how each is forgotten.
+pub fn unreadable<T: RunRecord>(invalid: &[Invalid], page: &mut Page) {
+    for Invalid { id, reason } in invalid {
+        page.note(format!("{} {id} cannot be read: {reason}", T::WHAT));
+        page.hint(format!("'{}' forgets it with its logs", to_drop::<T>(id)));
+    }
 }
 
 /// What commands did outside of their scratch, a line for each kind of thing.

@@ -1,16 +1,19 @@
-//! What is kept in refs: snapshots and their objects, labels, records.
+//! What is kept: snapshots and their objects, labels, records, tries and replays.
 
 use std::collections::HashSet;
 
 use super::{Finding, SHOWN, broken, listed, ok, tell, warning};
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::ops::Context;
 use crate::ops::holders::{self, HoldStrength, Holders, RetentionScope};
 use crate::ops::issues::mend;
+use crate::ops::kept::{all as all_runs, to_drop};
 use crate::ops::outcome::Check;
+use crate::ops::replays::Replay;
 use crate::ops::stray_notes;
 use crate::ops::swap::undo_log::{self, Log};
+use crate::ops::tries::Try;
 use crate::ops::whole::Whole;
 use crate::ops::workspaces::{head_of_member, membership};
 use crate::ops::worktrees::{self, Worktree};
@@ -295,6 +298,43 @@ pub fn records(store: &Store) -> Result<Finding> {
             "{} of issues, chats and sessions",
             count(total, "record")
         ))
+    })
+}
+
+/// Whether every try and replay can be read. One of a later version is not told to be dropped.
+pub fn runs(ctx: &Context<'_>) -> Result<Finding> {
+    let (tries, replays) = (all_runs::<Try>(ctx)?, all_runs::<Replay>(ctx)?);
+    let found = ok(format!(
+        "{}, {}",
+        count(tries.records.len(), "try"),
+        count(replays.records.len(), "replay")
+    ));
+    let tries = tries.invalid.into_iter();
+    let tries = tries.map(|(id, error)| (to_drop::<Try>(&id), id, error));
+    let replays = replays.invalid.into_iter();
+    let replays = replays.map(|(id, error)| (to_drop::<Replay>(&id), id, error));
+    let invalid: Vec<(String, String, Error)> = tries.chain(replays).collect();
+    let damaged = invalid
+        .iter()
+        .find(|(.., error)| error.code() == Code::CorruptRecord);
+    let Some((drop, _, error)) = damaged.or(invalid.first()) else {
+        return Ok(found);
+    };
+    let ids: Vec<String> = invalid.iter().map(|(_, id, _)| id.clone()).collect();
+    let message = format!(
+        "not readable: {}; nothing can be forgotten until it is fixed",
+        listed(&ids)
+    );
+    Ok(match error.code() {
+        Code::CorruptRecord => broken(message, Some(drop.clone())),
+        Code::NewerRecord => warning(
+            format!(
+                "of a newer tw: {}; nothing can be forgotten here",
+                listed(&ids)
+            ),
+            "upgrade tw",
+        ),
+        _ => broken(message, error.hints().first().cloned()),
     })
 }
 

@@ -19,7 +19,7 @@ use super::attempts::{
 };
 use super::issues::{self, desk};
 use super::kept::{self, Versioned};
-use super::outcome::{SnapshotView, Taken};
+use super::outcome::{Invalid, SnapshotView, Taken};
 use super::redaction::Redacting;
 use super::replays::{Replay, Replayed};
 use super::request::Take;
@@ -77,6 +77,8 @@ pub struct ReplayAnswer {
 pub struct Replays {
     /// Newest first.
     pub replays: Vec<Versioned<Replay>>,
+    /// Records that cannot be read. They hide nothing.
+    pub invalid: Vec<Invalid>,
 }
 
 /// Replays issues.
@@ -108,7 +110,10 @@ fn replay(
 ) -> Result<ReplayAnswer> {
     let store = ctx.store()?;
     let with = With::named(ctx, store, (present.tree, None), &request.with)?;
-    let earlier: Vec<Replay> = kept::all(ctx)?;
+    let kept::All {
+        records: earlier,
+        invalid,
+    } = kept::all::<Replay>(ctx)?;
     let id = kept::new_id::<Replay>(ctx)?;
     let logs = kept::dir_of::<Replay>(ctx, &id);
     create::private_dir(&logs)?;
@@ -142,6 +147,10 @@ fn replay(
     kept::save(ctx, &record)?;
     run(ctx, request, (&subjects, logs), &mut record, told)?;
     let mut notices = tries::notices(record.runs());
+    let unread = invalid.iter();
+    notices.extend(
+        unread.map(|(id, error)| format!("{id} is not compared with: {}", error.message())),
+    );
     for (at, issue) in chosen.iter().enumerate() {
         notices.extend(into_issue(ctx, store, issue, (&mut record, &earlier), at)?);
     }
@@ -402,17 +411,13 @@ fn into_issue(
     Ok(desk::write(ctx, store, issue.id).into_iter().collect())
 }
 
-/// Lists replays, newest first.
+/// Lists replays, newest first. Those that cannot be read hide no other.
 ///
 /// # Errors
-/// One cannot be read.
+/// Their directory cannot be read.
 pub fn list(ctx: &Context<'_>) -> Result<Replays> {
-    Ok(Replays {
-        replays: kept::all::<Replay>(ctx)?
-            .into_iter()
-            .map(Versioned::from)
-            .collect(),
-    })
+    let (replays, invalid) = kept::all::<Replay>(ctx)?.listed();
+    Ok(Replays { replays, invalid })
 }
 
 /// Returns one replay, by its id or a part of it.
@@ -430,11 +435,18 @@ pub fn show(ctx: &Context<'_>, name: &str) -> Result<ReplayAnswer> {
     Ok(ReplayAnswer { record, notices })
 }
 
-/// Forgets one, with its logs. What its runs left stays as long as any experiment.
+/// Forgets one, with its logs. What its runs left stays as long as any experiment. One that cannot be read is forgotten by its whole id.
 ///
 /// # Errors
 /// There is none; the disk refuses.
 pub fn drop(ctx: &Context<'_>, name: &str) -> Result<Dropped> {
+    if kept::is_unreadable::<Replay>(ctx, name)? {
+        kept::forget::<Replay>(ctx, name)?;
+        return Ok(Dropped {
+            replay_id: name.to_owned(),
+            experiments: Vec::new(),
+        });
+    }
     let record: Replay = kept::find(ctx, name)?;
     kept::forget::<Replay>(ctx, &record.replay_id)?;
     let runs = record.runs();

@@ -163,7 +163,12 @@ impl Own {
             }
         };
         let mut here = BTreeSet::new();
-        for one in tries {
+        for (id, error) in tries.invalid {
+            let notice = format!("try {id} stays here: {}", error.message());
+            self.notices.push(notice);
+            here.insert(id);
+        }
+        for one in tries.records {
             here.insert(one.try_id.clone());
             if one.ended_at.is_some() && experiments::is_try(&one.try_id) {
                 let json = experiments::tried(&one, setup.prompts, ctx.redactor());

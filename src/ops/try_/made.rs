@@ -7,7 +7,7 @@ use crate::ops::Context;
 use crate::ops::applying::{OnConflict, apply_run};
 use crate::ops::compare::{Beyond, Patches, Side, sides};
 use crate::ops::issues::{self, desk};
-use crate::ops::kept::{self, Versioned};
+use crate::ops::kept;
 use crate::ops::outcome::Diff;
 use crate::ops::pathspec::Pathspec;
 use crate::ops::sharing::experiments::{is_shared_try, tried_by_others};
@@ -17,22 +17,21 @@ use crate::store::id::{IssueId, SnapshotId};
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
 
-/// Lists tries, newest first. Those of others that cannot be read hide none of ours.
+/// Lists tries, newest first. Those that cannot be read, of ours and of others, hide no other.
 ///
 /// # Errors
-/// One cannot be read.
+/// Their directory cannot be read.
 pub fn list(ctx: &Context<'_>) -> Result<Tries> {
     let mut notices = Vec::new();
     let shared = tried_by_others(ctx, ctx.store()?).unwrap_or_else(|error| {
         notices.push(error.message().to_owned());
         Vec::new()
     });
+    let (tries, invalid) = kept::all::<Try>(ctx)?.listed();
     Ok(Tries {
-        tries: kept::all::<Try>(ctx)?
-            .into_iter()
-            .map(Versioned::from)
-            .collect(),
+        tries,
         shared,
+        invalid,
         notices,
     })
 }
@@ -184,11 +183,18 @@ fn note_applied(ctx: &Context<'_>, store: &Store, record: &Try, run: &TryRun) ->
 }
 
 /// Forgets a try and its logs. One that was shared from here and is gone is forgotten for the others, too, when its whole id is given: an
-/// earlier version that dropped it left no word of that.
+/// earlier version that dropped it left no word of that. So is one that cannot be read.
 ///
 /// # Errors
 /// There is none; the disk refuses.
 pub fn drop(ctx: &Context<'_>, name: &str) -> Result<Dropped> {
+    if kept::is_unreadable::<Try>(ctx, name)? {
+        kept::forget::<Try>(ctx, name)?;
+        return Ok(Dropped {
+            experiments: Vec::new(),
+            try_id: name.to_owned(),
+        });
+    }
     let found = kept::find::<Try>(ctx, name);
     let is_gone = |error: &Error| error.code() == Code::SnapshotNotFound;
     if found.as_ref().is_err_and(is_gone) && is_shared_try(ctx, ctx.store()?, name)? {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::applying::AppliedRun;
 use super::kept::Versioned;
+use super::outcome::Invalid;
 use super::request::DryRun;
 use super::sharing::experiments::SharedTry;
 use super::tries::Try;
@@ -67,6 +68,8 @@ pub struct Tries {
     pub tries: Vec<Versioned<Try>>,
     /// Those that others shared ('tw pull'), newest first.
     pub shared: Vec<SharedTry>,
+    /// Records that cannot be read. They hide nothing.
+    pub invalid: Vec<Invalid>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }

@@ -276,7 +276,7 @@ fn a_secret_in_a_try_stops_the_push() {
         pushed["notices"][0]
             .as_str()
             .unwrap()
-            .starts_with("tries stay here"),
+            .starts_with(&format!("try {t} stays here")),
         "{pushed}"
     );
     assert!(!ids(&pushed["sent"]).contains(&t.as_str()), "{pushed}");

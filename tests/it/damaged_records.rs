@@ -1,0 +1,163 @@
+//! Damaged records of tw's own: they hide no others, and what is said of each names the command that goes on without it.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+/// What is left of a record: nothing, a part, garbage, something else, and what a later version writes.
+const CONTENTS: [(&str, &str); 5] = [
+    ("", "CORRUPT_RECORD"),
+    ("{\"version\": 1, \"t", "CORRUPT_RECORD"),
+    ("\0garbage", "CORRUPT_RECORD"),
+    (
+        "{\"version\": 1, \"try_id\": 7, \"replay_id\": 7}",
+        "CORRUPT_RECORD",
+    ),
+    ("{\"version\": 99}", "NEWER_RECORD"),
+];
+
+/// One check of the check-up.
+fn doctor(sandbox: &Sandbox, name: &str) -> Value {
+    let document: Value = serde_json::from_str(&sandbox.tw(["doctor", "--json"]).out()).unwrap();
+    let checks = document["checks"].as_array().unwrap().iter();
+    let mut those = checks.filter(|check| check["name"] == name);
+    those.next().unwrap().clone()
+}
+
+fn hint(error: &Value) -> String {
+    error["hints"].to_string() + error["hint"].as_str().unwrap_or_default()
+}
+
+/// Two of a kind, the older one first, and the file of that one.
+fn two(sandbox: &Sandbox, kind: &str, words: &[&str]) -> (String, String, String) {
+    let field = format!("{kind}_id");
+    let make = || {
+        let ran = sandbox.tw(words);
+        let document: Value = serde_json::from_str(&ran.out()).unwrap();
+        document[&field].as_str().unwrap().to_owned()
+    };
+    let (old, new) = (make(), make());
+    let many = if kind == "try" { "tries" } else { "replays" };
+    let file = format!(".git/timewarp/{many}/{old}/{kind}.json");
+    (old, new, file)
+}
+
+#[test]
+fn a_damaged_try_hides_no_other_and_is_dropped_by_its_id() {
+    let sandbox = Sandbox::new();
+    let words = ["--json", "try", "-n", "1", "--", "echo more >>a.txt"];
+    let (bad, good, file) = two(&sandbox, "try", &words);
+    let drop = format!("'tw try drop {bad}'");
+    for (content, code) in CONTENTS {
+        sandbox.write(&file, content);
+        let listed = sandbox.json(["try", "list"]);
+        assert_eq!(listed["tries"].as_array().unwrap().len(), 1, "{listed}");
+        assert_eq!(listed["tries"][0]["try_id"], good);
+        assert_eq!(listed["invalid"][0]["id"], bad, "{listed}");
+        let told = sandbox.tw(["try", "list"]).err();
+        assert!(told.contains(&drop), "{content:?}: {told}");
+        for args in [
+            &["try", "show", &good][..],
+            &["try", "show", "latest"],
+            &["try", "diff", &good],
+            &["try", "log", &good],
+            &["try", "apply", "latest", "--dry-run"],
+        ] {
+            assert_eq!(sandbox.tw(args).code, 0, "{content:?}: {args:?}");
+        }
+        for args in [
+            &["try", "show", &bad][..],
+            &["try", "drop", &bad[..bad.len() - 1]],
+            &["prune"],
+            &["drop", "latest", "-y"],
+        ] {
+            let (error, _) = sandbox.json_error(args);
+            assert_eq!(error["code"], code, "{content:?}: {args:?}: {error}");
+            assert!(hint(&error).contains(&drop), "{args:?}: {error}");
+        }
+        let found = doctor(&sandbox, "runs");
+        let (status, fix) = match code {
+            "NEWER_RECORD" => ("warning", "upgrade tw".to_owned()),
+            _ => ("error", format!("tw try drop {bad}")),
+        };
+        assert_eq!(
+            (&found["status"], &found["fix"]),
+            (&json!(status), &json!(fix)),
+            "{found}"
+        );
+    }
+    let dropped = sandbox.json(["try", "drop", &bad]);
+    assert_eq!(dropped["try_id"], bad);
+    assert!(!sandbox.path(&file).parent().unwrap().exists());
+    assert_eq!(sandbox.json(["try", "list"])["invalid"], json!([]));
+    sandbox.json(["prune"]);
+    let found = doctor(&sandbox, "runs");
+    assert_eq!(found["message"], "1 try, 0 replays");
+}
+
+#[test]
+fn the_latest_try_is_no_older_one_where_it_is_damaged() {
+    let sandbox = Sandbox::new();
+    let words = ["--json", "try", "-n", "1", "--", "true"];
+    let (old, new, _) = two(&sandbox, "try", &words);
+    sandbox.write(format!(".git/timewarp/tries/{new}/try.json"), "{");
+    let (error, _) = sandbox.json_error(["try", "apply", "latest"]);
+    assert_eq!(error["code"], "CORRUPT_RECORD");
+    assert!(
+        hint(&error).contains(&format!("tw try drop {new}")),
+        "{error}"
+    );
+    sandbox.json(["try", "drop", &new]);
+    assert_eq!(sandbox.json(["try", "show", "latest"])["try_id"], old);
+}
+
+#[test]
+fn a_damaged_replay_hides_no_other_and_is_dropped_by_its_id() {
+    let sandbox = Sandbox::new();
+    let report = [
+        "issue",
+        "report",
+        "--symptom",
+        "s",
+        "--task-context",
+        "t",
+        "--success-criteria",
+        "c",
+        "--verify",
+        "true",
+    ];
+    sandbox.json(report);
+    let words = ["--json", "replay", "--status", "open", "--", "true"];
+    let (bad, good, file) = two(&sandbox, "replay", &words);
+    let drop = format!("'tw replay drop {bad}'");
+    for (content, code) in CONTENTS {
+        sandbox.write(&file, content);
+        let listed = sandbox.json(["replay", "list"]);
+        assert_eq!(listed["replays"].as_array().unwrap().len(), 1, "{listed}");
+        assert_eq!(listed["invalid"][0]["id"], bad, "{listed}");
+        let told = sandbox.tw(["replay", "list"]).err();
+        assert!(told.contains(&drop), "{content:?}: {told}");
+        sandbox.json(["replay", "show", &good]);
+        for args in [&["replay", "show", &bad][..], &["prune"]] {
+            let (error, _) = sandbox.json_error(args);
+            assert_eq!(error["code"], code, "{content:?}: {args:?}: {error}");
+            assert!(hint(&error).contains(&drop), "{args:?}: {error}");
+        }
+        let fix = doctor(&sandbox, "runs")["fix"].clone();
+        assert!(
+            fix == "upgrade tw" || fix == drop.trim_matches('\''),
+            "{fix}"
+        );
+    }
+    let again = sandbox.tw(&words[1..]);
+    assert_eq!(again.code, 0, "{}", again.err());
+    assert!(
+        again
+            .err()
+            .contains(&format!("{bad} is not compared with: ")),
+        "{}",
+        again.err()
+    );
+    sandbox.json(["replay", "drop", &bad]);
+    sandbox.json(["prune"]);
+}
