@@ -6,14 +6,16 @@
 //!
 //! Leaves out the network (`network`), which runs git here, and what the refs mean.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::create;
-use super::fs::{Durable, write_atomic};
+use super::fs::{Durable, read_optional, write_atomic};
 use super::objects::{NewObjects, ObjectKind, ObjectStore, TakenObjects, Unheld};
 use super::refs::{RefFormat, Refs, TransactionError};
 use super::repo::Repo;
+use super::tree;
 use super::{ObjectFormat, Oid};
 use crate::error::{Code, Error, Result, ResultExt};
 
@@ -116,6 +118,72 @@ impl Depot {
     /// Where it is: a git directory.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// What of it was damaged here, or is lost: of the files that git needs, of its refs, and of all objects that these reach. What a remote
+    /// sent came whole: it is not to blame. Of files only that they are there is looked at.
+    ///
+    /// # Errors
+    /// Something cannot be looked at.
+    pub fn damage(&self) -> Result<Option<String>> {
+        for (name, needed) in [("HEAD", HEAD.trim_end()), ("config", "bare = true")] {
+            let text = read_optional(&self.dir.join(name))?.unwrap_or_default();
+            if !String::from_utf8_lossy(&text).contains(needed) {
+                return Ok(Some(format!("its file '{name}' is damaged")));
+            }
+        }
+        let mut tips = Vec::new();
+        for (_, tip) in self.refs.read_all("refs/")? {
+            match tip {
+                Ok(tip) => tips.push(tip),
+                Err(error) if error.code() == Code::CorruptRecord => {
+                    return Ok(Some(error.message().to_owned()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let lost = self.lost(tips)?;
+        Ok(lost.map(|oid| format!("object {oid} is missing or damaged")))
+    }
+
+    /// An object that these reach and that is not there, or not what its name says.
+    fn lost(&self, mut pending: Vec<Oid>) -> Result<Option<Oid>> {
+        let mut seen = HashSet::new();
+        while let Some(oid) = pending.pop() {
+            if !seen.insert(oid) {
+                continue;
+            }
+            match self.beneath(oid) {
+                Ok(Some(more)) => pending.extend(more),
+                Ok(None) => return Ok(Some(oid)),
+                Err(error) if error.code() != Code::CorruptRecord => return Err(error),
+                // What a remote sent may make no sense, and be whole.
+                Err(_) if self.objects.is_intact(oid)? => {}
+                Err(_) => return Ok(Some(oid)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// What an object names; None: it is not there.
+    fn beneath(&self, oid: Oid) -> Result<Option<Vec<Oid>>> {
+        let kind = self.objects.header(oid)?.map(|(kind, _)| kind);
+        Ok(match kind {
+            Some(ObjectKind::Commit) => {
+                let commit = self.objects.commit(oid)?;
+                Some([vec![commit.tree], commit.parents].concat())
+            }
+            Some(ObjectKind::Tree) => {
+                let bytes = self.objects.read_tree(oid)?;
+                let nodes = tree::parse_any_names(&bytes, oid.format())?.into_iter();
+                let nodes = nodes.map(|entry| entry.node);
+                let nodes = nodes.filter(|node| !node.is_gitlink());
+                Some(nodes.map(|node| node.oid).collect())
+            }
+            Some(ObjectKind::Blob | ObjectKind::Tag) => Some(Vec::new()),
+            // The empty tree needs no object.
+            None => self.objects.read_tree(oid).ok().map(|_| Vec::new()),
+        })
     }
 
     /// Has these refs name these commits, whatever they named; `new` goes before them.

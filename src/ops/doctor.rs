@@ -67,6 +67,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     checks.push(tell("sessions", hooked::sessions(ctx)));
     checks.push(tell("agents", hooked::agents(ctx)));
     checks.push(tell("agent-versions", versions::agents(ctx)));
+    checks.push(tell("sharing", kept::sharing(store)));
     checks.push(tell("refspecs", refspecs(ctx)));
     checks.push(tell("open-directories", open_directories(&worktrees)));
     checks.push(tell("desk", desk(ctx, store)));

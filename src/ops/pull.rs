@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::Context;
 use super::refspecs;
 use super::request::DryRun;
+use super::sharing::damaged::explain;
 use super::sharing::exchange::{Received, fetch, take_in};
 use super::sharing::incoming;
 use super::sharing::lost;
@@ -14,6 +15,7 @@ use super::sharing::plan::Plan;
 use super::sharing::{Changed, Conflict, Refused, depot_for_exchange, lock, required};
 use crate::error::Result;
 use crate::git::network::Place;
+use crate::store::Store;
 
 /// Answer of `pull`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -45,6 +47,10 @@ pub struct PulledRecords {
 /// `INVALID_CONFIG` when sharing is off; `IO` with what git said; `CORRUPT_RECORD` and `NEWER_RECORD` of what the remote has.
 pub fn pull(ctx: &Context<'_>, dry_run: DryRun) -> Result<PulledRecords> {
     let store = ctx.store()?;
+    receive(ctx, store, dry_run).map_err(|error| explain(store, error))
+}
+
+fn receive(ctx: &Context<'_>, store: &Store, dry_run: DryRun) -> Result<PulledRecords> {
     let mut setup = required(ctx, store)?;
     let _lock = lock(ctx, store)?;
     let depot = depot_for_exchange(store)?;

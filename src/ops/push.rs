@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::Context;
 use super::request::DryRun;
+use super::sharing::damaged::explain;
 use super::sharing::exchange::{self, fetch};
 use super::sharing::lost;
 use super::sharing::own::Own;
@@ -13,6 +14,7 @@ use super::sharing::snapshots;
 use super::sharing::{Changed, Conflict, Refused, depot_for_exchange, lock, required, scan};
 use crate::error::Result;
 use crate::git::network::Place;
+use crate::store::Store;
 
 /// Answer of `push`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -58,6 +60,10 @@ pub struct Request {
 /// `NEWER_RECORD` of what the remote has; those of addresses.
 pub fn push(ctx: &Context<'_>, request: &Request) -> Result<PushedRecords> {
     let store = ctx.store()?;
+    send(ctx, store, request).map_err(|error| explain(store, error))
+}
+
+fn send(ctx: &Context<'_>, store: &Store, request: &Request) -> Result<PushedRecords> {
     let mut setup = required(ctx, store)?;
     let _lock = lock(ctx, store)?;
     let depot = depot_for_exchange(store)?;

@@ -3,6 +3,7 @@
 use super::Context;
 use super::outcome::{Recovered, RecoveryAction};
 use super::request::Recover;
+use super::sharing;
 use super::stray_notes;
 use super::swap::copied;
 use super::swap::recover::{self as swap, Recovery};
@@ -24,9 +25,24 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
     }
     // No journal tells of a directory that was being opened.
     let cleared = Recovery(super::scratches::opening::clear_dead(ctx)?);
-    cleared.tell(recover_swaps(ctx, store, request), |recovered| {
+    let recovered = cleared.tell(recover_swaps(ctx, store, request), |recovered| {
         &mut recovered.notices
-    })
+    });
+    Ok(with_sharing(ctx, store, recovered?))
+}
+
+/// Sets aside what is damaged of sharing, too. What keeps it from that keeps nothing else.
+fn with_sharing(ctx: &Context<'_>, store: &Store, mut recovered: Recovered) -> Recovered {
+    match sharing::damaged::set_aside(ctx, store) {
+        Ok(aside) => {
+            if recovered.action == RecoveryAction::Nothing && !aside.is_empty() {
+                recovered.action = RecoveryAction::Mended;
+            }
+            recovered.notices.extend(aside);
+        }
+        Err(error) => recovered.notices.push(error.message().to_owned()),
+    }
+    recovered
 }
 
 fn recover_swaps(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<Recovered> {

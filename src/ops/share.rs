@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
+use super::sharing::damaged::explain;
 use super::sharing::fields::{Kind, TIMES};
 use super::sharing::own::Own;
 use super::sharing::plan::Plan;
@@ -76,7 +77,8 @@ pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Named> {
     let mut notices = Vec::new();
     if place.or(last.as_ref().filter(same)).is_none() {
         // It was another remote's.
-        notices.extend(set_by_others(ctx, store, &request.remote)?);
+        let set = set_by_others(ctx, store, &request.remote);
+        notices.extend(set.map_err(|error| explain(store, error))?);
         forget_exchanged(store)?;
     }
     if changed {
@@ -185,9 +187,7 @@ pub fn status(ctx: &Context<'_>) -> Result<Standing> {
         });
     };
     let depot = depot(store)?;
-    let depot = depot.as_ref();
-    let mut own = Own::look(ctx, store, depot, &setup)?;
-    let plan = Plan::make(ctx, depot, &mut own, seen(depot)?)?;
+    let (own, plan) = known(ctx, store, depot.as_ref(), &setup)?;
     Ok(Standing {
         on: true,
         remote: Some(setup.remote),
@@ -198,6 +198,21 @@ pub fn status(ctx: &Context<'_>) -> Result<Standing> {
         to_push: plan.outgoing(),
         notices: own.notices,
     })
+}
+
+/// Our side, and what it has that the remote had not when it was looked at last.
+fn known(
+    ctx: &Context<'_>,
+    store: &Store,
+    depot: Option<&Depot>,
+    setup: &Setup,
+) -> Result<(Own, Plan)> {
+    let look = || {
+        let mut own = Own::look(ctx, store, depot, setup)?;
+        let plan = Plan::make(ctx, depot, &mut own, seen(depot)?)?;
+        Ok((own, plan))
+    };
+    look().map_err(|error| explain(store, error))
 }
 
 /// What the remote had when it was looked at last.
@@ -254,11 +269,9 @@ pub fn search(ctx: &Context<'_>, prompts: Option<Prompts>, allowed: &[String]) -
         Some(_) => depot(store)?,
         None => None,
     };
-    let depot = depot.as_ref();
     let mut setup = setup.unwrap_or_else(|| Setup::new("", SHARED_REF, Prompts::None));
     setup.prompts = prompts.unwrap_or(setup.prompts);
-    let mut own = Own::look(ctx, store, depot, &setup)?;
-    let plan = Plan::make(ctx, depot, &mut own, seen(depot)?)?;
+    let (own, plan) = known(ctx, store, depot.as_ref(), &setup)?;
     let findings = plan.findings(ctx, allowed);
     scan::refuse(&findings)?;
     Ok(Scanned {

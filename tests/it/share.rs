@@ -5,6 +5,7 @@ mod approved;
 mod collected;
 mod conditions;
 mod content;
+mod damaged;
 mod document;
 mod experiments;
 mod hostile;

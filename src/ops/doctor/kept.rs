@@ -11,6 +11,7 @@ use crate::ops::issues::mend;
 use crate::ops::kept::{all as all_runs, to_drop};
 use crate::ops::outcome::Check;
 use crate::ops::replays::Replay;
+use crate::ops::sharing::{Setup, damaged};
 use crate::ops::stray_notes;
 use crate::ops::swap::undo_log::{self, Log};
 use crate::ops::tries::Try;
@@ -335,6 +336,20 @@ pub fn runs(ctx: &Context<'_>) -> Result<Finding> {
             "upgrade tw",
         ),
         _ => broken(message, error.hints().first().cloned()),
+    })
+}
+
+/// Whether what is kept for sharing can be used.
+pub fn sharing(store: &Store) -> Result<Finding> {
+    if let Some(damage) = damaged::find(store)?.first() {
+        return Ok(broken(damage.to_string(), Some("tw recover".to_owned())));
+    }
+    Ok(match Setup::read(store) {
+        Err(error) if error.code() == Code::NewerRecord => warning(error.message(), "upgrade tw"),
+        setup => match setup? {
+            Some(setup) => ok(format!("on, with '{}'", setup.remote)),
+            None => ok("off"),
+        },
     })
 }
 

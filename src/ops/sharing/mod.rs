@@ -11,13 +11,15 @@
 //! - [`own`]: what our own records say now; [`taken`]: what is put into them; [`lost`]: those whose refs are gone;
 //! - [`scan`]: secrets in what would go;
 //! - [`plan`]: our side against the remote's; [`exchange`]: fetch, merge, push;
-//! - [`snapshots`]: those that were named, in a chain of their own; [`incoming`]: those of others out of it.
+//! - [`snapshots`]: those that were named, in a chain of their own; [`incoming`]: those of others out of it;
+//! - [`damaged`]: what of all this was damaged here, and how to go on without it.
 //!
 //! Promises: nothing is sent unless a remote was named, and nothing in which a secret was found; merging the same edits in any order
 //! gives the same bytes; no edit of ours is lost, nor a record of ours removed, whatever a remote says; of our repository's objects the remote
 //! gets none that was not put into the depot for it (`git::depot`). The user's own git is the only one that talks to the network
 //! (`git::network`). Leaves out approving: a command that came with a record does not run here.
 
+pub mod damaged;
 pub mod exchange;
 pub mod experiments;
 pub mod fields;

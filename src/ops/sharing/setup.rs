@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::damaged::depots_aside;
 use super::record::Author;
 use crate::error::{Code, Error, Result};
 use crate::git::create::private_dir;
@@ -22,7 +23,7 @@ use crate::store::names::{
     SHARED_BEFORE_DEPOT, SHARED_BRANCH, SHARED_OWN, SHARED_SEEN, SHARED_SNAPSHOTS_BRANCH,
     SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_REF, SHARED_SNAPSHOTS_SEEN,
 };
-use crate::store::state::parse_versioned;
+use crate::store::state::{parse_versioned, read_json};
 use crate::text::typed_path;
 
 const VERSION: u32 = 1;
@@ -108,11 +109,13 @@ impl Setup {
     /// # Errors
     /// `CORRUPT_RECORD`, `NEWER_RECORD`.
     pub fn read(store: &Store) -> Result<Option<Self>> {
-        let path = store.common(FILE);
-        let Some(bytes) = fs::read_optional(&path)? else {
-            return Ok(None);
-        };
-        parse_versioned(&bytes, VERSION, &path.display().to_string()).map(Some)
+        read_json(&setup_file(store)).map_err(|error| match error.code() {
+            Code::CorruptRecord => error.with_hints([
+                "'tw recover' sets it aside, and 'tw share init REMOTE' names the remote again"
+                    .to_owned(),
+            ]),
+            _ => error,
+        })
     }
 
     /// Writes the setup where all worktrees find it.
@@ -122,7 +125,7 @@ impl Setup {
     pub fn write(&self, store: &Store) -> Result<()> {
         private_dir(&store.common(""))?;
         fs::remove_optional(&store.common(LAST))?;
-        write(&store.common(FILE), self)
+        write(&setup_file(store), self)
     }
 
     /// Takes it away, and keeps under another name what it was: with the same remote named again, sharing goes on where it ended.
@@ -132,7 +135,7 @@ impl Setup {
     pub fn end(mut self, ctx: &Context<'_>, store: &Store) -> Result<()> {
         let place = self.place(ctx)?;
         self.other.insert(PLACE.to_owned(), place.into());
-        let (file, last) = (store.common(FILE), store.common(LAST));
+        let (file, last) = (setup_file(store), store.common(LAST));
         write(&last, &self)?;
         fs::remove_optional(&file)
     }
@@ -161,6 +164,11 @@ impl Setup {
     }
 }
 
+/// Where the setup is.
+pub(super) fn setup_file(store: &Store) -> PathBuf {
+    store.common(FILE)
+}
+
 fn write(file: &Path, setup: &Setup) -> Result<()> {
     fs::write_atomic(file, &json::pretty(setup), Durable::Yes)
 }
@@ -175,7 +183,7 @@ pub fn lock(ctx: &Context<'_>, store: &Store) -> Result<HeldFile> {
 }
 
 /// The repository that is exchanged through, beside the other state that all worktrees share.
-fn depot_dir(store: &Store) -> PathBuf {
+pub(super) fn depot_dir(store: &Store) -> PathBuf {
     store.common("share.git")
 }
 
@@ -234,12 +242,15 @@ pub fn sent_snapshots(store: &Store) -> Result<Option<String>> {
     )))
 }
 
-/// Deletes the snapshots that were exchanged, and says where they are still. The records stay: by them alone it is known which of their fields
+/// Deletes the snapshots that were exchanged, and depots that were set aside, and says where such snapshots are still. The records stay: by them alone it is known which of their fields
 /// were edited here, and a side that changed nothing would win over one that did.
 ///
 /// # Errors
 /// `BUSY`; the disk refuses.
 pub fn forget_sent_snapshots(ctx: &Context<'_>, store: &Store) -> Result<Option<String>> {
+    for dir in depots_aside(store)? {
+        Depot::remove(&dir)?;
+    }
     let said = sent_snapshots(store)?;
     if said.is_some() {
         let _lock = lock(ctx, store)?;
