@@ -86,7 +86,8 @@ pub fn schedule(ctx: &Context<'_>, request: &Schedule) -> Result<Scheduled> {
     let backtracks = backtracks(ctx, store);
     // For the better error; `put` decides, should another message come in between.
     let session_flag = sessions::session_flag(ctx, store, &session_id);
-    if let Some(waiting) = backtracks.get(&session_id)? {
+    let waiting = backtracks.get(&session_id);
+    if let Some(waiting) = waiting.map_err(|error| with_way_out(error, &session_flag))? {
         return Err(occupied(&waiting, &session_flag));
     }
     let of = check(ctx, store, &session_id, number)?;
@@ -115,7 +116,9 @@ pub fn take(ctx: &Context<'_>, session: Option<&str>) -> Result<Taken> {
     let store = ctx.store()?;
     let session_id = session_of(ctx, store, session)?;
     // Taken before it is checked, so that of two callers only one gets it.
-    let backtrack = backtracks(ctx, store).take(&session_id)?;
+    let taken = backtracks(ctx, store).take(&session_id);
+    let backtrack = taken
+        .map_err(|error| with_way_out(error, &sessions::session_flag(ctx, store, &session_id)))?;
     if let Some(message) = &backtrack {
         check(ctx, store, &session_id, message.checkpoint_id).map_err(|error| {
             error
@@ -133,9 +136,10 @@ pub fn take(ctx: &Context<'_>, session: Option<&str>) -> Result<Taken> {
 pub fn show(ctx: &Context<'_>, session: Option<&str>) -> Result<Shown> {
     let store = ctx.store()?;
     let session_id = session_of(ctx, store, session)?;
-    Ok(Shown {
-        backtrack: backtracks(ctx, store).get(&session_id)?,
-    })
+    let waiting = backtracks(ctx, store).get(&session_id);
+    let backtrack = waiting
+        .map_err(|error| with_way_out(error, &sessions::session_flag(ctx, store, &session_id)))?;
+    Ok(Shown { backtrack })
 }
 
 /// Drops the message: the call that sent it, or one beside it, was rejected.
@@ -161,6 +165,16 @@ pub fn cancel(ctx: &Context<'_>, session: Option<&str>) -> Result<Cancelled> {
 
 fn backtracks(ctx: &Context<'_>, store: &Store) -> Backtracks {
     Backtracks::new(store.dir.path(), ctx.settings.lock_timeout)
+}
+
+/// Says how to go on without a message that cannot be read.
+fn with_way_out(error: Error, flag: &str) -> Error {
+    let way_out = format!("'tw backtrack cancel{flag}' drops it");
+    match error.code() {
+        Code::CorruptRecord => error.with_hints([way_out]),
+        Code::NewerRecord => error.hint(way_out),
+        _ => error,
+    }
 }
 
 fn occupied(waiting: &Message, flag: &str) -> Error {

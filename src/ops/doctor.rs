@@ -65,6 +65,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     checks.push(tell("records", kept::records(store)));
     checks.push(tell("runs", kept::runs(ctx)));
     checks.push(tell("sessions", hooked::sessions(ctx)));
+    checks.push(tell("backtracks", kept::backtracks(ctx, &worktrees)));
     checks.push(tell("agents", hooked::agents(ctx)));
     checks.push(tell("agent-versions", versions::agents(ctx)));
     checks.push(tell("sharing", kept::sharing(store)));

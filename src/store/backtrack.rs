@@ -9,9 +9,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::damaged;
 use super::lock::{HeldFile, hold_file_within};
 use super::names::session_component;
-use super::state::parse_versioned;
+use super::state::read_json;
 use crate::error::{Error, Result};
 use crate::git::fs::{self, Durable};
 use crate::json;
@@ -82,15 +83,21 @@ impl Backtracks {
     /// # Errors
     /// `CORRUPT_RECORD`, `NEWER_RECORD`.
     pub fn get(&self, session_id: &str) -> Result<Option<Message>> {
-        let file = self.file(session_id);
-        match fs::read_optional(&file)? {
-            Some(bytes) => {
-                let stored: Stored<Message> =
-                    parse_versioned(&bytes, VERSION, &file.display().to_string())?;
-                Ok(Some(stored.message))
-            }
-            None => Ok(None),
-        }
+        read(&self.file(session_id))
+    }
+
+    /// The messages that cannot be read, each with a name that means its session, and why.
+    ///
+    /// # Errors
+    /// Their directory cannot be read.
+    pub fn unreadable(&self) -> Result<Vec<(String, Error)>> {
+        let mut files = fs::entries(&self.dir)?;
+        files.retain(|file| file.extension().is_some_and(|end| end == "json"));
+        let unreadable = files.iter().filter_map(|file| {
+            let session = file.file_stem()?.to_string_lossy().into_owned();
+            Some((session, read(file).err()?))
+        });
+        Ok(unreadable.collect())
     }
 
     /// Puts a message down, or gives back the one that waits already.
@@ -127,7 +134,7 @@ impl Backtracks {
         Ok(message)
     }
 
-    /// Takes it away also when it cannot be read; then the reason is the answer.
+    /// Takes it away also when it cannot be read; then the reason is the answer. What is no file gets another name.
     ///
     /// # Errors
     /// `BUSY`, `IO`.
@@ -137,13 +144,23 @@ impl Backtracks {
         }
         let _lock = self.lock()?;
         let message = self.get(session_id);
-        fs::remove_optional(&self.file(session_id))?;
+        let file = self.file(session_id);
+        if file.is_dir() {
+            damaged::set_aside(&file)?;
+        } else {
+            fs::remove_optional(&file)?;
+        }
         Ok(message)
     }
 
     fn lock(&self) -> Result<HeldFile> {
         hold_file_within(&self.dir.join("lock"), self.wait)
     }
+}
+
+fn read(file: &Path) -> Result<Option<Message>> {
+    let stored: Option<Stored<Message>> = read_json(file)?;
+    Ok(stored.map(|stored| stored.message))
 }
 
 #[cfg(test)]

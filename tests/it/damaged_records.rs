@@ -161,3 +161,50 @@ fn a_damaged_replay_hides_no_other_and_is_dropped_by_its_id() {
     sandbox.json(["replay", "drop", &bad]);
     sandbox.json(["prune"]);
 }
+
+#[test]
+fn a_damaged_backtrack_names_what_cancels_it() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["session", "start", "--agent", "generic", "--session", "ss"]);
+    sandbox.json(["checkpoint", "-m", "c"]);
+    let file = sandbox.path(".git/timewarp/backtracks/ss.json");
+    let make_directory = || {
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        std::fs::write(file.join("x"), "x").unwrap();
+    };
+    let write = |content: &str| std::fs::write(&file, content).unwrap();
+    let contents = CONTENTS.map(|(content, _)| content);
+    for content in contents.iter().map(Some).chain([None]) {
+        sandbox.json(["backtrack", "0", "--note", "hello"]);
+        match content {
+            Some(content) => write(content),
+            None => make_directory(),
+        }
+        for args in [
+            &["backtrack", "show"][..],
+            &["backtrack", "take"],
+            &["backtrack", "0", "--note", "another"],
+        ] {
+            let (error, _) = sandbox.json_error(args);
+            assert!(
+                hint(&error).contains("'tw backtrack cancel"),
+                "{content:?}: {args:?}: {error}"
+            );
+            assert!(!hint(&error).contains("tw doctor"), "{error}");
+        }
+        let found = doctor(&sandbox, "backtracks");
+        if content.is_some_and(|content| content.contains("99")) {
+            assert_eq!(found["fix"], "upgrade tw", "{found}");
+            sandbox.json(["backtrack", "cancel"]);
+        } else {
+            assert_eq!(found["fix"], "tw backtrack cancel --session ss", "{found}");
+            sandbox.json(["backtrack", "cancel", "--session", "ss"]);
+        }
+        assert_eq!(doctor(&sandbox, "backtracks")["status"], "ok");
+        assert_eq!(
+            sandbox.json(["backtrack", "show"])["backtrack"],
+            Value::Null
+        );
+    }
+}

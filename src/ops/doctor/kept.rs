@@ -19,6 +19,7 @@ use crate::ops::whole::Whole;
 use crate::ops::workspaces::{head_of_member, membership};
 use crate::ops::worktrees::{self, Worktree};
 use crate::store::Store;
+use crate::store::backtrack::Backtracks;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{self, RecordKind};
 use crate::store::state::StateDir;
@@ -351,6 +352,25 @@ pub fn sharing(store: &Store) -> Result<Finding> {
             None => ok("off"),
         },
     })
+}
+
+/// Whether the messages to earlier selves that wait in any worktree can be read.
+pub fn backtracks(ctx: &Context<'_>, worktrees: &[Worktree]) -> Result<Finding> {
+    for worktree in worktrees {
+        let messages = Backtracks::new(worktree.dir.path(), ctx.settings.lock_timeout);
+        if let Some((session, error)) = messages.unreadable()?.into_iter().next() {
+            let cancel = format!("backtrack cancel --session {}", typed(session));
+            return match error.code() {
+                Code::CorruptRecord => {
+                    let fix = in_worktree(ctx, worktree, &cancel);
+                    Ok(broken(error.message(), Some(fix)))
+                }
+                Code::NewerRecord => Ok(warning(error.message(), "upgrade tw")),
+                _ => Err(error),
+            };
+        }
+    }
+    Ok(ok("each message that waits can be read"))
 }
 
 /// Notes that stayed behind on commits which another program replaced.
