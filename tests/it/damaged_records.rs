@@ -86,6 +86,10 @@ fn a_damaged_try_hides_no_other_and_is_dropped_by_its_id() {
             "{found}"
         );
     }
+    let begun = sandbox.json(["session", "start", "--session", "s1"]);
+    let notices = begun["notices"].to_string();
+    assert!(notices.contains("nothing was pruned"), "{begun}");
+    assert!(notices.contains("upgrade tw"), "{begun}");
     let dropped = sandbox.json(["try", "drop", &bad]);
     assert_eq!(dropped["try_id"], bad);
     assert!(!sandbox.path(&file).parent().unwrap().exists());

@@ -189,7 +189,11 @@ impl Starting<'_> {
             match retention::prune_locked(self.ctx, self.store, &request::Prune::default()) {
                 Ok(gone) => pruned = gone.forgotten,
                 // The snapshot was taken, which is what was asked for.
-                Err(error) => notices.push(format!("nothing was pruned: {}", error.message())),
+                Err(error) => {
+                    let hint = error.hints().first();
+                    let helps = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+                    notices.push(format!("nothing was pruned: {}{helps}", error.message()));
+                }
             }
         }
         let session = view(self.ctx, &self.sessions, record)?;
