@@ -18,7 +18,7 @@ use crate::wire;
 /// and records whose objects did not reach the disk, naming them.
 ///
 /// Files of tw's own that are damaged (torn, emptied, a directory in their place) are set aside under another name. Where the working tree
-/// stands is made again from the journals of the last swaps. What is kept for sharing is set aside whole: see tw-share(1).
+/// stands is made again from the journals of the last swaps, and the repository's id, when it was lost, from their backups. What is kept for sharing is set aside whole: see tw-share(1).
 ///
 /// Where another program rewrote the history of all refs (git filter-repo, git filter-branch -- --all, git lfs migrate), the way back to the
 /// present, undo steps and notes go by what became of the commits that are gone. Where nothing has the present any more it says so, and

@@ -20,7 +20,7 @@ use super::outcome::{Check, CheckStatus, Checkup};
 use super::recover_dropped;
 use super::refspecs;
 use super::settings::Fault;
-use super::swap::recover::{Fate, Noted, damaged, is_interrupted};
+use super::swap::recover::{Fate, Noted, damaged, is_interrupted, lost_id};
 use super::swap::undo_log::{self, Log};
 use super::watcher::{self, State};
 use super::worktrees::{self, Worktree};
@@ -58,6 +58,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
         interrupted(&worktrees),
         locks(&worktrees),
     ];
+    checks.push(tell("id", id(store)));
     checks.extend(private::check(ctx));
     checks.extend(kept::snapshots(ctx, store));
     checks.push(tell("undo-log", undo_log(ctx, store, &noted)));
@@ -286,6 +287,17 @@ fn way_home(home: Option<&(String, Fate)>) -> Option<(CheckStatus, String)> {
 fn unfit_until_fixed(what: &str) -> (CheckStatus, String) {
     let told = format!("{what}; nothing can be forgotten until it is fixed");
     (CheckStatus::Error, told)
+}
+
+/// Whether what was made here is known by the repository's id as its own.
+fn id(store: &Store) -> Result<Finding> {
+    Ok(match lost_id(store)? {
+        None => ok("what was made here has it"),
+        Some(_) => warning(
+            "the repository has no id, or another one than its own backups: what was made here before counts as another repository's",
+            "tw recover",
+        ),
+    })
 }
 
 /// The command that mends a worktree's own files, unless a newer `tw` wrote them, or they are somebody else's.

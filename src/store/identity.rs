@@ -7,14 +7,16 @@ use std::path::Path;
 
 use super::state::StateDir;
 use super::{Store, state};
-use crate::error::{Result, ResultExt};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable};
 use crate::git::hex::hex;
 use crate::git::random;
 
 /// The file in a linked worktree's `timewarp` directory.
-const WORKTREE_ID: &str = "worktree-id";
+pub const WORKTREE_ID: &str = "worktree-id";
+/// How many random bytes an id has.
+const LENGTH: usize = 16;
 
 impl Store {
     /// The repository's random id; `None` before anything was recorded.
@@ -66,7 +68,23 @@ pub fn worktree_id_in(dir: &StateDir) -> Result<Option<String>> {
 
 fn read(file: &Path) -> Result<Option<String>> {
     let bytes = fs::read_optional(file).map_err(|error| state::with_way_in(error, file))?;
-    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
+    let Some(bytes) = bytes else {
+        return Ok(None);
+    };
+    // Whatever else stands there would make strangers of all records that are ours.
+    let id = parse(&bytes).ok_or_else(|| {
+        let message = format!("cannot read '{}': it holds no id", file.display());
+        Error::new(Code::CorruptRecord, message).hint("run 'tw recover'")
+    })?;
+    Ok(Some(id))
+}
+
+/// The id that a file holds; `None` when it is not as it is written: 32 hex digits.
+pub fn parse(bytes: &[u8]) -> Option<String> {
+    let id = bytes.trim_ascii();
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_id = id.len() == 2 * LENGTH && id.iter().all(is_digit);
+    is_id.then(|| String::from_utf8_lossy(id).into_owned())
 }
 
 /// Makes an id; None where another process was first.
@@ -74,7 +92,7 @@ fn make(file: &Path) -> Result<Option<String>> {
     if let Some(dir) = file.parent() {
         create::private_dir(dir)?;
     }
-    let mut bytes = [0u8; 16];
+    let mut bytes = [0u8; LENGTH];
     random::fill(&mut bytes)?;
     let id = hex(&bytes);
     // Of two that race, the first one's file stays: the link fails for the second.

@@ -320,6 +320,7 @@ fn files_that_only_help_keep_nobody_in_the_past() {
         &present,
     );
     each_leads_home(&trip, &["id", "seq"], &[How::Empty, How::Garbage], &present);
+    each_leads_home(&trip, &["id"], &[How::Torn], &present);
 }
 
 #[test]

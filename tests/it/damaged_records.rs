@@ -212,3 +212,96 @@ fn a_damaged_backtrack_names_what_cancels_it() {
         );
     }
 }
+
+/// Two snapshots, and a trip that leaves a backup.
+fn travelled() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for text in ["two\n", "three\n"] {
+        sandbox.write("a.txt", text);
+        sandbox.json(["snapshot"]);
+    }
+    sandbox.json(["travel", "latest~1"]);
+    sandbox.json(["return"]);
+    sandbox
+}
+
+fn foreign(sandbox: &Sandbox) -> Vec<bool> {
+    let listed = sandbox.json(["list"])["snapshots"].clone();
+    let listed = listed.as_array().unwrap().iter();
+    listed.map(|one| one["foreign"] == true).collect()
+}
+
+#[test]
+fn an_id_that_was_lost_is_taken_from_the_backups() {
+    let sandbox = travelled();
+    let id = sandbox.text(".git/timewarp/id");
+    assert_eq!(doctor(&sandbox, "id")["status"], "ok");
+    // It is noticed before anything has the new one, and after.
+    for goes_on in [false, true] {
+        sandbox.remove(".git/timewarp/id");
+        if goes_on {
+            sandbox.write("a.txt", "four\n");
+            sandbox.json(["snapshot"]);
+            assert_eq!(foreign(&sandbox), [false, true, true]);
+        }
+        let found = doctor(&sandbox, "id");
+        assert_eq!(
+            (&found["status"], &found["fix"]),
+            (&json!("warning"), &json!("tw recover")),
+            "{found}"
+        );
+        let recovered = sandbox.json(["recover"]);
+        assert_eq!(recovered["action"], "mended", "{recovered}");
+        assert_eq!(sandbox.text(".git/timewarp/id"), id);
+        assert_eq!(doctor(&sandbox, "id")["status"], "ok");
+    }
+    assert_eq!(foreign(&sandbox), [true, false, false]);
+    assert_eq!(sandbox.json(["recover"])["action"], "nothing");
+}
+
+#[test]
+fn an_id_that_was_cut_is_damaged_and_comes_back() {
+    let sandbox = travelled();
+    let id = sandbox.text(".git/timewarp/id");
+    for cut in ["", "0123456789abcdef", "0123456789ABCDEF0123456789ABCDEF\n"] {
+        sandbox.write(".git/timewarp/id", cut);
+        let (error, _) = sandbox.json_error(["snapshot"]);
+        assert_eq!(error["code"], "CORRUPT_RECORD", "{cut:?}: {error}");
+        assert!(hint(&error).contains("'tw recover'"), "{cut:?}: {error}");
+        let found = doctor(&sandbox, "state");
+        assert_eq!(found["fix"], "tw recover", "{cut:?}: {found}");
+        assert_eq!(sandbox.json(["recover"])["action"], "mended", "{cut:?}");
+        assert_eq!(sandbox.text(".git/timewarp/id"), id);
+        assert!(!foreign(&sandbox).contains(&true));
+    }
+    // Without any swap nobody knows what it was.
+    let sandbox = Sandbox::new();
+    sandbox.json(["snapshot"]);
+    sandbox.write(".git/timewarp/id", "0123");
+    let recovered = sandbox.json(["recover"])["notices"].to_string();
+    assert!(recovered.contains("it has a new one"), "{recovered}");
+}
+
+#[test]
+fn a_worktree_s_id_that_was_cut_comes_back() {
+    let sandbox = travelled();
+    let linked = sandbox.root().join("linked");
+    sandbox.git([
+        "worktree",
+        "add",
+        "-q",
+        "--detach",
+        linked.to_str().unwrap(),
+    ]);
+    std::fs::write(linked.join("a.txt"), "linked\n").unwrap();
+    for words in [&["snapshot"][..], &["travel", "latest"], &["return"]] {
+        assert_eq!(sandbox.tw_in(&linked, words).code, 0);
+    }
+    let file = ".git/worktrees/linked/timewarp/worktree-id";
+    let id = sandbox.text(file);
+    sandbox.write(file, &id[..10]);
+    let said = sandbox.tw_in(&linked, ["snapshot"]).err();
+    assert!(said.contains("tw recover"), "{said}");
+    assert_eq!(sandbox.tw_in(&linked, ["recover"]).code, 0);
+    assert_eq!(sandbox.text(file), id);
+}

@@ -66,7 +66,7 @@ fn each_reason_is_named_and_nothing_moves() {
     assert_eq!(trio.sandbox.text("a.txt"), "later in ''\n");
     std::fs::rename(sandbox.path("../away"), sandbox.path("../lib")).unwrap();
     let id = sandbox.text("../lib/.git/timewarp/id");
-    sandbox.write("../lib/.git/timewarp/id", "another\n");
+    sandbox.write("../lib/.git/timewarp/id", format!("{}\n", "0".repeat(32)));
     refused(
         &trio,
         &travel,

@@ -14,6 +14,7 @@ use crate::git::regular;
 use crate::ops::unsaved;
 use crate::store::Store;
 use crate::store::damaged::{self, SUFFIX, is_corrupt};
+use crate::store::identity::{self, WORKTREE_ID};
 use crate::store::state::{Journal, StateDir, UNSETTLED, read_json};
 
 /// What a name in a `timewarp` directory stands for.
@@ -33,7 +34,7 @@ enum Holds {
     Together,
     /// `unsaved.json`.
     Unsaved,
-    /// The repository's id.
+    /// The id of the repository, or of a worktree.
     Id,
     /// Files of others.
     Directory,
@@ -67,6 +68,7 @@ const OWN: &[(&str, Holds)] = &[
     ("prefixes", Holds::Directory),
     ("exports", Holds::Directory),
     ("refs-at-opening", Holds::Bytes),
+    (WORKTREE_ID, Holds::Id),
 ];
 
 /// Those in the directory that all worktrees share.
@@ -206,8 +208,7 @@ fn has_id(path: &Path) -> bool {
         Ok(bytes) => bytes,
         Err(error) => return error.kind() == io::ErrorKind::PermissionDenied,
     };
-    let id = bytes.trim_ascii();
-    !id.is_empty() && id.iter().all(u8::is_ascii_hexdigit)
+    identity::parse(&bytes).is_some()
 }
 
 fn damaged_levels(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {

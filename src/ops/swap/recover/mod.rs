@@ -23,7 +23,7 @@ pub use begun::{Begun, Recovery, begin};
 pub use leftovers::clear_after_death;
 pub(super) use moved_dirs::{Noted as NotedDirs, forget as forget_dirs, note as note_dirs};
 pub(super) use put_back::Unfinished;
-pub use remade::leads_nowhere;
+pub use remade::{leads_nowhere, lost_id};
 pub use rewritten::{Fate, Noted};
 use std::time::Duration;
 pub(super) use survey::node_of;

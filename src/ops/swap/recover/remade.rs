@@ -5,6 +5,7 @@
 //! `unsaved.json` or by the newest backup that a travel made. What cannot be told is said, with what to type: nothing is removed or
 //! overwritten here.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::damaged::{find, is_aside, set_aside, unsettled_told};
@@ -16,9 +17,12 @@ use crate::ops::history::Here;
 use crate::ops::unsaved;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
+use crate::store::identity::{self, WORKTREE_ID};
 use crate::store::names;
-use crate::store::snapshot::TakenIn;
-use crate::store::state::{Journal, Mode, State, StateDir, UNSETTLED, read_json};
+use crate::store::snapshot::{SnapshotRecord, TakenIn};
+use crate::store::state::{
+    Journal, JournalHead, Mode, State, StateDir, UNSETTLED, read_head, read_json,
+};
 use crate::store::stored::Stored;
 use crate::store::trigger::{SwapKind, Trigger};
 use crate::text::with_article;
@@ -30,6 +34,7 @@ use crate::text::with_article;
 /// A name cannot be changed, or the disk refuses; `CORRUPT_RECORD` when nothing leads home, and it was not agreed to.
 pub(super) fn mend(ctx: &Context<'_>, store: &Store, agreed: bool) -> Result<Vec<String>> {
     let mut told = set_damaged_aside(ctx, store)?;
+    told.extend(put_id_back(store)?);
     told.extend(rewritten::follow(ctx, store)?);
     match give_up(ctx, store, agreed) {
         Ok(more) => told.extend(more),
@@ -59,6 +64,7 @@ fn set_damaged_aside(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
             Some(UNSETTLED) => unsettled_told(to),
             Some("journal.json") => without_journal(ctx, store, to)?,
             Some("id") => remake_id(store, to)?,
+            Some(WORKTREE_ID) => remake_worktree_id(store, to)?,
             Some("unsaved.json") => format!(
                 "the list of what the present left out was damaged and is now '{}': what the present ignores may go into the experiment at the return, and comes back with 'tw restore'",
                 to.display()
@@ -250,33 +256,103 @@ fn without_journal(ctx: &Context<'_>, store: &Store, to: &Path) -> Result<String
     })
 }
 
+/// What the backups of this worktree's own swaps and the snapshot of its session record, as far as they can be read. They were made
+/// here, whatever the ids say that are there now.
+fn own_records(store: &Store) -> Result<Vec<SnapshotRecord>> {
+    let mut own: Vec<String> = Vec::new();
+    if let Ok(state) = store.dir.state() {
+        own.extend(state.backup_id.into_iter().chain(state.session_snapshot_id));
+    }
+    for path in levels(store)? {
+        if let Ok(Some(journal)) = read_head::<JournalHead>(&path) {
+            own.push(journal.backup_id);
+        }
+    }
+    let read = |id: &String| store.read_id(&SnapshotId::parse(id)?).ok();
+    let stored = own.iter().filter_map(read);
+    Ok(stored.map(|stored| stored.record).collect())
+}
+
+/// The repository's id as this worktree's own records have it, where it has none, or one that none of them has. Where more snapshots were
+/// made with that one since, it stays.
+///
+/// # Errors
+/// `CORRUPT_RECORD` when it is damaged; undo log or snapshots cannot be read.
+pub fn lost_id(store: &Store) -> Result<Option<String>> {
+    let now = store.repository_id()?;
+    let own = own_records(store)?.into_iter();
+    let own: BTreeSet<String> = own.map(|record| record.repository_id).collect();
+    let mut own = own.into_iter();
+    let (Some(id), None) = (own.next(), own.next()) else {
+        return Ok(None);
+    };
+    if now.as_ref() == Some(&id) || identity::parse(id.as_bytes()).is_none() {
+        return Ok(None);
+    }
+    let Some(now) = now else {
+        return Ok(Some(id));
+    };
+    let all = store.summaries(&[IdKind::Snapshot])?.found;
+    let count = |id: &str| all.iter().filter(|one| one.repository_id == id).count();
+    Ok((count(&id) >= count(&now)).then_some(id))
+}
+
+/// Puts the id back that was lost, and says so.
+fn put_id_back(store: &Store) -> Result<Option<String>> {
+    // What cannot be looked at keeps nothing else from being put right.
+    let Some(id) = lost_id(store).unwrap_or_default() else {
+        return Ok(None);
+    };
+    let file = store.common("id");
+    let told = if fs::is_there(&file)? {
+        let aside = set_aside(vec![file.clone()])?;
+        let to = aside.first().map(|(_, to)| to.display().to_string());
+        format!(
+            "the repository's id was another one than its own backups have, and is now '{}'; what was made with it counts as another repository's",
+            to.unwrap_or_default()
+        )
+    } else {
+        "the repository's id was lost".to_owned()
+    };
+    write_id(&file, &id)?;
+    Ok(Some(format!("{told}; it is made again from a backup")))
+}
+
+fn write_id(file: &Path, id: &str) -> Result<()> {
+    fs::write_atomic(file, format!("{id}\n").as_bytes(), Durable::Yes)
+}
+
 /// The repository's id anew: as this worktree's own swaps have it, by whose backups it is known for certain.
 fn remake_id(store: &Store, to: &Path) -> Result<String> {
     let told = format!(
         "the repository's id was damaged and is now '{}'",
         to.display()
     );
-    let mut own: Vec<String> = Vec::new();
-    own.extend(store.dir.state().ok().and_then(|state| state.backup_id));
-    for path in levels(store)? {
-        if let Ok(Some(journal)) = read_json::<Journal>(&path) {
-            own.push(journal.backup_id);
-        }
-    }
-    let record = own.iter().find_map(|id| {
-        let stored = store.read_id(&SnapshotId::parse(id)?).ok()?;
-        Some(stored.record.repository_id)
-    });
-    let Some(id) = record.filter(|id| !id.is_empty()) else {
+    let mut own = own_records(store)?.into_iter();
+    let id = own.find_map(|record| identity::parse(record.repository_id.as_bytes()));
+    let Some(id) = id else {
         store.ensure_repository_id()?;
         return Ok(format!(
             "{told}; it has a new one, and takes snapshots made before for those of another repository"
         ));
     };
-    fs::write_atomic(
-        &store.common("id"),
-        format!("{id}\n").as_bytes(),
-        Durable::Yes,
-    )?;
+    write_id(&store.common("id"), &id)?;
+    Ok(format!("{told}; it is made again from a backup"))
+}
+
+/// The same of a linked worktree's id.
+fn remake_worktree_id(store: &Store, to: &Path) -> Result<String> {
+    let told = format!(
+        "the worktree's id was damaged and is now '{}'",
+        to.display()
+    );
+    let mut own = own_records(store)?.into_iter();
+    let id = own.find_map(|record| identity::parse(record.worktree_id?.as_bytes()));
+    let Some(id) = id else {
+        return Ok(format!(
+            "{told}; it gets a new one, and takes snapshots made before for those of another worktree"
+        ));
+    };
+    write_id(&store.dir.file(WORKTREE_ID), &id)?;
     Ok(format!("{told}; it is made again from a backup"))
 }
