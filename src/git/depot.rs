@@ -191,12 +191,30 @@ impl Depot {
     /// # Errors
     /// The refs or objects cannot be written.
     pub fn set_refs(&self, new: &impl Unheld, refs: &[(&str, Oid)]) -> Result<()> {
+        self.set_and_delete_refs(new, refs, &[])
+    }
+
+    /// As [`Depot::set_refs`]; these other refs go afterwards, where they are there.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_and_delete_refs(
+        &self,
+        new: &impl Unheld,
+        refs: &[(&str, Oid)],
+        gone: &[&str],
+    ) -> Result<()> {
         let mut transaction = self.refs.transaction();
         for (name, commit) in refs {
             match self.refs.read(name)? {
                 Some(old) if old == *commit => transaction.verify(name, old),
                 Some(old) => transaction.update(name, *commit, old),
                 None => transaction.create(name, *commit),
+            }
+        }
+        for name in gone {
+            if let Some(old) = self.refs.read(name)? {
+                transaction.delete(name, Some(old));
             }
         }
         let set = transaction.commit_with(&self.objects, new);

@@ -68,7 +68,7 @@ fn receive(ctx: &Context<'_>, store: &Store, dry_run: DryRun) -> Result<PulledRe
             Received { plan, taken }
         }
         DryRun::No => {
-            let received = take_in(ctx, store, &depot, &mut own, plan)?;
+            let received = take_in(ctx, store, &depot, &own, plan)?;
             setup.pulled_at = Some(ctx.env.now().rfc3339());
             setup.write(store)?;
             received

@@ -12,6 +12,7 @@ use super::sharing::own::Own;
 use super::sharing::plan::Plan;
 use super::sharing::scan;
 use super::sharing::tree::SharedTree;
+use super::sharing::unfinished;
 use super::sharing::{
     Changed, Prompts, Setup, author, check_remote, depot, forget_exchanged, lock,
 };
@@ -111,6 +112,7 @@ fn set_by_others(ctx: &Context<'_>, store: &Store, remote: &str) -> Result<Optio
         return Ok(None);
     };
     let mut tree = SharedTree::of_own(Some(&depot), depot.refs.read(SHARED_OWN)?)?;
+    unfinished::resume(store, Some(&depot), &mut tree)?;
     let author = author(ctx, store)?;
     let mut set = BTreeMap::new();
     let keys: Vec<_> = tree.records.keys().cloned().collect();

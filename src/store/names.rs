@@ -45,6 +45,8 @@ pub const SHARED_SNAPSHOTS_OUTGOING: &str = "refs/snapshots/outgoing";
 pub const SHARED_OWN: &str = "refs/records/own";
 /// In the depot: the remote's side as it was seen last.
 pub const SHARED_SEEN: &str = "refs/records/seen";
+/// In the depot: what our side becomes, while what was pulled is put into our records.
+pub const SHARED_TAKING: &str = "refs/records/taking";
 /// In the depot: what is being pushed.
 pub const SHARED_OUTGOING: &str = "refs/records/outgoing";
 /// Where these were in our own repository once.

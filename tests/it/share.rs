@@ -6,6 +6,7 @@ mod collected;
 mod conditions;
 mod content;
 mod damaged;
+mod deaths;
 mod document;
 mod experiments;
 mod hostile;

@@ -6,7 +6,7 @@
 //! of it is made anew each time, on top of what was pulled last, as long as the remote still has that. Where its history was written anew,
 //! the old one is not brought back.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::time::Duration;
 
 use super::fields::Kind;
@@ -16,6 +16,7 @@ use super::scan;
 use super::setup::Setup;
 use super::taken;
 use super::tree::{self, ANEW, Key, SharedTree};
+use super::unfinished;
 use super::{Changed, Refused};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -25,7 +26,7 @@ use crate::git::objects::NewObjects;
 use crate::git::random;
 use crate::ops::Context;
 use crate::store::Store;
-use crate::store::names::{SHARED_OUTGOING, SHARED_OWN, SHARED_SEEN};
+use crate::store::names::{SHARED_OUTGOING, SHARED_OWN, SHARED_SEEN, SHARED_TAKING};
 
 /// How often a push is tried.
 pub const TRIES: u32 = 5;
@@ -106,9 +107,9 @@ fn commit_own(
     new: &mut NewObjects,
     (own, parents): (&Own, &[Oid]),
     changes: &[TreeChange],
-    message: &str,
 ) -> Result<Oid> {
     let tree = tree::write((&depot.objects, new), own.tree.tree, changes)?;
+    let message = "tw: records of one repository";
     tree::commit(new, tree, parents, message, ctx.env.now())
 }
 
@@ -145,11 +146,25 @@ fn is_behind(depot: &Depot, commit: Oid, tip: Oid) -> Result<bool> {
     Ok(false)
 }
 
+/// What our side has and its commit lacks.
 fn edits(own: &Own) -> Vec<TreeChange> {
-    let edited = own.edited.iter();
-    edited
-        .map(|(key, shared)| (key.clone(), Some(shared.encode(key.0, &key.1))))
+    let unfinished = own.unfinished.iter();
+    let unfinished = unfinished.filter(|(key, _)| !own.edited.contains_key(*key));
+    let all = own.edited.iter().chain(unfinished);
+    all.map(|(key, shared)| (key.clone(), Some(shared.encode(key.0, &key.1))))
         .collect()
+}
+
+/// The same with what comes, but for what was refused.
+fn edits_and_incoming(own: &Own, plan: &Plan, refused: &BTreeSet<Key>) -> Vec<TreeChange> {
+    let mut changes: BTreeMap<Key, Option<Vec<u8>>> = edits(own).into_iter().collect();
+    for one in plan.differences.iter().filter(|one| one.is_incoming) {
+        if !refused.contains(&one.key) {
+            let bytes = one.merged.encode(one.key.0, &one.key.1);
+            changes.insert(one.key.clone(), Some(bytes));
+        }
+    }
+    changes.into_iter().collect()
 }
 
 /// Brings what our records say of conflicts and deletions up to what was edited here: who sets a field again has decided.
@@ -191,14 +206,13 @@ fn outgoing(
     (plan, changes): (&Plan, &[TreeChange]),
 ) -> Result<Outgoing> {
     let base = base(depot, own, plan.theirs)?;
-    let message = "tw: records of one repository";
     let mut sides = edits(own);
-    let kept = commit_own(ctx, depot, new, (own, &base), &sides, message)?;
+    let kept = commit_own(ctx, depot, new, (own, &base), &sides)?;
     // Nothing of ours goes along that was not looked through.
-    let unsent = own.withheld().chain(&plan.unsent);
-    sides.retain(|(key, _)| !plan.unsent.contains(key));
-    sides.extend(unsent.map(|key| (key.clone(), None)));
-    let ours = commit_own(ctx, depot, new, (own, &base), &sides, message)?;
+    let unsent: BTreeSet<&Key> = own.withheld().chain(&plan.unsent).collect();
+    sides.retain(|(key, _)| !unsent.contains(key));
+    sides.extend(unsent.into_iter().map(|key| (key.clone(), None)));
+    let ours = commit_own(ctx, depot, new, (own, &base), &sides)?;
     let Some(theirs) = plan.theirs else {
         return Ok(Outgoing { commit: ours, kept });
     };
@@ -244,15 +258,16 @@ pub fn push(
                 tries,
             });
         }
-        let mut new = NewObjects::new(store.objects.format());
+        let mut new = none(store);
         let Outgoing { commit, kept } = outgoing(ctx, depot, &mut new, own, (&plan, &changes))?;
-        depot.set_refs(&new, &[(SHARED_OUTGOING, commit), (SHARED_OWN, kept)])?;
-        readable(depot, commit)?;
+        // Before our side has it: who dies in between finds the same edits again.
         mark(ctx, store, own)?;
+        let refs = [(SHARED_OUTGOING, commit), (SHARED_OWN, kept)];
+        depot.set_and_delete_refs(&new, &refs, &[SHARED_TAKING])?;
+        readable(depot, commit)?;
         match push_ref(ctx, depot, setup, commit, &setup.shared_ref)? {
             Pushed::Done => {
-                let none = NewObjects::new(store.objects.format());
-                depot.set_refs(&none, &[(SHARED_SEEN, commit)])?;
+                depot.set_refs(&none(store), &[(SHARED_SEEN, commit)])?;
                 return Ok(Sent {
                     plan,
                     commit: Some(commit),
@@ -314,7 +329,7 @@ pub struct Received {
     pub taken: Vec<Changed>,
 }
 
-/// Takes in what the remote has: records first, then our ref, so that a death in between looks like edits made here.
+/// Takes in what the remote has: our records one by one, then our side. Who dies in between has [`unfinished`] what was put into them.
 ///
 /// # Errors
 /// What was fetched cannot be used; our refs cannot be written. A single record that cannot be taken is refused by name.
@@ -322,12 +337,56 @@ pub fn take_in(
     ctx: &Context<'_>,
     store: &Store,
     depot: &Depot,
-    own: &mut Own,
+    own: &Own,
     mut plan: Plan,
 ) -> Result<Received> {
     mark(ctx, store, own)?;
-    let mut changes = edits(own);
     let mut taken = plan.incoming(own);
+    let Some(theirs) = plan.theirs else {
+        return Ok(Received { plan, taken });
+    };
+    if !own.unfinished.is_empty() {
+        // This pull's word takes the place of that of the one that died.
+        let base = base(depot, own, plan.theirs)?;
+        let mut new = none(store);
+        let known = commit_own(ctx, depot, &mut new, (own, &base), &edits(own))?;
+        unfinished::end(depot, &new, known)?;
+    }
+    let side = |refused: &BTreeSet<Key>| -> Result<(NewObjects, Oid)> {
+        let mut new = none(store);
+        let changes = edits_and_incoming(own, &plan, refused);
+        let ours = commit_own(ctx, depot, &mut new, (own, &[theirs]), &changes)?;
+        Ok((new, ours))
+    };
+    let (new, ours) = side(&BTreeSet::new())?;
+    unfinished::begin(depot, &new, ours)?;
+    let refused = put_all(ctx, store, own, &plan)?;
+    if refused.is_empty() {
+        unfinished::end(depot, &none(store), ours)?;
+    } else {
+        let (new, ours) = side(&refused.keys().cloned().collect())?;
+        unfinished::end(depot, &new, ours)?;
+    }
+    taken.retain(|taken| {
+        let is_it = |key: &Key| (taken.kind, &taken.id) == (key.0.into(), &key.1);
+        !refused.keys().any(is_it)
+    });
+    plan.refused
+        .extend(refused.into_iter().map(|((kind, id), reason)| Refused {
+            path: tree::path(kind, &id),
+            reason,
+        }));
+    Ok(Received { plan, taken })
+}
+
+/// Puts what comes into our records, and answers what could not be taken, and why.
+fn put_all(
+    ctx: &Context<'_>,
+    store: &Store,
+    own: &Own,
+    plan: &Plan,
+) -> Result<BTreeMap<Key, String>> {
+    let mut refused = BTreeMap::new();
     ctx.progress
         .begin("writing", Some(plan.differences.len() as u64));
     // Conversations first: an issue says whether it has one.
@@ -339,36 +398,21 @@ pub fn take_in(
             }
             let now = own.now.get(&one.key);
             match taken::put(ctx, store, &one.key, &one.merged, (now, &own.author)) {
-                Ok(()) => {
-                    changes.retain(|(key, _)| *key != one.key);
-                    let bytes = one.merged.encode(one.key.0, &one.key.1);
-                    changes.push((one.key.clone(), Some(bytes)));
-                }
+                Ok(()) => {}
                 Err(error) if matches!(error.code(), Code::Io | Code::NoSpace | Code::Busy) => {
                     return Err(error);
                 }
                 Err(error) => {
-                    taken.retain(|taken| (taken.kind, &taken.id) != (one.key.0.into(), &one.key.1));
-                    plan.refused.push(Refused {
-                        path: tree::path(one.key.0, &one.key.1),
-                        reason: error.message().to_owned(),
-                    });
+                    refused.insert(one.key.clone(), error.message().to_owned());
                 }
             }
         }
     }
     ctx.progress.end();
-    if let Some(theirs) = plan.theirs {
-        let mut new = NewObjects::new(store.objects.format());
-        let ours = commit_own(
-            ctx,
-            depot,
-            &mut new,
-            (own, &[theirs]),
-            &changes,
-            "tw: records of one repository",
-        )?;
-        depot.set_refs(&new, &[(SHARED_OWN, ours)])?;
-    }
-    Ok(Received { plan, taken })
+    Ok(refused)
+}
+
+/// No objects yet.
+fn none(store: &Store) -> NewObjects {
+    NewObjects::new(store.objects.format())
 }

@@ -8,7 +8,8 @@
 //! - [`tree`]: such records as a git tree. What is read may be hostile: everything is bounded before it is read;
 //! - [`others`]: records of others that are kept nowhere else;
 //! - [`sessions`], [`experiments`]: what of them goes, and those of others;
-//! - [`own`]: what our own records say now; [`taken`]: what is put into them; [`lost`]: those whose refs are gone;
+//! - [`own`]: what our own records say now; [`taken`]: what is put into them; [`unfinished`]: what a pull that died had put into them;
+//!   [`lost`]: those whose refs are gone;
 //! - [`scan`]: secrets in what would go;
 //! - [`plan`]: our side against the remote's; [`exchange`]: fetch, merge, push;
 //! - [`snapshots`]: those that were named, in a chain of their own; [`incoming`]: those of others out of it;
@@ -36,6 +37,7 @@ mod setup;
 pub mod snapshots;
 pub mod taken;
 pub mod tree;
+pub mod unfinished;
 
 #[cfg(test)]
 mod tests;

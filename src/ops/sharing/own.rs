@@ -15,6 +15,7 @@ use super::record::{Author, LONGEST_NAME, Shared};
 use super::sessions;
 use super::setup::{Prompts, Setup, author};
 use super::tree::{Key, LARGEST_RECORD, LARGEST_SENT, SharedTree};
+use super::unfinished;
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
@@ -38,8 +39,10 @@ pub struct Own {
     pub author: Author,
     /// The commit of our side as it was; None: nothing was ever shared here.
     pub commit: Option<Oid>,
-    /// What that holds.
+    /// What that holds, and what a pull that died had put into our records.
     pub tree: SharedTree,
+    /// The latter, which the commit lacks.
+    pub unfinished: BTreeMap<Key, Shared>,
     /// The records that were edited here since.
     pub edited: BTreeMap<Key, Shared>,
     /// What each of our records says now.
@@ -71,11 +74,13 @@ impl Own {
             Some(depot) => depot.refs.read(names::SHARED_OWN)?,
             None => None,
         };
-        let tree = SharedTree::of_own(depot, commit)?;
+        let mut tree = SharedTree::of_own(depot, commit)?;
+        let unfinished = unfinished::resume(store, depot, &mut tree)?;
         let mut own = Self {
             author: author(ctx, store)?,
             commit,
             tree,
+            unfinished,
             edited: BTreeMap::new(),
             now: BTreeMap::new(),
             prompts: setup.prompts,

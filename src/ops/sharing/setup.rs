@@ -21,7 +21,7 @@ use crate::store::Store;
 use crate::store::lock::{HeldFile, hold_file_within};
 use crate::store::names::{
     SHARED_BEFORE_DEPOT, SHARED_BRANCH, SHARED_OWN, SHARED_SEEN, SHARED_SNAPSHOTS_BRANCH,
-    SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_REF, SHARED_SNAPSHOTS_SEEN,
+    SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_REF, SHARED_SNAPSHOTS_SEEN, SHARED_TAKING,
 };
 use crate::store::state::{parse_versioned, read_json};
 use crate::text::typed_path;
@@ -254,7 +254,8 @@ pub fn forget_sent_snapshots(ctx: &Context<'_>, store: &Store) -> Result<Option<
     let said = sent_snapshots(store)?;
     if said.is_some() {
         let _lock = lock(ctx, store)?;
-        let kept = Depot::keep_only(&store.repo, &depot_dir(store), &[SHARED_OWN, SHARED_SEEN]);
+        let records = [SHARED_OWN, SHARED_TAKING, SHARED_SEEN];
+        let kept = Depot::keep_only(&store.repo, &depot_dir(store), &records);
         // The bytes go first, whatever becomes of the rest.
         kept.or_else(|_| forget_exchanged(store))?;
     }

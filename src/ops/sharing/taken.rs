@@ -18,8 +18,10 @@ use super::fields::{
 use super::record::{Author, Shared};
 use super::sessions::SharedSession;
 use super::tree::Key;
+use super::unfinished;
 use crate::error::Result;
 use crate::git::Oid;
+use crate::git::objects::ObjectKind;
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::chat::Chat;
@@ -66,10 +68,11 @@ enum Source {
 fn write(
     ctx: &Context<'_>,
     store: &Store,
-    (kind, id): &Key,
+    key: &Key,
     shared: &Shared,
     (now, author, source): (Option<&Fields>, &Author, Source),
 ) -> Result<()> {
+    let (kind, id) = key;
     // Ours is where such are kept, whatever others say of it.
     match kind {
         Kind::Issue | Kind::Chat => {}
@@ -77,19 +80,18 @@ fn write(
         Kind::Session => return SharedSession::read(id, shared, author).map(drop),
         Kind::Experiment => return experiments::verify(id, shared, author),
     }
-    let Some(issue) = IssueId::parse(id) else {
+    let (Some(issue), Some(name)) = (IssueId::parse(id), record_of(key)) else {
         return Ok(());
-    };
-    let name = match kind {
-        Kind::Chat => Record::Chat(issue),
-        _ => Record::Issue(issue),
     };
     if shared.deletion().is_some() && now.is_none() {
         return Ok(());
     }
     let annotated = annotated_by(store, shared)?;
     let has_chat = store.has_record(&Record::Chat(issue))?;
-    let message = format!("{}: as others have it", kind.as_str());
+    let version = store
+        .objects
+        .hash(ObjectKind::Blob, &shared.encode(*kind, id))?;
+    let message = unfinished::message(*kind, version);
     let written = store.change_record(&name, &message, ctx.env.now(), |draft| {
         let refusal = draft.refusal(&name);
         let is_new = draft.notes().next().is_none();
@@ -115,6 +117,16 @@ fn write(
         Ok(())
     });
     written.map(drop)
+}
+
+/// Our record of a key, where such are records of ours.
+pub fn record_of((kind, id): &Key) -> Option<Record> {
+    let issue = IssueId::parse(id)?;
+    match kind {
+        Kind::Issue => Some(Record::Issue(issue)),
+        Kind::Chat => Some(Record::Chat(issue)),
+        Kind::Session | Kind::Experiment => None,
+    }
 }
 
 /// Whether a record would say what the one before it says.
