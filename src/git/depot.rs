@@ -3,6 +3,8 @@
 //! It holds what the remote sent and what is to go to it, and nothing else, and has no alternates. So a commit, tree or file that the
 //! remote names and did not send is missing here, whatever objects our own repository has, and the fetch fails; and nothing that was
 //! not put here can be sent, whatever the remote says that it has. Removing the directory forgets all of it, and touches nothing of ours.
+//! A depot is there whole or not at all: its `HEAD` is written last and removed first. One that takes the place of another waits beside it, whole,
+//! and is the depot from when that has no `HEAD` any more.
 //!
 //! Leaves out the network (`network`), which runs git here, and what the refs mean.
 
@@ -11,14 +13,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::create;
-use super::fs::{Durable, read_optional, write_atomic};
+use super::fs::{Durable, is_there, read_optional, remove_optional, write_atomic};
 use super::objects::{NewObjects, ObjectKind, ObjectStore, TakenObjects, Unheld};
 use super::refs::{RefFormat, Refs, TransactionError};
 use super::repo::Repo;
 use super::tree;
 use super::{ObjectFormat, Oid};
+use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 
+/// The file without which there is no depot.
+const WRITTEN_LAST: &str = "HEAD";
 /// The branch that HEAD names, which never exists.
 const HEAD: &str = "ref: refs/heads/none\n";
 
@@ -37,10 +42,10 @@ impl Depot {
     /// # Errors
     /// Its objects cannot be opened.
     pub fn open(dir: &Path, format: ObjectFormat) -> Result<Option<Self>> {
-        // Written last.
-        if !dir.join("HEAD").is_file() {
+        let next = next(dir);
+        let Some(dir) = [dir, &next].into_iter().find(|dir| is_whole(dir)) else {
             return Ok(None);
-        }
+        };
         Ok(Some(Self {
             dir: dir.to_owned(),
             refs: Refs::new(dir, dir, RefFormat::Files),
@@ -54,16 +59,15 @@ impl Depot {
     /// The disk refuses.
     pub fn open_or_make(repo: &Repo, dir: &Path) -> Result<Self> {
         let format = repo.object_format();
+        Self::settle(dir)?;
         if let Some(there) = Self::open(dir, format)? {
             return Ok(there);
         }
-        // Somebody died while making it.
-        Self::remove(dir)?;
         create::git_dirs(dir)?;
         let write =
             |name: &str, text: &str| write_atomic(&dir.join(name), text.as_bytes(), Durable::No);
         write("config", &config(repo)?)?;
-        write("HEAD", HEAD)?;
+        write(WRITTEN_LAST, HEAD)?;
         Self::open(dir, format)?
             .ok_or_else(|| Error::new(Code::Io, format!("'{}' was removed", dir.display())))
     }
@@ -73,23 +77,43 @@ impl Depot {
     /// # Errors
     /// The disk refuses.
     pub fn remove(dir: &Path) -> Result<()> {
-        match std::fs::remove_dir_all(dir) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).context(|| format!("cannot remove '{}'", dir.display()))
-            }
-            _ => Ok(()),
-        }
+        remove(&next(dir))?;
+        remove(dir)
     }
 
-    /// Forgets all but what these refs hold. It is made anew, so that not one byte of the rest stays; who dies in between has none, and what
-    /// was exchanged is brought here again.
+    /// Whether somebody died while making or removing the one in a directory.
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    pub fn is_unsettled(dir: &Path) -> Result<bool> {
+        Ok(!is_whole(dir) && (is_there(dir)? || is_there(&next(dir))?))
+    }
+
+    /// Ends that: what was not whole goes, and what was to take its place does. The caller keeps others from doing the same.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn settle(dir: &Path) -> Result<()> {
+        if Self::is_unsettled(dir)? {
+            remove(dir)?;
+            if is_there(&next(dir))? {
+                rename(&next(dir), dir)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets all but what these refs hold. It is made anew, so that not one byte of the rest stays; who dies in between has the old one or
+    /// the new one.
     ///
     /// # Errors
     /// The disk refuses, or what is to stay cannot be read. Then it is as it was, or gone.
     pub fn keep_only(repo: &Repo, dir: &Path, names: &[&str]) -> Result<()> {
         let format = repo.object_format();
+        Self::settle(dir)?;
+        remove(&next(dir))?;
         let Some(old) = Self::open(dir, format)? else {
-            return Self::remove(dir);
+            return Ok(());
         };
         let mut kept = Vec::new();
         for name in names {
@@ -111,8 +135,10 @@ impl Depot {
         };
         new.set_refs(&kept_objects, &kept)?;
         drop(new);
-        Self::remove(dir)?;
-        std::fs::rename(&place, dir).context(|| format!("cannot rename '{}'", place.display()))
+        rename(&place, &next(dir))?;
+        remove(dir)?;
+        fail_point("depot-removed");
+        rename(&next(dir), dir)
     }
 
     /// Where it is: a git directory.
@@ -220,6 +246,31 @@ impl Depot {
         let set = transaction.commit_with(&self.objects, new);
         set.map_err(TransactionError::of_objects)
     }
+}
+
+/// Where the one waits that takes the place of the one in a directory.
+fn next(dir: &Path) -> PathBuf {
+    let mut name = dir.as_os_str().to_owned();
+    name.push(".next");
+    name.into()
+}
+
+fn is_whole(dir: &Path) -> bool {
+    dir.join(WRITTEN_LAST).is_file()
+}
+
+fn remove(dir: &Path) -> Result<()> {
+    remove_optional(&dir.join(WRITTEN_LAST))?;
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).context(|| format!("cannot remove '{}'", dir.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    std::fs::rename(from, to).context(|| format!("cannot rename '{}'", from.display()))
 }
 
 /// Its own settings: those of the user are given to each run.

@@ -80,6 +80,10 @@ pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Named> {
         // It was another remote's.
         let set = set_by_others(ctx, store, &request.remote);
         notices.extend(set.map_err(|error| explain(store, error))?);
+        // Who dies in between has named none: neither remote gets what is of the other.
+        if let Some(before) = before.clone() {
+            before.end(ctx, store)?;
+        }
         forget_exchanged(store)?;
     }
     if changed {

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::damaged::depots_aside;
 use super::record::Author;
+use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::create::private_dir;
 use crate::git::depot::Depot;
@@ -216,7 +217,9 @@ pub fn depot_for_exchange(store: &Store) -> Result<Depot> {
 pub fn forget_exchanged(store: &Store) -> Result<()> {
     // Somebody may have died while making it anew.
     Depot::remove(&depot_dir(store).with_extension("new"))?;
-    Depot::remove(&depot_dir(store))
+    Depot::remove(&depot_dir(store))?;
+    fail_point("exchanged-forgotten");
+    Ok(())
 }
 
 /// Says of snapshots that went to the remote or came from it that they are there still.
@@ -251,11 +254,16 @@ pub fn forget_sent_snapshots(ctx: &Context<'_>, store: &Store) -> Result<Option<
     for dir in depots_aside(store)? {
         Depot::remove(&dir)?;
     }
+    let dir = depot_dir(store);
+    if Depot::is_unsettled(&dir)? {
+        let _lock = lock(ctx, store)?;
+        Depot::settle(&dir)?;
+    }
     let said = sent_snapshots(store)?;
     if said.is_some() {
         let _lock = lock(ctx, store)?;
         let records = [SHARED_OWN, SHARED_TAKING, SHARED_SEEN];
-        let kept = Depot::keep_only(&store.repo, &depot_dir(store), &records);
+        let kept = Depot::keep_only(&store.repo, &dir, &records);
         // The bytes go first, whatever becomes of the rest.
         kept.or_else(|_| forget_exchanged(store))?;
     }

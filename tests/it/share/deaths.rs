@@ -8,9 +8,13 @@ use super::hub::{Clone_, Hub};
 
 /// Kills a command once it has placed so many refs. False: it was done before that.
 fn killed(clone: &Clone_<'_>, verb: &str, nth: usize) -> bool {
+    killed_at(clone, &[verb], &format!("ref-placed:{nth}"))
+}
+
+fn killed_at(clone: &Clone_<'_>, args: &[&str], point: &str) -> bool {
     let mut command = clone.command();
-    command.env("TW_FAIL_POINT", format!("ref-placed:{nth}"));
-    let ran = command.arg(verb).output().unwrap();
+    let ran = command.env("TW_FAIL_POINT", point).args(args).output();
+    let ran = ran.unwrap();
     assert!(ran.status.code().is_none_or(|code| code == 0), "{ran:?}");
     ran.status.signal() == Some(9)
 }
@@ -150,7 +154,7 @@ fn what_a_pull_that_died_had_put_into_an_issue_of_ours_is_of_others() {
 }
 
 #[test]
-fn a_purge_after_a_pull_that_died_forgets_none_of_it() {
+fn a_purge_that_dies_after_a_pull_that_died_forgets_none_of_it() {
     let hub = Hub::new();
     let (a, b) = hub.two();
     let id = a.report("s");
@@ -162,10 +166,31 @@ fn a_purge_after_a_pull_that_died_forgets_none_of_it() {
     b.json(["push"]);
     killed_before_the_end(&a);
     std::fs::remove_file(a.dir.join("notes")).unwrap();
-    let purged = a.json(["purge", "notes", "--yes-purge"]).to_string();
-    assert!(purged.contains("exchanged with 'origin'"), "{purged}");
+    let purge = ["purge", "notes", "--yes-purge"];
+    assert!(killed_at(&a, &purge, "depot-removed"));
+    let waits = a.depot().with_extension("git.next");
+    assert_eq!((a.depot().exists(), waits.exists()), (false, true));
+    // Looking needs no depot in its place.
+    assert_eq!(a.json(["share", "status"])["to_push"], json!([]));
+    a.json(["push"]);
+    assert_eq!((a.depot().exists(), waits.exists()), (true, false));
     assert_sends_nothing(&a);
     hub.assert_same(&[&a]);
+}
+
+#[test]
+fn who_dies_while_another_remote_is_named_has_named_none() {
+    let hub = Hub::new();
+    let a = hub.sharing("a");
+    a.report("s");
+    a.json(["push"]);
+    let elsewhere = hub.sandbox.root().join("elsewhere.git");
+    a.git(["remote", "add", "other", elsewhere.to_str().unwrap()]);
+    let init = ["share", "init", "other"];
+    assert!(killed_at(&a, &init, "exchanged-forgotten"));
+    assert_eq!(a.json(["share", "status"])["on"], false);
+    assert_eq!(a.json_error(["push"]).0["code"], "INVALID_CONFIG");
+    assert_eq!(a.json(init)["remote"], "other");
 }
 
 #[test]
