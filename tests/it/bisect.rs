@@ -211,6 +211,36 @@ fn where_two_turns_went_on_both_are_named() {
     );
 }
 
+/// A tree says neither, and a command sees both.
+#[test]
+fn states_that_differ_in_bits_or_empty_directories_alone_are_two() {
+    let check = "test $(stat -c %a key) = 600 && test -d spool";
+    for culprit in ["chmod 644 key", "rmdir spool"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("key", "k\n");
+        sandbox.chmod("key", 0o600);
+        std::fs::create_dir(sandbox.path("spool")).unwrap();
+        let mut ids = Vec::new();
+        for number in 0..6 {
+            if number == 3 {
+                let mut shell = sandbox.command("sh");
+                let ran = shell.args(["-c", culprit]).output().unwrap();
+                assert!(ran.status.success());
+            } else {
+                sandbox.write("number", format!("{number}\n"));
+            }
+            ids.push(snapshot(&sandbox));
+        }
+        let words = ["bisect", "run", "--", "sh", "-c", check];
+        for knows in [false, true] {
+            let found = sandbox.json(words);
+            assert_eq!(id(&found["first_bad"]), ids[3], "{culprit}: {found}");
+            assert_eq!(id(&found["last_good"]), ids[2], "{culprit}");
+            assert_eq!(probed(&found).is_empty(), knows, "{found}");
+        }
+    }
+}
+
 #[test]
 fn the_one_that_mended_it_is_found_too() {
     let (sandbox, ids) = line("bbbbbgg");

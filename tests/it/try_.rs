@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{STEP, Sandbox};
+use crate::sandbox::{STEP, Sandbox, is_root, skipped};
+use crate::trip::{mode, snapshot};
 
 /// A repository with a check that wants `a.txt` to say "fixed".
 fn checked() -> Sandbox {
@@ -391,6 +392,76 @@ fn a_run_passes_by_making_what_is_compared() {
             "{check}: {document}"
         );
     }
+}
+
+#[test]
+fn what_a_run_changed_in_bits_and_empty_directories_alone_is_kept_and_applied() {
+    let sandbox = Sandbox::new();
+    sandbox.write("key", "k\n");
+    sandbox.write("new/test", "of the present\n");
+    sandbox.chmod("key", 0o600);
+    let with_bits = snapshot(&sandbox);
+    sandbox.chmod("key", 0o644);
+    let without = snapshot(&sandbox);
+    let check = "test $(stat -c %a key) = 600 && test -d spool";
+    let (answer, _) = tried(
+        &sandbox,
+        &[
+            "try",
+            "-n",
+            "1",
+            "--verify",
+            check,
+            "--",
+            "sh",
+            "-c",
+            "chmod 600 key; mkdir spool",
+        ],
+    );
+    let run = &answer["runs"][0];
+    assert_eq!(run["status"], "passed", "{answer}");
+    assert!(run["experiment_id"].is_string(), "{answer}");
+    let said = sandbox.tw(["try", "show", "latest"]).out();
+    assert!(!said.contains("no change"), "{said}");
+    sandbox.json(["try", "apply", "latest"]);
+    assert_eq!(mode(&sandbox, "key"), 0o600);
+    assert!(sandbox.path("spool").is_dir());
+    // What is put over a run's files and taken back is no change of its.
+    sandbox.chmod("key", 0o640);
+    sandbox.write("new/deep/test", "of the present\n");
+    for from in [&with_bits, &without] {
+        let words = [
+            "try", "-n", "1", from, "--with", "key", "--with", "new", "--", "true",
+        ];
+        let (answer, _) = tried(&sandbox, &words);
+        assert_eq!(answer["runs"][0]["experiment_id"], Value::Null, "{answer}");
+    }
+}
+
+#[test]
+fn what_a_run_left_unreadable_keeps_its_scratch() {
+    if is_root() {
+        skipped("try_", "root reads everything");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let (answer, _) = tried(
+        &sandbox,
+        &[
+            "try",
+            "-n",
+            "1",
+            "--",
+            "sh",
+            "-c",
+            "echo x > a.txt; chmod 000 a.txt",
+        ],
+    );
+    let run = &answer["runs"][0];
+    assert_eq!(run["experiment_id"], Value::Null, "{answer}");
+    assert!(run["error"].as_str().unwrap().contains("a.txt"), "{answer}");
+    let left = sandbox.json(["scratch", "list"])["scratches"].clone();
+    assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
 }
 
 /// The escapes of one run that otherwise passes with no change.

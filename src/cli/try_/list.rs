@@ -86,7 +86,7 @@ fn line(run: &SharedTryRun) -> String {
         Some(check) => format!("  {}", clean(&check.command)),
         None => String::new(),
     };
-    let size = super::size(run.diff_stat);
+    let size = super::size(run.diff_stat, false);
     let status = clean(&run.status);
     format!("  {:>3}  {status:10}  {size}{check}", run.number)
 }

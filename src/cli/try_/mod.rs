@@ -217,7 +217,7 @@ fn base(check: &Check) -> String {
 }
 
 /// How much a run changed.
-pub fn size(changed: Option<DiffStat>) -> String {
+pub fn size(changed: Option<DiffStat>, has_experiment: bool) -> String {
     match changed {
         Some(stat) if stat.files > 0 => {
             format!(
@@ -227,13 +227,14 @@ pub fn size(changed: Option<DiffStat>) -> String {
                 stat.deletions
             )
         }
+        Some(_) if has_experiment => "no file, but what is beside their content".to_owned(),
         Some(_) => "no change".to_owned(),
         None => "not saved".to_owned(),
     }
 }
 
 fn line(run: &TryRun) -> String {
-    let size = size(run.diff_stat);
+    let size = size(run.diff_stat, run.experiment_id.is_some());
     let status = run.status.as_str();
     let group = run
         .group

@@ -280,8 +280,7 @@ impl Plan<'_> {
     ) -> Result<()> {
         let ended = self.command(subject, run, scratch, slot);
         scratch.check_there()?;
-        let store = ctx.store()?;
-        scratch.put_back(&subject.with, store, subject.source.tree)?;
+        scratch.put_back(&subject.with)?;
         let title = format!("run {} of {}", run.run, subject.shown);
         let saved = scratch.experiment(title.get(..100).unwrap_or(&title))?;
         note_experiment(ctx, subject, run, saved)?;

@@ -154,6 +154,7 @@ fn search(
         request,
         verdicts: Verdicts::read(store, &name)?,
         question,
+        states: known_by(store, &snapshots),
         known: BTreeMap::new(),
         probes: Vec::new(),
         rounds: 0,
@@ -255,11 +256,24 @@ fn clear_old(logs: &std::path::Path) {
     }
 }
 
+/// What each place is known by. Of one that cannot be read, by its tree: whoever lays it out is told.
+fn known_by(store: &Store, snapshots: &Snapshots) -> Vec<String> {
+    let states = snapshots.line.iter().map(|at| &snapshots.states.all[*at]);
+    let known = states.map(|state| {
+        let stored = store.read_id(&state.id);
+        let known = stored.and_then(|stored| verdicts::known_by(store, &stored));
+        known.unwrap_or_else(|_| state.tree.to_string())
+    });
+    known.collect()
+}
+
 struct Bisecting<'a, 'c> {
     ctx: &'a Context<'c>,
     store: &'a Store,
     request: &'a Bisect,
     snapshots: Snapshots,
+    /// What each place of the line is known by.
+    states: Vec<String>,
     question: Question,
     verdicts: Verdicts,
     known: BTreeMap<usize, Seen>,
@@ -292,15 +306,12 @@ impl Bisecting<'_, '_> {
         }
     }
 
-    /// The trees by numbers, equal ones by the same.
+    /// The states by numbers, equal ones by the same.
     fn line(&self) -> Line {
-        let mut numbers: HashMap<Oid, usize> = HashMap::new();
-        let places = self.snapshots.line.iter();
-        let trees = places.map(|at| {
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        let trees = self.states.iter().map(|state| {
             let next = numbers.len();
-            *numbers
-                .entry(self.snapshots.states.all[*at].tree)
-                .or_insert(next)
+            *numbers.entry(state).or_insert(next)
         });
         Line {
             trees: trees.collect(),
@@ -313,10 +324,17 @@ impl Bisecting<'_, '_> {
         self.snapshots.states.all[self.snapshots.line[at]].tree
     }
 
+    /// Whether a probe was of a state that is known by the same as that of a place.
+    fn is_of(&self, probe: &ProbeView, at: usize) -> bool {
+        let mut places = 0..self.states.len();
+        let place = places.find(|place| self.snapshots.id(*place).to_string() == probe.snapshot_id);
+        place.is_some_and(|place| self.states[place] == self.states[at])
+    }
+
     /// What earlier searches found out.
     fn recall(&mut self, line: &Line) {
         for (at, number) in line.trees.iter().enumerate() {
-            let verdict = self.verdicts.get(self.tree(at), self.question.repeat);
+            let verdict = self.verdicts.get(&self.states[at], self.question.repeat);
             let Some(verdict) = verdict.filter(|_| !self.known.contains_key(number)) else {
                 continue;
             };
@@ -330,9 +348,8 @@ impl Bisecting<'_, '_> {
     }
 
     fn learn(&mut self, line: &Line, at: usize, probed: Probed) -> Result<()> {
-        let tree = self.tree(at);
         self.verdicts
-            .add(tree, probed.verdict, self.question.repeat)?;
+            .add(&self.states[at], probed.verdict, self.question.repeat)?;
         self.known
             .insert(line.trees[at], self.request.seen(probed.verdict));
         for notice in probed.notices {
@@ -465,7 +482,7 @@ impl Bisecting<'_, '_> {
         let id = self.snapshots.id(at).to_string();
         let verdict = self.probes.iter().rev();
         let verdict = verdict
-            .filter(|probe| probe.tree == self.tree(at).to_string())
+            .filter(|probe| self.is_of(probe, at))
             .map(|probe| (probe.verdict, probe.reason.clone()))
             .next();
         let (verdict, reason) = verdict.unwrap_or((Verdict::Undecided, None));

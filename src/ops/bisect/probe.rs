@@ -137,7 +137,7 @@ impl Probe<'_> {
         let probed = match scratch.check_there() {
             Ok(()) => {
                 let probed = probed?;
-                scratch.put_back(&with, store, stored.tree)?;
+                scratch.put_back(&with)?;
                 probed
             }
             // What it says may be of something else by then.

@@ -215,7 +215,7 @@ fn plan(extras: &Extras, nodes: &BTreeMap<Vec<u8>, Node>) -> Plan {
     plan
 }
 
-fn is_desk(full: &[u8]) -> bool {
+pub(super) fn is_desk(full: &[u8]) -> bool {
     path::is_within(full, DESK) && full != b".timewarp/config.toml"
 }
 

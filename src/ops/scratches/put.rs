@@ -15,11 +15,16 @@ use crate::git::path;
 use crate::git::tree::{LINK_MODE, Node};
 use crate::ops::Context;
 
-/// Makes a path below `root` what `node` is, or takes it away.
+/// Makes a path below `root` what `node` is, with these permission bits or those that the umask leaves, or takes it away.
 ///
 /// # Errors
 /// The disk refuses, there is a directory in its place, or the node is a directory or a submodule.
-pub fn put(there: &Context<'_>, root: &Root, full: &[u8], node: Option<Node>) -> Result<()> {
+pub fn put(
+    there: &Context<'_>,
+    root: &Root,
+    full: &[u8],
+    node: Option<(Node, Option<u32>)>,
+) -> Result<()> {
     let what = || format!("cannot write '{}'", path::display(full));
     let (dir, name) = path::split(full);
     let name = OsStr::from_bytes(name);
@@ -28,7 +33,7 @@ pub fn put(there: &Context<'_>, root: &Root, full: &[u8], node: Option<Node>) ->
         Ok(()) | Err(Errno::NOENT) => {}
         Err(errno) => return Err(errno).context(what),
     }
-    let Some(node) = node else {
+    let Some((node, bits)) = node else {
         return Ok(());
     };
     let objects = &there.store()?.objects;
@@ -46,8 +51,34 @@ pub fn put(there: &Context<'_>, root: &Root, full: &[u8], node: Option<Node>) ->
         }
     };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // Never wider than wanted, not even for a moment.
+    let mode = mode & bits.unwrap_or(mode) | 0o200;
     let file = rustix::fs::openat(&dir, name, flags, Mode::from_bits_truncate(mode));
     let mut file = File::from(file.context(what)?);
     objects.copy_blob(node.oid, &mut file)?;
+    if let Some(bits) = bits {
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(bits)).context(what)?;
+    }
+    Ok(())
+}
+
+/// Removes the directories over a path in which nothing is, up to the first for which `stays` holds.
+pub fn remove_empty_over(
+    root: &Root,
+    full: &[u8],
+    stays: &dyn Fn(&[u8]) -> Result<bool>,
+) -> Result<()> {
+    let mut at = path::split(full).0;
+    while !at.is_empty() && !stays(at)? {
+        let (above, name) = path::split(at);
+        let gone = root.open_dir(above).and_then(|dir| {
+            rustix::fs::unlinkat(&dir, OsStr::from_bytes(name), AtFlags::REMOVEDIR)
+        });
+        if gone.is_err() {
+            // Something is in it.
+            break;
+        }
+        at = above;
+    }
     Ok(())
 }

@@ -6,19 +6,21 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::layout::is_desk;
 use super::opening::with_worktrees_held;
 use super::place::{self, Place};
-use super::{NAMED, Purpose, gone, make, remove, some_of, trash};
+use super::{NAMED, Purpose, gone, make, put, remove, some_of, trash};
 use crate::store::trigger::Trigger;
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::command::NAMES_A_REPOSITORY;
 use crate::git::pinned::{PathOccupant, PinnedDir};
-use crate::git::tree::Node;
+use crate::git::tree::{self, Node};
 use crate::ops::Context;
 use crate::ops::capture::{Capture, CaptureOptions, Storing};
 use crate::ops::record::{About, make_unless};
+use crate::ops::swap::extras::{captured_bits, look_alike, stored_extras};
 use crate::ops::worktrees::OpenedDir;
 use crate::runner::Job;
 use crate::store::id::{IdKind, SnapshotId, Tail};
@@ -27,6 +29,7 @@ use crate::store::state::Mode;
 use crate::store::stored::{IndexSide, Stored};
 use crate::text::typed_path;
 use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::plan::Extras;
 
 /// How many free ports a run is given.
 const PORTS: u16 = 10;
@@ -42,7 +45,7 @@ pub struct Scratch<'a> {
     source: PathBuf,
     base: Base,
     /// The last experiment, and the state that it holds.
-    saved: Option<(SnapshotId, Seen)>,
+    saved: Option<(SnapshotId, Seen, Extras)>,
     /// An experiment was taken, or there was nothing to take.
     was_saved: bool,
     maker: Option<HeldFile>,
@@ -54,9 +57,11 @@ pub(super) struct Base {
     pub(super) seen: Seen,
     /// Its index, with what no tree can say of it.
     pub(super) index: IndexSide,
+    /// Its permission bits and empty directories.
+    extras: Extras,
 }
 
-/// What a look at a scratch found, as far as an experiment would keep it.
+/// What a look at a scratch found, as far as trees say it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     tree: Oid,
@@ -154,7 +159,37 @@ impl<'a> Scratch<'a> {
     /// # Errors
     /// The disk refuses, or there is a directory in its place.
     pub fn put(&self, full: &[u8], node: Option<Node>) -> Result<()> {
-        super::put::put(&self.there, &self.dir.root()?, full, node)
+        let node = node.map(|node| (node, None));
+        put::put(&self.there, &self.dir.root()?, full, node)
+    }
+
+    /// What the snapshot has at a path; None: nothing, or a directory.
+    pub(super) fn of_snapshot(&self, full: &[u8]) -> Result<Option<Node>> {
+        let found = tree::find(&self.there.store()?.objects, self.base.seen.tree, full)?;
+        Ok(found.filter(|node| !node.is_dir()))
+    }
+
+    /// Makes a path again what the snapshot has there, bits and all.
+    pub(super) fn put_as_recorded(&self, full: &[u8], node: Node) -> Result<()> {
+        let bits = self.base.extras.permissions(full, node.mode);
+        put::put(
+            &self.there,
+            &self.dir.root()?,
+            full,
+            Some((node, Some(bits))),
+        )
+    }
+
+    /// Takes a path away, and the directories over it that the snapshot has not and in which nothing is left.
+    pub(super) fn take_away_path(&self, full: &[u8]) -> Result<()> {
+        let root = self.dir.root()?;
+        put::put(&self.there, &root, full, None)?;
+        let store = self.there.store()?;
+        let stays = |dir: &[u8]| {
+            Ok(self.base.extras.leads_to_empty_dir(dir)
+                || tree::find(&store.objects, self.base.seen.tree, dir)?.is_some_and(Node::is_dir))
+        };
+        put::remove_empty_over(&root, full, &stays)
     }
 
     /// A command to run in it and nowhere else, with what a run finds in its environment.
@@ -213,14 +248,24 @@ impl<'a> Scratch<'a> {
         let about = |capture: &Capture<'_>| {
             // What was captured was found by its path.
             self.check_there()?;
+            // What nobody may read was found out by reading.
+            uncapturable(self.dir(), &capture.manifest)?;
             let now = Seen::of(capture)?;
-            if now == self.base.seen {
+            let extras = captured_bits(capture);
+            let is_as = |then: &Seen, before: &Extras| -> Result<bool> {
+                let counts = |full: &[u8]| !is_desk(full);
+                let both = (before, &extras);
+                Ok(*then == now && look_alike(&store.objects, now.tree, both, &counts)?)
+            };
+            if is_as(&self.base.seen, &self.base.extras)? {
                 return Ok(ControlFlow::Break(None));
             }
-            if let Some((id, _)) = self.saved.as_ref().filter(|(_, then)| *then == now) {
+            if let Some((id, then, before)) = &self.saved
+                && is_as(then, before)?
+            {
                 return Ok(ControlFlow::Break(Some(*id)));
             }
-            seen.set(Some(now));
+            seen.set(Some((now, extras)));
             let mut about = About {
                 title: title.to_owned(),
                 trigger: Trigger::Scratch,
@@ -244,7 +289,7 @@ impl<'a> Scratch<'a> {
         }
         let id = made.id;
         self.was_saved = true;
-        self.saved = seen.take().map(|seen| (id, seen));
+        self.saved = seen.take().map(|(seen, extras)| (id, seen, extras));
         Ok(Some(id))
     }
 
@@ -319,8 +364,10 @@ impl<'a> Scratch<'a> {
 
 impl Base {
     fn of(ctx: &Context<'_>, stored: &Stored) -> Result<Self> {
-        let side = ctx.store()?.index_side(stored)?;
+        let store = ctx.store()?;
+        let side = store.index_side(stored)?;
         Ok(Self {
+            extras: stored_extras(store, stored)?,
             id: stored.id,
             seen: Seen {
                 tree: stored.tree,

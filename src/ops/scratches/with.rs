@@ -101,15 +101,23 @@ impl Scratch<'_> {
             .try_for_each(|(full, node)| self.put(full, *node))
     }
 
-    /// Takes them away again: what the tree has there comes back.
+    /// Takes them away again: what its snapshot has there comes back, and directories that were made for them go.
     ///
     /// # Errors
     /// As [`Scratch::put`].
-    pub fn put_back(&self, versions: &Versions, store: &Store, tree: Oid) -> Result<()> {
-        let mut before = Versions::new();
+    pub fn put_back(&self, versions: &Versions) -> Result<()> {
+        let there = |full: &[u8]| self.of_snapshot(full);
+        // What goes makes room for what comes.
         for full in versions.keys() {
-            before.insert(full.clone(), tree::find(&store.objects, tree, full)?);
+            if there(full)?.is_none() {
+                self.take_away_path(full)?;
+            }
         }
-        self.put_over(&before)
+        for full in versions.keys() {
+            if let Some(node) = there(full)? {
+                self.put_as_recorded(full, node)?;
+            }
+        }
+        Ok(())
     }
 }

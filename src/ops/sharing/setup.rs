@@ -245,8 +245,8 @@ pub fn sent_snapshots(store: &Store) -> Result<Option<String>> {
     )))
 }
 
-/// Deletes the snapshots that were exchanged, and depots that were set aside, and says where such snapshots are still. The records stay: by them alone it is known which of their fields
-/// were edited here, and a side that changed nothing would win over one that did.
+/// Deletes the snapshots that were exchanged, and depots that were set aside, and says where such snapshots are still. The records stay: by
+/// them alone it is known which of their fields were edited here, and a side that changed nothing would win over one that did.
 ///
 /// # Errors
 /// `BUSY`; the disk refuses.

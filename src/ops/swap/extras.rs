@@ -1,10 +1,13 @@
 //! What a tree cannot say of a side: permission bits, empty directories, access.
 
+use std::collections::BTreeSet;
+
 use super::super::Context;
 use super::super::capture::Capture;
 use crate::error::Result;
 use crate::git::access_list::AccessList;
-use crate::git::{path, tree};
+use crate::git::tree::{self, ReadTree};
+use crate::git::{Oid, path};
 use crate::store::Store;
 use crate::store::stored::Stored;
 use crate::worktree::plan::Extras;
@@ -49,20 +52,65 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     })
 }
 
+/// Whether two sides of one tree look alike to whoever works there: the same permission bits, the same empty directories. Of the paths that
+/// `counts` takes; owners and attributes do not count.
+///
+/// # Errors
+/// The tree cannot be read.
+pub fn look_alike(
+    trees: &dyn ReadTree,
+    tree: Oid,
+    (one, other): (&Extras, &Extras),
+    counts: &dyn Fn(&[u8]) -> bool,
+) -> Result<bool> {
+    let empty = |side: &Extras| -> BTreeSet<Vec<u8>> {
+        let all = side.empty_dirs.iter();
+        all.filter(|dir| counts(dir)).cloned().collect()
+    };
+    let (empty_dirs, others) = (empty(one), empty(other));
+    if empty_dirs != others {
+        return Ok(false);
+    }
+    let differs = |path: &[u8], mode| one.permissions(path, mode) != other.permissions(path, mode);
+    let mut dirs: BTreeSet<Vec<u8>> = empty_dirs;
+    for (full, node) in tree::flatten(trees, tree)? {
+        let is_absent = one.absent.contains(&full) || other.absent.contains(&full);
+        if is_absent || !counts(&full) {
+            continue;
+        }
+        let is_file = node.mode != tree::LINK_MODE && !node.is_gitlink();
+        if is_file && differs(&full, node.mode) {
+            return Ok(false);
+        }
+        let above = path::split(&full).0;
+        dirs.extend(path::with_parents(above).map(<[u8]>::to_vec));
+    }
+    dirs.remove(&b""[..]);
+    Ok(!dirs.iter().any(|dir| differs(dir, tree::DIR_MODE)))
+}
+
 /// The extras of what is there now.
 ///
 /// # Errors
 /// Something that has attributes cannot be looked at.
 pub fn captured_extras(ctx: &Context<'_>, capture: &Capture<'_>) -> Result<Extras> {
-    let lists = capture.lists();
     Ok(Extras {
+        access: capture.access(ctx)?.clone(),
+        ..captured_bits(capture)
+    })
+}
+
+/// The same without owners and attributes.
+pub fn captured_bits(capture: &Capture<'_>) -> Extras {
+    let lists = capture.lists();
+    Extras {
         modes: lists.modes,
         defaults: capture.derived().usual_modes,
         empty_dirs: lists.empty_dirs.into_iter().collect(),
         absent: lists.absent.into_iter().collect(),
-        access: capture.access(ctx)?.clone(),
+        access: AccessList::default(),
         foreign: false,
         is_pulled: false,
         replaced: None,
-    })
+    }
 }
