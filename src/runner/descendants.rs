@@ -29,7 +29,10 @@ impl Row {
     }
 
     fn read(pid: i32) -> Option<Self> {
-        let stat = regular::read(format!("/proc/{pid}/stat")).ok()?;
+        Self::parse(pid, &regular::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         // The name, which may hold anything, stands in brackets.
         let after = stat.iter().rposition(|byte| *byte == b')')?;
         let rest = std::str::from_utf8(stat.get(after + 1..)?).ok()?;
@@ -37,8 +40,9 @@ impl Row {
         let state = words.next()?;
         let parent = words.next()?.parse().ok()?;
         let session = words.nth(1)?.parse().ok()?;
-        // A dead one stays listed until somebody asks how it ended.
-        let is_running = !matches!(state, "Z" | "X");
+        let threads: u64 = words.nth(13)?.parse().ok()?;
+        // A dead one stays listed until somebody asks how it ended; one whose first thread has ended goes on in the others.
+        let is_running = !matches!(state, "Z" | "X") || threads > 1;
         Some(Self {
             pid,
             parent,
@@ -46,10 +50,17 @@ impl Row {
             is_running,
         })
     }
+
+    /// Whether it is there and not dead, as far as the system tells.
+    pub fn still_runs(&self) -> bool {
+        Self::read(self.pid).is_some_and(|row| row.is_running)
+    }
 }
 
 /// Every running process below `root`, however deep, but `left_out` and what is below them; none where the system has no
 /// `/proc`. A process whose parents are gone is below the nearest one above that takes in orphans.
+///
+/// The list is no moment: one whose parent ended while it was read may be missing, and so may what was started meanwhile.
 pub fn below(root: i32, left_out: impl Fn(&Row) -> bool) -> Vec<Row> {
     let mut children: BTreeMap<i32, Vec<Row>> = BTreeMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -71,6 +82,17 @@ pub fn below(root: i32, left_out: impl Fn(&Row) -> bool) -> Vec<Row> {
     }
     found.retain(|row| row.is_running);
     found
+}
+
+/// The children of this thread, where the system lists them by themselves: that is done before one that starts another and ends is
+/// gone, and a look at all processes is not.
+pub fn own_children() -> Vec<Row> {
+    let listed = regular::read("/proc/thread-self/children").unwrap_or_default();
+    let listed = String::from_utf8_lossy(&listed);
+    let pids = listed.split_ascii_whitespace();
+    pids.filter_map(|pid| pid.parse().ok())
+        .map(Row::of_child)
+        .collect()
 }
 
 /// The session of a process: the id of its leader, or 0 where that is outside this process namespace. None where the system has
@@ -107,6 +129,20 @@ pub fn signal(rows: &[Row], signal: Signal) {
 mod tests {
     use super::*;
     use std::process::Command;
+
+    #[test]
+    fn one_that_goes_on_without_its_first_thread_runs() {
+        let running = |state: &str, threads: u8| {
+            let stat = format!(
+                "7 (a) b) {state} 1 7 5 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 {threads} 0 9 0 0"
+            );
+            let row = Row::parse(7, stat.as_bytes()).expect("a row");
+            assert_eq!((row.parent, row.session), (1, 5));
+            row.is_running
+        };
+        assert!(running("S", 1) && running("Z", 3));
+        assert!(!running("Z", 1) && !running("X", 0));
+    }
 
     #[test]
     fn children_of_children_are_found_and_named() {

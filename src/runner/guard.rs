@@ -3,6 +3,9 @@
 //! Its input is a line of JSON, the [`Job`], and then a byte (`STOP`) when it is to end; the end of its input is the death of
 //! `tw`. Its output is one `Answer`. It does one thing at a time, in one thread: it waits for input, for output of the command, for
 //! the end of a child, or for the next moment at which it has to do something.
+//!
+//! Every orphan of the run becomes its child. So the run is over when the system says that it has no child, and at nothing else: what
+//! is found in the list of processes may be less than there is ([`descendants::below`]).
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, PipeReader, Read, Write};
@@ -29,8 +32,12 @@ pub(super) const STOP: u8 = b't';
 
 /// How long what a command started may take to end after it, unless its job says otherwise.
 pub(super) const LINGER: Duration = Duration::from_millis(500);
-/// How often processes are looked for while some of them are ending.
+/// How often it is seen to what is due while processes of the run are ending.
 const TICK: Duration = Duration::from_millis(20);
+/// How often processes are looked for at a time. One that goes on by starting another and ending is seldom there when it is seen.
+const LOOKS: usize = 100;
+/// How many looks in a row that find nothing new are enough.
+const QUIET_LOOKS: usize = 2;
 /// How long a process that got KILL is waited for: one that hangs in the system does not die.
 pub(super) const GIVE_UP: Duration = Duration::from_secs(10);
 
@@ -187,7 +194,9 @@ impl Guard {
                 self.read_output()?;
             }
             self.drain_signals();
-            self.reap();
+            if self.reap() == Children::None {
+                self.phase = Phase::Over;
+            }
             self.step();
         }
         // What is left in the pipe; who still holds it open is not ours.
@@ -312,11 +321,16 @@ impl Guard {
         while matches!(self.signals.read(&mut buffer), Ok(1..)) {}
     }
 
-    /// Asks how every child that ended did so: the command, and orphans that were taken in.
-    fn reap(&mut self) {
-        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
-            if pid.as_raw_nonzero().get() == self.command {
-                self.end = Some((end_of(status), self.begun.elapsed()));
+    /// Asks how every child that ended did so: the command, and orphans that were taken in; and whether there are others.
+    fn reap(&mut self) -> Children {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == self.command => {
+                    self.end = Some((end_of(status), self.begun.elapsed()));
+                }
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Err(Errno::CHILD) => return Children::None,
+                Ok(None) | Err(_) => return Children::Some,
             }
         }
     }
@@ -337,30 +351,19 @@ impl Guard {
                     self.why = Some(End::TimedOut);
                     self.end_all();
                 }
-                return;
             }
-            _ => {}
-        }
-        let left = self.left();
-        if left.is_empty() && self.end.is_some() {
-            self.phase = Phase::Over;
-            return;
-        }
-        match self.phase {
-            Phase::Lingering(until) if now >= until => {
-                self.leaks = descendants::describe(&left);
-                self.end_all();
+            Phase::Lingering(until) | Phase::Ending(until) if now < until => {}
+            Phase::Lingering(_) => self.end_all(),
+            Phase::Ending(_) => drop(self.kill_all()),
+            Phase::Killing(until) => {
+                // Again: it may have started others meanwhile.
+                let left = self.kill_all();
+                if now >= until && self.reap() == Children::Some {
+                    self.notices.push(still_running(&left));
+                    self.phase = Phase::Over;
+                }
             }
-            Phase::Ending(until) if now >= until => self.kill_all(),
-            Phase::Killing(until) if now >= until => {
-                let names = descendants::describe(&left).join(", ");
-                self.notices
-                    .push(format!("still running, although killed: {names}"));
-                self.phase = Phase::Over;
-            }
-            // Again: it may have started others meanwhile.
-            Phase::Killing(_) => descendants::signal(&left, Signal::KILL),
-            _ => {}
+            Phase::Over => {}
         }
     }
 
@@ -374,23 +377,73 @@ impl Guard {
         left
     }
 
+    /// Stops every process of the run and returns them: what is stopped starts no other, and does not end before it is named. What the
+    /// command left behind is named.
+    fn hold_all(&mut self) -> Vec<Row> {
+        let mut held: Vec<Row> = Vec::new();
+        let mut quiet = 0;
+        for _ in 0..LOOKS {
+            // Orphans first, and before all are looked at: what is stopped is there to be found.
+            descendants::signal(&descendants::own_children(), Signal::STOP);
+            let mut new = self.left();
+            new.retain(|row| held.iter().all(|known| known.pid != row.pid));
+            descendants::signal(&new, Signal::STOP);
+            quiet = if new.is_empty() { quiet + 1 } else { 0 };
+            held.extend(new);
+            // One that had ended before it could be stopped may have started another.
+            held.retain(Row::still_runs);
+            let is_enough = quiet >= QUIET_LOOKS && !held.is_empty();
+            if is_enough || self.reap() == Children::None {
+                break;
+            }
+        }
+        if held.is_empty() {
+            held = self.left();
+        }
+        if self.why.is_none() {
+            self.name_leaks(&held);
+        }
+        held
+    }
+
+    fn name_leaks(&mut self, left: &[Row]) {
+        for row in left {
+            let id = format!("{} ", row.pid);
+            if !self.leaks.iter().any(|leak| leak.starts_with(&id)) {
+                self.leaks.extend(descendants::describe(&[*row]));
+            }
+        }
+    }
+
     fn end_all(&mut self) {
         if matches!(self.phase, Phase::Ending(_) | Phase::Killing(_)) {
             return;
         }
-        let left = self.left();
+        let left = self.hold_all();
         descendants::signal(&left, Signal::TERM);
         // One that is stopped hears TERM only when it goes on.
         descendants::signal(&left, Signal::CONT);
         self.phase = Phase::Ending(Instant::now() + PATIENCE);
     }
 
-    fn kill_all(&mut self) {
-        descendants::signal(&self.left(), Signal::KILL);
+    fn kill_all(&mut self) -> Vec<Row> {
+        let left = self.hold_all();
+        descendants::signal(&left, Signal::KILL);
         if !matches!(self.phase, Phase::Killing(_)) {
             self.phase = Phase::Killing(Instant::now() + GIVE_UP);
         }
+        left
     }
+}
+
+/// What is said when processes are left that could not be ended.
+fn still_running(left: &[Row]) -> String {
+    if left.is_empty() {
+        return "something of it still runs: it starts others faster than they are found"
+            .to_owned();
+    }
+    let names = descendants::describe(left).join(", ");
+    format!("still running, although killed: {names}")
 }
 
 /// Goes where the command is to run: it begins where its guard is.
@@ -405,6 +458,13 @@ fn enter(job: &Job) -> std::io::Result<()> {
         return Err(std::io::Error::other(message));
     }
     Ok(rustix::process::fchdir(dir)?)
+}
+
+/// Whether the guard has children: if it has none, nothing of the run is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Children {
+    Some,
+    None,
 }
 
 struct Ready {

@@ -39,6 +39,9 @@ const NUDGE: Duration = Duration::from_secs(1);
 /// How long a guard may take to end a run that is to end, beside what processes are given for that: a slow disk.
 const SLACK: Duration = Duration::from_secs(20);
 
+/// How many looks in a row that find nothing of a dead guard's run are its end.
+const QUIET_LOOKS: usize = 25;
+
 /// The word that makes `tw` a guard; no command of its users.
 pub const GUARD: &str = "__guard";
 /// The word that makes `tw` the command of a run.
@@ -334,10 +337,13 @@ fn end_orphans() {
     let Some(session) = descendants::session_of(own) else {
         return;
     };
+    let mut quiet = 0;
     for _ in 0..100 {
         let mut orphans = descendants::below(own, is_guard);
         orphans.retain(|row| row.session != session);
-        if orphans.is_empty() {
+        // One look may miss what is there, above all one that goes on by starting another and ending.
+        quiet = if orphans.is_empty() { quiet + 1 } else { 0 };
+        if quiet == QUIET_LOOKS {
             return;
         }
         descendants::signal(&orphans, Signal::KILL);

@@ -155,6 +155,50 @@ fn what_is_left_behind_is_named_and_ended() {
     assert_eq!(place.log(), "over\n");
 }
 
+/// What locks it, and hands it on to all that it starts.
+const HOLD: &str = "exec 9>held; flock 9; ";
+
+/// Whether nobody has what [`HOLD`] locked.
+fn let_go(place: &Place) -> bool {
+    let file = std::fs::File::open(place.path("held")).unwrap();
+    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+#[test]
+fn a_daemon_that_is_orphaned_while_it_is_looked_for_is_ended() {
+    let place = Place::new();
+    for _ in 0..15 {
+        let mut job = place.job(&format!("{HOLD}(setsid setsid sleep 100 &); exit 0"));
+        job.linger = Some(Duration::from_millis(1));
+        let ended = job.start(Path::new(TW)).unwrap().wait().unwrap();
+        assert!(let_go(&place), "{ended:?}");
+        assert!(ended.leaks[0].contains("sleep 100"), "{ended:?}");
+    }
+}
+
+/// Each generation starts the next one, in a session of its own, and ends.
+const CHAIN: &str = "[ $1 = 0 ] || setsid sh ./chain $(($1 - 1)) &";
+
+#[test]
+fn one_that_goes_on_by_starting_another_is_ended_and_named() {
+    let place = Place::new();
+    std::fs::write(place.path("chain"), CHAIN).unwrap();
+    let ended = place.run(&format!("{HOLD}sh ./chain 3000"));
+    assert!(let_go(&place), "{ended:?}");
+    assert_eq!(ended.end, End::Exited(0));
+    assert!(ended.leaks[0].contains("chain"), "{ended:?}");
+}
+
+#[test]
+fn one_that_goes_on_by_starting_another_does_not_outlive_a_killed_guard() {
+    let place = Place::new();
+    std::fs::write(place.path("chain"), CHAIN).unwrap();
+    let script = format!("{HOLD}sh ./chain 300; kill -9 $PPID; sleep 100");
+    let error = place.job(&script).start(Path::new(TW)).unwrap().wait();
+    assert!(error.unwrap_err().message().contains("guard"));
+    assert!(let_go(&place));
+}
+
 #[test]
 fn what_ends_soon_after_its_command_is_no_leak() {
     let place = Place::new();
