@@ -453,3 +453,26 @@ fn a_directory_is_closed_although_its_git_file_is_a_symlink_by_now() {
     assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
     assert!(dir.join("a.txt").exists());
 }
+
+#[test]
+fn scratches_of_an_unborn_snapshot_are_on_branches_of_their_own() {
+    let sandbox = Sandbox::unborn();
+    sandbox.write("a.txt", "staged\n");
+    sandbox.git(["add", "a.txt"]);
+    let id = snapshot(&sandbox);
+    for dir in ["../one", "../two"] {
+        sandbox.ok(["open", &id, dir]);
+    }
+    sandbox.git(["-C", "../one", "commit", "-q", "-m", "one"]);
+    sandbox.ok(["open", &id, "../three"]);
+    for (dir, last) in [("../one", ""), ("../two", "-2"), ("../three", "-3")] {
+        let (_, tail) = id.rsplit_once('_').unwrap();
+        let branch = sandbox.git(["-C", dir, "symbolic-ref", "HEAD"]);
+        let expected = format!("refs/heads/timewarp/open-{tail}{last}\n");
+        assert_eq!(branch, expected);
+    }
+    for dir in ["../two", "../three"] {
+        let status = sandbox.git(["-C", dir, "status", "--porcelain"]);
+        assert_eq!(status, "A  a.txt\n");
+    }
+}

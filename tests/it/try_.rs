@@ -1533,3 +1533,21 @@ fn of_tries_within_a_second_the_last_is_the_latest() {
         );
     }
 }
+
+/// Before the first commit no run sees what another one commits.
+#[test]
+fn runs_side_by_side_before_the_first_commit_share_no_branch() {
+    let sandbox = Sandbox::unborn();
+    sandbox.write("a.txt", "x\n");
+    // Each commits once both are there.
+    let script = "at=$TW_SOURCE/../at; : >$at-$TW_SLOT
+        for n in $(seq 1000); do [ -e $at-1 ] && [ -e $at-2 ] && break; sleep 0.01; done
+        echo $TW_SLOT >f; git add -A; git -c user.name=a -c user.email=a@b commit -qm mine; git rev-list --count HEAD; git symbolic-ref HEAD";
+    let (document, _) = tried(&sandbox, &["try", "-n", "2", "-j", "2", "--", script]);
+    let said = ["1", "2"].map(|run| {
+        let said = sandbox.ok(["try", "log", "latest", run]);
+        assert!(said.contains("1\nrefs/heads/timewarp/open-"), "{said}");
+        said
+    });
+    assert_ne!(said[0], said[1], "{document}");
+}

@@ -33,6 +33,7 @@ use std::time::Duration;
 
 use super::Context;
 use super::elsewhere::{FROM_ELSEWHERE, Files};
+use super::swap::head::unborn_branch;
 use super::swap::notices::swap_notices;
 use super::worktrees::{OPENED, OpenedDir};
 use crate::env::fail_point;
@@ -116,6 +117,10 @@ pub fn make<'a>(
     let there = Context::open(&place.dir, ctx.env, ctx.progress).and_then(|there| {
         check_made(&there, &pinned)?;
         let maker = say_opened(&there, (stored, files), (place, pinned.id()), purpose)?;
+        if stored.head.is_none() {
+            // While no other scratch is made: none looks for a branch at the same time.
+            unborn_head(&there, stored)?;
+        }
         opening.end(there.repo.git_dir())?;
         let laid_out = lay_out(&there, store, stored, (&pinned.root()?, &present))?;
         Ok((there, maker, laid_out))
@@ -240,9 +245,6 @@ fn lay_out(
 ) -> Result<LaidOut> {
     // A prune that came first has taken the snapshot; one that comes now sees `opened.json`.
     store.check_stands(stored)?;
-    if stored.head.is_none() {
-        unborn_head(there, store, stored)?;
-    }
     layout::lay_out(there, store, stored, (root, present))
 }
 
@@ -284,12 +286,9 @@ fn say_opened(
     Ok(maker)
 }
 
-/// Points HEAD at a branch that does not exist.
-fn unborn_head(there: &Context<'_>, store: &Store, stored: &Stored) -> Result<()> {
-    let mut branch = format!("refs/heads/timewarp/open-{}", stored.id.tail());
-    while store.refs.read(&branch)?.is_some() {
-        branch.push_str("-again");
-    }
+/// Points HEAD at a branch that does not exist, and that no other worktree is on.
+fn unborn_head(there: &Context<'_>, stored: &Stored) -> Result<()> {
+    let branch = unborn_branch(there, &format!("open-{}", stored.id.tail()))?;
     there
         .repo
         .move_head(None, &format!("ref: {branch}\n"), None)?;

@@ -41,7 +41,8 @@ pub fn is_past_branch(name: &str) -> bool {
 }
 
 /// The first name of ours that is unborn and stays so until somebody commits here: `timewarp/past`, `timewarp/past-2`, …. A
-/// commit that was made in the past stays on the branch that it made, and another worktree may be in the past as well.
+/// commit that was made in the past stays on the branch that it made, and another worktree may be in the past as well. A scratch of a
+/// snapshot without a commit is on such a branch, too.
 ///
 /// # Errors
 /// When the refs, or another worktree's HEAD, cannot be read.
