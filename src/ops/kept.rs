@@ -108,6 +108,20 @@ pub fn save<T: RunRecord>(ctx: &Context<'_>, record: &T) -> Result<()> {
     write_atomic(&dir.join(T::FILE), &bytes, Durable::Yes)
 }
 
+/// Writes the record of runs that are over. What they came to is told also where the disk refuses: this is what is to be said then, for
+/// people.
+pub fn save_end<T: RunRecord>(ctx: &Context<'_>, record: &T) -> Option<String> {
+    let error = save(ctx, record).err()?;
+    let (what, why) = (T::WHAT, error.message());
+    Some(format!(
+        "what came of this {what} is told only here, since it cannot be recorded: {why}; once it can be written again, \
+         'tw scratch gc' saves what stays in scratches"
+    ))
+}
+
+/// What is said of one without an end.
+pub const WITHOUT_END: &str = "it is still running, was killed, or its end could not be recorded; 'tw scratch gc' saves what was left";
+
 /// What tells which of two is the newer one.
 fn age<T: RunRecord>(one: &T) -> (&str, u32, &str) {
     (one.created_at(), one.created_nanos(), one.id())

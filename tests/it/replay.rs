@@ -385,3 +385,19 @@ fn an_agent_that_cannot_work_is_refused_with_those_that_can() {
         }
     }
 }
+
+/// As on a full disk.
+#[test]
+fn a_replay_is_told_although_it_cannot_be_recorded() {
+    let (sandbox, first, second) = solved();
+    // What is no file stands where the record would be.
+    let script = "touch b.txt; cd $TW_SOURCE/.git/timewarp/replays/*/; rm -f replay.json; mkdir -p replay.json/x";
+    let (document, code) = replayed(&sandbox, &["replay", "--", script]);
+    assert_eq!(code, 1, "{document}");
+    assert_eq!(of(&document, &first)["status"], "failed");
+    assert_eq!(of(&document, &second)["status"], "passed");
+    let said = document["notices"].to_string();
+    for text in ["told only here", "replay.json", "'tw scratch gc'"] {
+        assert!(said.contains(text), "{said}");
+    }
+}

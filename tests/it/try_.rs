@@ -1551,3 +1551,18 @@ fn runs_side_by_side_before_the_first_commit_share_no_branch() {
     });
     assert_ne!(said[0], said[1], "{document}");
 }
+
+/// As on a full disk.
+#[test]
+fn runs_are_told_although_they_cannot_be_recorded() {
+    let sandbox = checked();
+    // What is no file stands where the record would be.
+    let script = "cd $TW_SOURCE/.git/timewarp/tries/*/; rm -f try.json; mkdir -p try.json/x";
+    let (document, code) = tried(&sandbox, &["try", "-n", "2", "-j", "1", "--", script]);
+    assert_eq!(code, 0, "{document}");
+    assert_eq!(document["runs"].as_array().unwrap().len(), 2);
+    let said = document["notices"][0].as_str().unwrap();
+    for text in ["told only here", "try.json", "'tw scratch gc'"] {
+        assert!(said.contains(text), "{said}");
+    }
+}

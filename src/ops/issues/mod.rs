@@ -314,6 +314,14 @@ pub fn update<T>(
     update_at(ctx, store, id, (what, None), change)
 }
 
+/// What is to be said of runs that were to be noted in an issue. They were made: what keeps them from being noted is told with them.
+pub fn noted_runs(id: IssueId, noted: Result<Vec<String>>) -> Vec<String> {
+    noted.unwrap_or_else(|error| {
+        let why = error.message();
+        vec![format!("what was run could not be noted in {id}: {why}")]
+    })
+}
+
 /// As [`update`], and ties the issue to another snapshot where one is given: its record is a note on that then.
 ///
 /// # Errors

@@ -152,11 +152,12 @@ fn replay(
         unread.map(|(id, error)| format!("{id} is not compared with: {}", error.message())),
     );
     for (at, issue) in chosen.iter().enumerate() {
-        notices.extend(into_issue(ctx, store, issue, (&mut record, &earlier), at)?);
+        let noted = into_issue(ctx, store, issue, (&mut record, &earlier), at);
+        notices.extend(issues::noted_runs(issue.id, noted));
     }
     record.ended_at = Some(ctx.env.now().rfc3339());
     count(&mut record);
-    kept::save(ctx, &record)?;
+    notices.extend(kept::save_end(ctx, &record));
     Ok(ReplayAnswer { record, notices })
 }
 
@@ -183,14 +184,15 @@ fn run(
     let (places, runs): (Vec<usize>, Vec<&Subject>) = repeated.unzip();
     let mut ended = |nth: usize, run: TryRun| {
         let Some(result) = places.get(nth).and_then(|at| record.results.get_mut(*at)) else {
-            return Ok(());
+            return;
         };
         result.passes += u64::from(run.status == Status::Passed);
         result.runs.push(run);
         rank(&mut result.runs);
         result.status = result.runs.first().map_or(Status::Error, |run| run.status);
         count(record);
-        kept::save(ctx, record)
+        // It is written once more at the end, where it is said when it cannot be.
+        let _ = kept::save(ctx, record);
     };
     let deferred = interrupt::defer();
     plan.side_by_side(&runs, (jobs, &|_| false), (told, &deferred), &mut ended)
@@ -428,9 +430,7 @@ pub fn show(ctx: &Context<'_>, name: &str) -> Result<ReplayAnswer> {
     let record: Replay = kept::find(ctx, name)?;
     let mut notices = tries::notices(record.runs());
     if record.ended_at.is_none() {
-        notices.push(
-            "it is still running, or was killed; 'tw scratch gc' saves what was left".to_owned(),
-        );
+        notices.push(kept::WITHOUT_END.to_owned());
     }
     Ok(ReplayAnswer { record, notices })
 }

@@ -44,9 +44,7 @@ pub fn show(ctx: &Context<'_>, name: &str) -> Result<Tried> {
     let record = kept::find::<Try>(ctx, name)?;
     let mut notices = notices(&record.runs);
     if record.ended_at.is_none() {
-        notices.push(
-            "it is still running, or was killed; 'tw scratch gc' saves what was left".to_owned(),
-        );
+        notices.push(kept::WITHOUT_END.to_owned());
     }
     let in_past = ctx.store()?.dir.state()?.mode == Mode::Past;
     Ok(Tried {

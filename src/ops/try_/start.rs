@@ -92,10 +92,11 @@ fn run(
     made?;
     let mut notices = notices(&record.runs);
     if let Some(issue) = &issue {
-        notices.extend(into_issue(ctx, store, issue.id, &mut record)?);
+        let noted = into_issue(ctx, store, issue.id, &mut record);
+        notices.extend(issues::noted_runs(issue.id, noted));
     }
     record.ended_at = Some(ctx.env.now().rfc3339());
-    kept::save(ctx, &record)?;
+    notices.extend(kept::save_end(ctx, &record));
     if record
         .base_verify
         .as_ref()
@@ -213,7 +214,8 @@ fn run_all(
     let mut ended = |_: usize, run: TryRun| {
         record.runs.push(run);
         record.rank();
-        kept::save(ctx, record)
+        // It is written once more at the end, where it is said when it cannot be.
+        let _ = kept::save(ctx, record);
     };
     let is_enough = |run: &TryRun| request.first && run.status == Status::Passed;
     plan.side_by_side(&subjects, (jobs, &is_enough), (told, deferred), &mut ended)
