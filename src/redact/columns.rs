@@ -97,8 +97,8 @@ impl<'a> Head<'a> {
         let names = names(bytes, cells(text, separator, line.clone()));
         let first = names.first().filter(|_| names.len() > 1)?.start;
         let lead = lead(&bytes[line.start..first], separator);
-        let row = &bytes[first..line.end];
-        let is_tight = || !row.windows(2).any(|pair| pair == b" |" || pair == b"| ");
+        let row = bytes[first..line.end].trim_ascii_end();
+        let is_tight = lead.is_of_signs() && !row.iter().any(|byte| b" '\"".contains(byte));
         let of_names = || names.iter().filter_map(|name| text.get(name.clone()));
         let has_user = of_names().any(names_a_user);
         let secret: Vec<(usize, NameClass)> = of_names()
@@ -120,7 +120,7 @@ impl<'a> Head<'a> {
             columns: names.len(),
             secret,
             has_user,
-            needs_rule: separator == b'|' && !is_tight(),
+            needs_rule: separator == b'|' && !(is_tight && of_names().any(names_a_row)),
         })
     }
 }
@@ -191,6 +191,12 @@ fn names_a_user(name: &str) -> bool {
     ["user", "login", "mail", "account"]
         .iter()
         .any(|word| name.contains(word))
+}
+
+/// Whether a column tells of a table's rows which is which, as those of a database have one.
+fn names_a_row(name: &str) -> bool {
+    let ids = ["id", "rowid", "name", "host", "hostname", "service", "site"];
+    names_a_user(name) || ids.iter().any(|id| name.eq_ignore_ascii_case(id))
 }
 
 /// The lines below a head.
@@ -595,6 +601,11 @@ mod tests {
             "say who, and a password\nbob, hunter2",
             "a,b,password",
             "user | password\nbob | hunter2",
+            "enum: email|password\nenum: oauth2|saml2",
+            "|'client'|'password'\n|'refresh'|'jwt2'",
+            "token|password\nmd5|sha512\noauth2|pbkdf2",
+            "ES_LEFT|ES_PASSWORD\nWS_EX2|WS_B64\nO_RDONLY|O_CREAT2",
+            "cat x|password\ncat z|uniq12",
             "| kind | what |\n|---|---|\n| x | password |\n| x | hunter2 |",
         ] {
             assert_eq!(found(text), Vec::<&str>::new(), "{text}");

@@ -426,6 +426,11 @@ fn what_a_run_changed_in_bits_and_empty_directories_alone_is_kept_and_applied() 
     sandbox.json(["try", "apply", "latest"]);
     assert_eq!(mode(&sandbox, "key"), 0o600);
     assert!(sandbox.path("spool").is_dir());
+    // Nor is what git ignores, in a directory of its own or not.
+    sandbox.write(".gitignore", "*.o\n");
+    let script = "mkdir -p obj cache; touch obj/a.o; echo '*' > cache/.gitignore; touch cache/x";
+    let (answer, _) = tried(&sandbox, &["try", "-n", "1", "--", "sh", "-c", script]);
+    assert_eq!(answer["runs"][0]["experiment_id"], Value::Null, "{answer}");
     // What is put over a run's files and taken back is no change of its.
     sandbox.chmod("key", 0o640);
     sandbox.write("new/deep/test", "of the present\n");

@@ -1,8 +1,9 @@
 //! A scratch that a run is made in: laid out, used, saved, and taken away.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,12 +16,13 @@ use crate::store::trigger::Trigger;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::command::NAMES_A_REPOSITORY;
+use crate::git::fs::entries;
 use crate::git::pinned::{PathOccupant, PinnedDir};
 use crate::git::tree::{self, Node};
 use crate::ops::Context;
 use crate::ops::capture::{Capture, CaptureOptions, Storing};
 use crate::ops::record::{About, make_unless};
-use crate::ops::swap::extras::{captured_bits, look_alike, stored_extras};
+use crate::ops::swap::extras::{captured_bits, looks_as_before, stored_extras};
 use crate::ops::worktrees::OpenedDir;
 use crate::runner::Job;
 use crate::store::id::{IdKind, SnapshotId, Tail};
@@ -254,8 +256,13 @@ impl<'a> Scratch<'a> {
             let extras = captured_bits(capture);
             let is_as = |then: &Seen, before: &Extras| -> Result<bool> {
                 let counts = |full: &[u8]| !is_desk(full);
+                let is_bare = |full: &[u8]| {
+                    let dir = self.dir().join(OsStr::from_bytes(full));
+                    entries(&dir).is_ok_and(|entries| entries.is_empty())
+                };
                 let both = (before, &extras);
-                Ok(*then == now && look_alike(&store.objects, now.tree, both, &counts)?)
+                Ok(*then == now
+                    && looks_as_before(&store.objects, now.tree, both, counts, is_bare)?)
             };
             if is_as(&self.base.seen, &self.base.extras)? {
                 return Ok(ControlFlow::Break(None));

@@ -52,29 +52,28 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     })
 }
 
-/// Whether two sides of one tree look alike to whoever works there: the same permission bits, the same empty directories. Of the paths that
-/// `counts` takes; owners and attributes do not count.
+/// Whether what somebody left looks as it was before, with the same tree: the same permission bits, and no directory more in which nothing
+/// is. Of the paths that `counts` takes. A directory with nothing captured in it may hold what git ignores: `is_bare` tells. One that is gone may
+/// have been such a one. Owners and attributes do not count.
 ///
 /// # Errors
 /// The tree cannot be read.
-pub fn look_alike(
+pub fn looks_as_before(
     trees: &dyn ReadTree,
     tree: Oid,
-    (one, other): (&Extras, &Extras),
-    counts: &dyn Fn(&[u8]) -> bool,
+    (before, now): (&Extras, &Extras),
+    counts: impl Fn(&[u8]) -> bool,
+    is_bare: impl Fn(&[u8]) -> bool,
 ) -> Result<bool> {
-    let empty = |side: &Extras| -> BTreeSet<Vec<u8>> {
-        let all = side.empty_dirs.iter();
-        all.filter(|dir| counts(dir)).cloned().collect()
-    };
-    let (empty_dirs, others) = (empty(one), empty(other));
-    if empty_dirs != others {
+    let bare = now.empty_dirs.iter();
+    let bare = bare.filter(|dir| counts(dir) && is_bare(dir));
+    let mut dirs: BTreeSet<Vec<u8>> = bare.cloned().collect();
+    if dirs.iter().any(|dir| !before.leads_to_empty_dir(dir)) {
         return Ok(false);
     }
-    let differs = |path: &[u8], mode| one.permissions(path, mode) != other.permissions(path, mode);
-    let mut dirs: BTreeSet<Vec<u8>> = empty_dirs;
+    let differs = |path: &[u8], mode| before.permissions(path, mode) != now.permissions(path, mode);
     for (full, node) in tree::flatten(trees, tree)? {
-        let is_absent = one.absent.contains(&full) || other.absent.contains(&full);
+        let is_absent = before.absent.contains(&full) || now.absent.contains(&full);
         if is_absent || !counts(&full) {
             continue;
         }
