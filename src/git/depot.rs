@@ -43,8 +43,10 @@ impl Depot {
     /// Its objects cannot be opened.
     pub fn open(dir: &Path, format: ObjectFormat) -> Result<Option<Self>> {
         let next = next(dir);
-        let Some(dir) = [dir, &next].into_iter().find(|dir| is_whole(dir)) else {
-            return Ok(None);
+        let dir = match (is_whole(dir)?, is_whole(&next)?) {
+            (true, _) => dir,
+            (false, true) => &next,
+            (false, false) => return Ok(None),
         };
         Ok(Some(Self {
             dir: dir.to_owned(),
@@ -65,7 +67,7 @@ impl Depot {
         }
         create::git_dirs(dir)?;
         let write =
-            |name: &str, text: &str| write_atomic(&dir.join(name), text.as_bytes(), Durable::No);
+            |name: &str, text: &str| write_atomic(&dir.join(name), text.as_bytes(), Durable::Yes);
         write("config", &config(repo)?)?;
         write(WRITTEN_LAST, HEAD)?;
         Self::open(dir, format)?
@@ -86,19 +88,24 @@ impl Depot {
     /// # Errors
     /// It cannot be looked at.
     pub fn is_unsettled(dir: &Path) -> Result<bool> {
-        Ok(!is_whole(dir) && (is_there(dir)? || is_there(&next(dir))?))
+        Ok(is_there(&next(dir))? || (is_there(dir)? && !is_whole(dir)?))
     }
 
-    /// Ends that: what was not whole goes, and what was to take its place does. The caller keeps others from doing the same.
+    /// Ends that: what was not whole goes, and what was to take its place does; what waits beside one that is whole goes. The caller keeps others
+    /// from doing the same.
     ///
     /// # Errors
     /// The disk refuses.
     pub fn settle(dir: &Path) -> Result<()> {
-        if Self::is_unsettled(dir)? {
-            remove(dir)?;
-            if is_there(&next(dir))? {
-                rename(&next(dir), dir)?;
-            }
+        if !Self::is_unsettled(dir)? {
+            return Ok(());
+        }
+        if is_whole(dir)? {
+            return remove(&next(dir));
+        }
+        remove(dir)?;
+        if is_there(&next(dir))? {
+            rename(&next(dir), dir)?;
         }
         Ok(())
     }
@@ -255,8 +262,10 @@ fn next(dir: &Path) -> PathBuf {
     name.into()
 }
 
-fn is_whole(dir: &Path) -> bool {
-    dir.join(WRITTEN_LAST).is_file()
+/// What may not be looked at is not taken for what is not there, which would be made anew in its place.
+fn is_whole(dir: &Path) -> Result<bool> {
+    let file = dir.join(WRITTEN_LAST);
+    is_there(&file).context(|| format!("cannot look at '{}'", file.display()))
 }
 
 fn remove(dir: &Path) -> Result<()> {

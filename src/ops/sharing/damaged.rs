@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::setup::{Setup, depot, depot_dir, lock, setup_file};
 use crate::error::{Code, Error, Result};
+use crate::git::depot::Depot;
 use crate::git::fs::entries;
 use crate::ops::Context;
 use crate::store::Store;
@@ -114,6 +115,7 @@ pub fn set_aside(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let _lock = lock(ctx, store)?;
+    Depot::settle(&depot_dir(store))?;
     let aside = find(store)?.into_iter().map(|damage| {
         let to = damaged::set_aside(&damage.path)?;
         Ok(damage.told(&to))

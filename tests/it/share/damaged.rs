@@ -1,11 +1,13 @@
 //! What is kept for sharing, damaged as by a power cut: nobody blames the remote, and what is said leads on.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::hub::{Clone_, Hub};
 use super::only;
+use crate::sandbox::{is_root, skipped};
 
 /// The check of the check-up.
 fn sharing(clone: &Clone_) -> Value {
@@ -163,4 +165,51 @@ fn a_purge_deletes_what_was_set_aside() {
     assert!(aside.is_dir());
     a.json(["purge", "notes", "--yes-purge"]);
     assert!(!aside.exists());
+}
+
+/// As a purge that died before it took the old one away left it.
+#[test]
+fn a_depot_that_waits_beside_a_whole_one_never_takes_its_place() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    a.report("first");
+    a.json(["push"]);
+    let (depot, waits) = (a.depot(), a.depot().with_extension("git.next"));
+    copy(&depot, &waits);
+    b.json(["pull"]);
+    b.report("second");
+    b.json(["push"]);
+    a.json(["pull"]);
+    assert!(depot.exists() && !waits.exists());
+    // One that is damaged is set aside whichever it is.
+    std::fs::rename(&depot, &waits).unwrap();
+    std::fs::write(waits.join("HEAD"), "").unwrap();
+    assert_eq!(sharing(&a)["status"], "error");
+    a.json(["recover"]);
+    assert_eq!(sharing(&a)["status"], "ok");
+    a.json(["pull"]);
+    hub.assert_same(&[&a, &b]);
+}
+
+#[test]
+fn a_depot_that_may_not_be_looked_at_is_not_made_anew() {
+    if is_root() {
+        skipped("share", "nothing is closed to root");
+        return;
+    }
+    let hub = Hub::new();
+    let (a, _) = hub.two();
+    a.report("first");
+    a.json(["push"]);
+    let bits = |mode| std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(a.depot(), bits(0o000)).unwrap();
+    assert_eq!(sharing(&a)["status"], "error");
+    for words in [&["share", "status"][..], &["push"], &["pull"]] {
+        assert_eq!(a.json_error(words).0["code"], "IO", "{words:?}");
+    }
+    std::fs::set_permissions(a.depot(), bits(0o700)).unwrap();
+    assert_eq!(
+        a.json(["share", "status"])["to_push"],
+        serde_json::json!([])
+    );
 }

@@ -273,8 +273,8 @@ fn own_records(store: &Store) -> Result<Vec<SnapshotRecord>> {
     Ok(stored.map(|stored| stored.record).collect())
 }
 
-/// The repository's id as this worktree's own records have it, where it has none, or one that none of them has. Where more snapshots were
-/// made with that one since, it stays.
+/// The repository's id as this worktree's own records have it, where it has none, or one that none of them has. Where as many snapshots
+/// were made with that one since, it stays: another worktree may have gone on with it.
 ///
 /// # Errors
 /// `CORRUPT_RECORD` when it is damaged; undo log or snapshots cannot be read.
@@ -294,7 +294,7 @@ pub fn lost_id(store: &Store) -> Result<Option<String>> {
     };
     let all = store.summaries(&[IdKind::Snapshot])?.found;
     let count = |id: &str| all.iter().filter(|one| one.repository_id == id).count();
-    Ok((count(&id) >= count(&now)).then_some(id))
+    Ok((count(&id) > count(&now)).then_some(id))
 }
 
 /// Puts the id back that was lost, and says so.
