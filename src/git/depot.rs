@@ -118,7 +118,6 @@ impl Depot {
     pub fn keep_only(repo: &Repo, dir: &Path, names: &[&str]) -> Result<()> {
         let format = repo.object_format();
         Self::settle(dir)?;
-        remove(&next(dir))?;
         let Some(old) = Self::open(dir, format)? else {
             return Ok(());
         };
@@ -159,7 +158,7 @@ impl Depot {
     /// # Errors
     /// Something cannot be looked at.
     pub fn damage(&self) -> Result<Option<String>> {
-        for (name, needed) in [("HEAD", HEAD.trim_end()), ("config", "bare = true")] {
+        for (name, needed) in [(WRITTEN_LAST, HEAD.trim_end()), ("config", "bare = true")] {
             let text = read_optional(&self.dir.join(name))?.unwrap_or_default();
             if !String::from_utf8_lossy(&text).contains(needed) {
                 return Ok(Some(format!("its file '{name}' is damaged")));

@@ -221,33 +221,26 @@ pub fn revivable(state: &OperationState) -> OperationState {
     let rebasing = kinds(state)
         .iter()
         .any(|kind| matches!(*kind, "rebase-merge" | "rebase-apply" | "am"));
-    let is_all_of_rebase = rebasing && !begins_another(state);
-    let picks = picks_for_rebase(state);
+    let has = |name: &str| state.file(name).is_some();
+    let is_its_pick = rebasing
+        && has("CHERRY_PICK_HEAD")
+        && state.file("CHERRY_PICK_HEAD") == state.file("REBASE_HEAD");
+    // As somebody may begin where a rebase stopped.
+    let has_another = has("MERGE_HEAD")
+        || has("REVERT_HEAD")
+        || has("sequencer/todo")
+        || (has("CHERRY_PICK_HEAD") && !is_its_pick);
+    let mut away = vec!["rebase-merge/", "rebase-apply/", "BISECT_", "REBASE_HEAD"];
+    away.extend(is_its_pick.then_some("CHERRY_PICK_HEAD"));
     let stays = |name: &str| {
-        let away = ["rebase-merge/", "rebase-apply/", "BISECT_", "REBASE_HEAD"];
-        let is_away = away.iter().any(|prefix| name.starts_with(prefix))
-            || (rebasing && picks && name == "CHERRY_PICK_HEAD");
-        name == "ORIG_HEAD" || !(is_all_of_rebase || is_away)
+        let is_away = || away.iter().any(|prefix| name.starts_with(prefix));
+        name == "ORIG_HEAD" || !((rebasing && !has_another) || is_away())
     };
     let mut part = state.clone();
     part.files.retain(|(name, _, _)| stays(name));
     part.trees.retain(|(name, _)| stays(name));
     part.refs.clear();
     part
-}
-
-/// Whether a merge, cherry-pick or revert is under way besides what a rebase picks, as somebody may begin where it stopped.
-fn begins_another(state: &OperationState) -> bool {
-    let has = |name: &str| state.file(name).is_some();
-    has("MERGE_HEAD")
-        || has("REVERT_HEAD")
-        || has("sequencer/todo")
-        || (has("CHERRY_PICK_HEAD") && !picks_for_rebase(state))
-}
-
-fn picks_for_rebase(state: &OperationState) -> bool {
-    let picked = state.file("CHERRY_PICK_HEAD");
-    picked.is_some() && picked == state.file("REBASE_HEAD")
 }
 
 /// The branch that a rebase under way moves in the end, with its whole name, and the commit that it began at: aborting sets it back to

@@ -90,16 +90,18 @@ fn delete(git_dir: &OwnedFd, name: &str) -> Result<()> {
 }
 
 fn write(git_dir: &OwnedFd, name: &str, oid: Oid, sharing: SharedRepository) -> Result<()> {
-    let (dirs, last) = name.rsplit_once('/').unwrap_or(("", name));
     let mut dir = git_dir.try_clone()?;
-    let mut path = String::new();
-    for part in dirs.split('/') {
-        path = [path.as_str(), part].join(if path.is_empty() { "" } else { "/" });
-        dir = files::make_dir(&dir, part, sharing).map_err(|error| match error.code() {
-            Code::WouldOverwrite => files::in_the_way(&path),
-            _ => error,
+    let mut start = 0;
+    for (end, _) in name.match_indices('/') {
+        dir = files::make_dir(&dir, &name[start..end], sharing).map_err(|error| {
+            match error.code() {
+                Code::WouldOverwrite => files::in_the_way(&name[..end]),
+                _ => error,
+            }
         })?;
+        start = end + 1;
     }
+    let last = &name[start..];
     let line = format!("{oid}\n");
     files::write((git_dir, &dir), last, line.as_bytes(), 0, sharing)
 }
