@@ -223,11 +223,24 @@ pub fn to_drop<T: RunRecord>(id: &str) -> String {
     format!("tw {} drop {}", T::WHAT, typed(id))
 }
 
-/// Whether this is the whole id of one that is damaged, or of a later version.
+/// Forgets the one that a word names, with its logs ([`forget`]), and answers its id and what it said. One that cannot be read, which says
+/// nothing, is forgotten by its whole id.
 ///
 /// # Errors
-/// Their directory cannot be read.
-pub fn is_unreadable<T: RunRecord>(ctx: &Context<'_>, id: &str) -> Result<bool> {
+/// As [`find`]; the disk refuses.
+pub fn forget_named<T: RunRecord>(ctx: &Context<'_>, word: &str) -> Result<(String, Option<T>)> {
+    let record = if is_unreadable::<T>(ctx, word)? {
+        None
+    } else {
+        Some(find::<T>(ctx, word)?)
+    };
+    let id = record.as_ref().map_or(word, RunRecord::id).to_owned();
+    forget::<T>(ctx, &id)?;
+    Ok((id, record))
+}
+
+/// Whether this is the whole id of one that is damaged, or of a later version.
+fn is_unreadable<T: RunRecord>(ctx: &Context<'_>, id: &str) -> Result<bool> {
     if !names::<T>(ctx)?.iter().any(|name| name == id) {
         return Ok(false);
     }
@@ -275,7 +288,7 @@ pub fn find<T: RunRecord>(ctx: &Context<'_>, word: &str) -> Result<T> {
 ///
 /// # Errors
 /// The disk refuses.
-pub fn forget<T: RunRecord>(ctx: &Context<'_>, id: &str) -> Result<()> {
+fn forget<T: RunRecord>(ctx: &Context<'_>, id: &str) -> Result<()> {
     note_forgotten::<T>(ctx, id)?;
     let dir = dir_of::<T>(ctx, id);
     std::fs::remove_dir_all(&dir).context(|| format!("cannot remove '{}'", dir.display()))

@@ -5,7 +5,13 @@ use std::path::{Path, PathBuf};
 use crate::error::{Code, Result, ResultExt};
 
 /// Behind the name of a file that was set aside; with `-2`, `-3` and so on behind that where an earlier one has the name.
-pub const SUFFIX: &str = "damaged";
+const SUFFIX: &str = "damaged";
+
+/// Whether a path has the name of a file that was set aside.
+pub fn is_aside(path: &Path) -> bool {
+    let end = path.extension().map(|end| end.to_string_lossy());
+    end.is_some_and(|end| end == SUFFIX || end.starts_with("damaged-"))
+}
 
 /// Whether what was read says that the file is damaged. One of a later version is not, and neither is one that could not be opened.
 pub fn is_corrupt<T>(read: &Result<T>) -> bool {

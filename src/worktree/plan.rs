@@ -175,6 +175,12 @@ impl Extras {
         recorded & (0o7700 | of_mode(USUAL) | had)
     }
 
+    /// Whether both record the same permission bits and empty directories.
+    pub fn records_as(&self, other: &Self) -> bool {
+        (&self.modes, self.defaults, &self.empty_dirs)
+            == (&other.modes, other.defaults, &other.empty_dirs)
+    }
+
     /// Whether an empty directory is at a path or beneath it, so that a directory is there although the tree may not have it.
     pub fn leads_to_empty_dir(&self, path: &[u8]) -> bool {
         self.empty_dirs.contains(path) || path::any_within(&self.empty_dirs, path)

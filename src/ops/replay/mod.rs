@@ -440,19 +440,11 @@ pub fn show(ctx: &Context<'_>, name: &str) -> Result<ReplayAnswer> {
 /// # Errors
 /// There is none; the disk refuses.
 pub fn drop(ctx: &Context<'_>, name: &str) -> Result<Dropped> {
-    if kept::is_unreadable::<Replay>(ctx, name)? {
-        kept::forget::<Replay>(ctx, name)?;
-        return Ok(Dropped {
-            replay_id: name.to_owned(),
-            experiments: Vec::new(),
-        });
-    }
-    let record: Replay = kept::find(ctx, name)?;
-    kept::forget::<Replay>(ctx, &record.replay_id)?;
-    let runs = record.runs();
+    let (replay_id, record) = kept::forget_named::<Replay>(ctx, name)?;
+    let runs = record.iter().flat_map(Replay::runs);
     let experiments: BTreeSet<String> = runs.filter_map(|run| run.experiment_id.clone()).collect();
     Ok(Dropped {
-        replay_id: record.replay_id,
+        replay_id,
         experiments: experiments.into_iter().collect(),
     })
 }

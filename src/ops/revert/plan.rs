@@ -24,7 +24,6 @@ use crate::ops::put_back;
 use crate::ops::swap::extras::stored_extras;
 use crate::ops::versions::{ChainPlace, State};
 use crate::store::Store;
-use crate::worktree::plan::Extras;
 
 /// What becomes of changes that may be another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -371,12 +370,10 @@ impl<'a> Planner<'a> {
         let base_extras = after
             .map(|after| stored_extras(self.store, &self.store.read_id(&after.id)?))
             .transpose()?;
-        let is_alike = |base: &Extras| {
-            (&base.modes, base.defaults, &base.empty_dirs)
-                == (&extras.modes, extras.defaults, &extras.empty_dirs)
-        };
         if after.is_some_and(|after| after.tree == before.tree)
-            && base_extras.as_ref().is_some_and(is_alike)
+            && base_extras
+                .as_ref()
+                .is_some_and(|base| base.records_as(&extras))
         {
             return Ok(None);
         }

@@ -106,18 +106,15 @@ impl Scratch<'_> {
     /// # Errors
     /// As [`Scratch::put`].
     pub fn put_back(&self, versions: &Versions) -> Result<()> {
-        let there = |full: &[u8]| self.of_snapshot(full);
+        let mut come = Vec::new();
         // What goes makes room for what comes.
         for full in versions.keys() {
-            if there(full)?.is_none() {
-                self.take_away_path(full)?;
+            match self.of_snapshot(full)? {
+                Some(node) => come.push((full, node)),
+                None => self.take_away_path(full)?,
             }
         }
-        for full in versions.keys() {
-            if let Some(node) = there(full)? {
-                self.put_as_recorded(full, node)?;
-            }
-        }
-        Ok(())
+        come.into_iter()
+            .try_for_each(|(full, node)| self.put_as_recorded(full, node))
     }
 }

@@ -13,7 +13,7 @@ use crate::git::depot::Depot;
 use crate::git::fs::entries;
 use crate::ops::Context;
 use crate::store::Store;
-use crate::store::damaged::{self, SUFFIX};
+use crate::store::damaged::{self, is_aside};
 
 /// What is said of what nobody knows then.
 const UNKNOWN: &str = "which fields were edited here since the last exchange is not known any more, and where the remote has another value both are kept";
@@ -130,10 +130,6 @@ pub fn set_aside(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
 pub(super) fn depots_aside(store: &Store) -> Result<Vec<PathBuf>> {
     let depot = depot_dir(store);
     let mut aside = entries(&store.common(""))?;
-    aside.retain(|path| {
-        let name = path.to_string_lossy();
-        let more = name.strip_prefix(&*depot.to_string_lossy());
-        more.is_some_and(|more| more.starts_with(&format!(".{SUFFIX}")))
-    });
+    aside.retain(|path| is_aside(path) && path.file_stem() == depot.file_name());
     Ok(aside)
 }

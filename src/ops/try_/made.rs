@@ -186,27 +186,19 @@ fn note_applied(ctx: &Context<'_>, store: &Store, record: &Try, run: &TryRun) ->
 /// # Errors
 /// There is none; the disk refuses.
 pub fn drop(ctx: &Context<'_>, name: &str) -> Result<Dropped> {
-    if kept::is_unreadable::<Try>(ctx, name)? {
-        kept::forget::<Try>(ctx, name)?;
-        return Ok(Dropped {
-            experiments: Vec::new(),
-            try_id: name.to_owned(),
-        });
-    }
-    let found = kept::find::<Try>(ctx, name);
+    let forgotten = kept::forget_named::<Try>(ctx, name);
     let is_gone = |error: &Error| error.code() == Code::SnapshotNotFound;
-    if found.as_ref().is_err_and(is_gone) && is_shared_try(ctx, ctx.store()?, name)? {
+    if forgotten.as_ref().is_err_and(is_gone) && is_shared_try(ctx, ctx.store()?, name)? {
         kept::note_forgotten::<Try>(ctx, name)?;
         return Ok(Dropped {
             experiments: Vec::new(),
             try_id: name.to_owned(),
         });
     }
-    let record = found?;
-    kept::forget::<Try>(ctx, &record.try_id)?;
-    let experiments = record.runs.into_iter().filter_map(|run| run.experiment_id);
+    let (try_id, record) = forgotten?;
+    let runs = record.into_iter().flat_map(|record| record.runs);
     Ok(Dropped {
-        experiments: experiments.collect(),
-        try_id: record.try_id,
+        experiments: runs.filter_map(|run| run.experiment_id).collect(),
+        try_id,
     })
 }

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::git::regular;
 use crate::ops::unsaved;
 use crate::store::Store;
-use crate::store::damaged::{self, SUFFIX, is_corrupt};
+use crate::store::damaged::{self, is_aside, is_corrupt};
 use crate::store::identity::{self, WORKTREE_ID};
 use crate::store::state::{Journal, StateDir, UNSETTLED, read_json};
 
@@ -132,12 +132,6 @@ pub fn set_aside_before(dir: &StateDir) -> Vec<PathBuf> {
         .collect();
     found.sort();
     found
-}
-
-/// Whether a path has the name of a file that was set aside.
-pub(super) fn is_aside(path: &Path) -> bool {
-    let end = path.extension().map(|end| end.to_string_lossy());
-    end.is_some_and(|end| end == SUFFIX || end.starts_with("damaged-"))
 }
 
 /// Gives damaged files another name, and says which: the old and the new one.

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::damaged::{find, is_aside, set_aside, unsettled_told};
+use super::damaged::{find, set_aside, unsettled_told};
 use super::{Recovery, rewritten};
 use crate::error::Result;
 use crate::git::fs::{self, Durable};
@@ -16,6 +16,7 @@ use crate::ops::Context;
 use crate::ops::history::Here;
 use crate::ops::unsaved;
 use crate::store::Store;
+use crate::store::damaged::is_aside;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::identity::{self, WORKTREE_ID};
 use crate::store::names;
@@ -322,37 +323,46 @@ fn write_id(file: &Path, id: &str) -> Result<()> {
     fs::write_atomic(file, format!("{id}\n").as_bytes(), Durable::Yes)
 }
 
-/// The repository's id anew: as this worktree's own swaps have it, by whose backups it is known for certain.
+/// The repository's id anew.
 fn remake_id(store: &Store, to: &Path) -> Result<String> {
-    let told = format!(
-        "the repository's id was damaged and is now '{}'",
-        to.display()
-    );
-    let mut own = own_records(store)?.into_iter();
-    let id = own.find_map(|record| identity::parse(record.repository_id.as_bytes()));
-    let Some(id) = id else {
+    let of_record = |record: SnapshotRecord| Some(record.repository_id);
+    let rest = if write_recorded_id(store, &store.common("id"), of_record)? {
+        "it is made again from a backup"
+    } else {
         store.ensure_repository_id()?;
-        return Ok(format!(
-            "{told}; it has a new one, and takes snapshots made before for those of another repository"
-        ));
+        "it has a new one, and takes snapshots made before for those of another repository"
     };
-    write_id(&store.common("id"), &id)?;
-    Ok(format!("{told}; it is made again from a backup"))
+    let to = to.display();
+    Ok(format!(
+        "the repository's id was damaged and is now '{to}'; {rest}"
+    ))
 }
 
 /// The same of a linked worktree's id.
 fn remake_worktree_id(store: &Store, to: &Path) -> Result<String> {
-    let told = format!(
-        "the worktree's id was damaged and is now '{}'",
-        to.display()
-    );
-    let mut own = own_records(store)?.into_iter();
-    let id = own.find_map(|record| identity::parse(record.worktree_id?.as_bytes()));
-    let Some(id) = id else {
-        return Ok(format!(
-            "{told}; it gets a new one, and takes snapshots made before for those of another worktree"
-        ));
+    let of_record = |record: SnapshotRecord| record.worktree_id;
+    let rest = if write_recorded_id(store, &store.dir.file(WORKTREE_ID), of_record)? {
+        "it is made again from a backup"
+    } else {
+        "it gets a new one, and takes snapshots made before for those of another worktree"
     };
-    write_id(&store.dir.file(WORKTREE_ID), &id)?;
-    Ok(format!("{told}; it is made again from a backup"))
+    let to = to.display();
+    Ok(format!(
+        "the worktree's id was damaged and is now '{to}'; {rest}"
+    ))
+}
+
+/// Writes an id as this worktree's own records have it, by which it is known for certain. False: none of them has it.
+fn write_recorded_id(
+    store: &Store,
+    file: &Path,
+    of_record: impl Fn(SnapshotRecord) -> Option<String>,
+) -> Result<bool> {
+    let mut own = own_records(store)?.into_iter();
+    let id = own.find_map(|record| identity::parse(of_record(record)?.as_bytes()));
+    let Some(id) = id else {
+        return Ok(false);
+    };
+    write_id(file, &id)?;
+    Ok(true)
 }
