@@ -223,7 +223,7 @@ pub fn to_drop<T: RunRecord>(id: &str) -> String {
     format!("tw {} drop {}", T::WHAT, typed(id))
 }
 
-/// Forgets the one that a word names, with its logs ([`forget`]), and answers its id and what it said. One that cannot be read, which says
+/// Forgets the one that a word names, with its logs, and answers its id and what it said. One that cannot be read, which says
 /// nothing, is forgotten by its whole id.
 ///
 /// # Errors
