@@ -14,9 +14,8 @@ use super::swap::recover;
 use super::workspaces::{self, Partner, WentAlong};
 use crate::error::Result;
 use crate::git::fs::resolved_but_name;
-use crate::git::path::RepoPath;
 use crate::store::Store;
-use crate::store::state::{Mode, State, stored_path};
+use crate::store::state::{Mode, State};
 use crate::store::trigger::SwapKind;
 
 /// Brings the present back and ends the stay in the past.
@@ -74,6 +73,7 @@ fn return_together(
             in_past(ctx, partner)?.dry_run(&request)
         };
         returned.members = workspaces::look(ctx, &partners, member)?;
+        workspaces::without_members(&mut returned.aftermath.stayed, &returned.members);
         return Ok(returned);
     }
     let known = partners.clone();
@@ -87,13 +87,7 @@ fn return_together(
     };
     let done = workspaces::together(ctx, SwapKind::Return, partners, head, member)?;
     let mut returned = done.joined(|returned| (&mut returned.members, &mut returned.notices));
-    let members = &returned.members;
-    let is_member = |path: &RepoPath| {
-        let path = stored_path(path.as_bytes());
-        members.iter().any(|member| member.path == path)
-    };
-    // Whatever it is called, it did not stay: it came home by itself.
-    returned.aftermath.stayed.retain(|path| !is_member(path));
+    workspaces::without_members(&mut returned.aftermath.stayed, &returned.members);
     Ok(returned)
 }
 

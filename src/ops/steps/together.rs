@@ -29,6 +29,7 @@ pub(super) fn step(
         recover::refuse_interrupted(store)?;
         let mut undone = Step::find(ctx, store, request)?.run()?;
         undone.members = workspaces::look(ctx, &partners, member)?;
+        workspaces::without_members(&mut undone.stayed, &undone.members);
         undone.notices.extend(left_out);
         return Ok(undone);
     }
@@ -48,6 +49,7 @@ pub(super) fn step(
     };
     let done = workspaces::together(ctx, request.log.into(), partners, head, member)?;
     let mut undone = done.joined(|undone| (&mut undone.members, &mut undone.notices));
+    workspaces::without_members(&mut undone.stayed, &undone.members);
     undone.notices.extend(left_out);
     undone
         .notices

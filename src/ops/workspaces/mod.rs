@@ -29,10 +29,11 @@ use super::settings::Fault;
 use super::swap::recover;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::resolved;
+use crate::git::path::RepoPath;
 use crate::ops::swap::undo_log::Log;
 use crate::store::Store;
 use crate::store::id::IssueId;
-use crate::store::state::Mode;
+use crate::store::state::{Mode, stored_path};
 use crate::store::stored::Stored;
 use crate::store::trigger::SwapKind;
 use crate::store::workspace::{Covered, Member, way};
@@ -297,6 +298,14 @@ pub fn look<M: WentAlong>(
         seen.push(looked.in_member(partner.path.clone()));
     }
     Ok(seen)
+}
+
+/// Takes the members of a workspace out of what stayed: whatever they are called, they came home by themselves.
+pub fn without_members(stayed: &mut Vec<RepoPath>, members: &[MemberSwap]) {
+    stayed.retain(|path| {
+        let path = stored_path(path.as_bytes());
+        members.iter().all(|member| member.path != path)
+    });
 }
 
 /// The head's working tree, where this is a member whose head still knows it.

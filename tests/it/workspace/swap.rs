@@ -139,6 +139,16 @@ fn a_member_that_is_called_as_left_out_directories_are_came_home_too() {
     assert_eq!(returned["members"][1]["path"], "vendor", "{returned}");
     assert_eq!(returned["stayed"], json!([]), "{returned}");
     assert_eq!(trio.sandbox.text("vendor/a.txt"), "after the snapshot\n");
+    // So it does with the undo of the travel.
+    trio.json_in("", &["travel", "latest"]);
+    let would = trio.json_in("", &["return", "--dry-run"]);
+    assert_eq!(would["stayed"], json!([]), "{would}");
+    for undo in [&["undo", "--dry-run"][..], &["undo"]] {
+        let undone = trio.json_in("", undo);
+        assert_eq!(undone["members"][1]["path"], "vendor", "{undone}");
+        assert_eq!(undone["stayed"], json!([]), "{undone}");
+    }
+    assert_eq!(trio.sandbox.text("vendor/a.txt"), "after the snapshot\n");
     // What is no member stays, and is named.
     trio.json_in("", &["travel", "latest"]);
     trio.sandbox.write("target/made", "in the past\n");
