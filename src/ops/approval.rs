@@ -24,6 +24,7 @@ use crate::git::regular::{self, Links};
 use crate::redact;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
+use crate::store::stored::Stored;
 use crate::text::command_line;
 
 /// The detail of a refusal: the command.
@@ -217,6 +218,20 @@ pub fn approve(store: &Store, command: &str, files: Files) -> Result<()> {
         store,
         &line(store, (command, Files::OfHere), Where::Anywhere)?,
     )
+}
+
+/// Lets a command run that a person typed here as the check of an issue: among the files that are here, among those of the snapshot that the
+/// issue is at with it, and of both.
+///
+/// # Errors
+/// As [`approve`]; what is known of the files cannot be read.
+pub fn approve_typed(store: &Store, command: &str, snapshot: Option<&Stored>) -> Result<()> {
+    approve(store, command, Files::of_worktree(store)?)?;
+    if let Some(stored) = snapshot {
+        approve(store, command, Files::of(store, stored)?)?;
+        approve(store, command, Files::laid_out(store, stored)?)?;
+    }
+    Ok(())
 }
 
 /// What to do about a command that redaction changed.

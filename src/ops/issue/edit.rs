@@ -8,7 +8,6 @@ use crate::agents::transcript::Selection;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::ops::approval;
-use crate::ops::elsewhere::Files;
 use crate::ops::issues::{desk, find, load, move_note, update, update_at};
 use crate::ops::redaction::Redacting;
 use crate::ops::sessions::{Caller, Via};
@@ -65,12 +64,8 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
         && texts.verify_command.as_ref() == Some(command)
         && texts.verify_command == fields.verify_command
     {
-        // Who names another snapshot in the same breath means its files.
-        let files = match &snapshot {
-            Some(stored) => Files::laid_out(store, stored)?,
-            None => Files::OfHere,
-        };
-        approval::approve(store, command, files)?;
+        // Who names another snapshot in the same breath means its files, too.
+        approval::approve_typed(store, command, snapshot.as_ref())?;
     }
     notices.extend(said);
     notices.extend(redacting.notice());

@@ -12,7 +12,6 @@ use crate::git::fs;
 use crate::git::objects::NewObjects;
 use crate::ops::approval;
 use crate::ops::checkpoints;
-use crate::ops::elsewhere::Files;
 use crate::ops::issues::desk;
 use crate::ops::redaction::Redacting;
 use crate::ops::refspecs;
@@ -93,7 +92,7 @@ fn record(
         && request.is_typed
         && fields.verify_command.as_ref() == Some(command)
     {
-        approval::approve(store, command, Files::laid_out(store, &snapshot)?)?;
+        approval::approve_typed(store, command, Some(&snapshot))?;
     }
     write(ctx, store, &issue, &snapshot, &conversation)?;
     notices.extend(refspecs::told_once(ctx, store));

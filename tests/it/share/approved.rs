@@ -220,3 +220,26 @@ fn what_is_ignored_in_a_directory_of_somebody_else_s_files_stays_theirs() {
     assert_eq!(error["code"], "NOT_APPROVED", "{error}");
     assert!(!tied.ran.exists());
 }
+
+#[test]
+fn a_check_that_is_typed_among_files_of_somebody_else_runs_among_them() {
+    let hub = Hub::new();
+    let tied = tied(&hub, &[]);
+    let ours = &tied.ours;
+    let dir = hub.sandbox.root().join("opened");
+    ours.json(["open", &tied.snapshot, dir.to_str().unwrap()]);
+    let opened = hub.at("opened");
+    // What is there by then is no longer the very tree that was opened.
+    opened.write("more", "more\n");
+    let id = opened.report_by(&[&["--symptom", "theirs"][..], &CHECK].concat());
+    assert_eq!(opened.json(["issue", "verify", &id])["passed"], true);
+    assert!(tied.ran.exists());
+    // It may be tried from elsewhere, too: it was typed for what the snapshot has.
+    let tried = ours.json(["try", &id, "-n", "1", "--", "true"]);
+    assert_eq!(tried["runs"][0]["status"], "passed", "{tried}");
+    opened.json(["issue", "edit", &id, "--verify", "sh ./check.sh"]);
+    assert_eq!(opened.json(["issue", "verify", &id])["passed"], true);
+    // Nobody has typed it for the snapshot that an issue has by then.
+    let (error, _) = ours.json_error(["try", &id, "-n", "1", "--", "true"]);
+    assert_eq!(error["code"], "NOT_APPROVED", "{error}");
+}
