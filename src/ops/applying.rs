@@ -6,6 +6,7 @@
 mod bits;
 mod run;
 mod stages;
+mod uncaptured;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -38,6 +39,7 @@ use crate::worktree::manifest::Kind;
 use crate::worktree::plan::{Extras, Side};
 
 pub use run::{AppliedRun, apply_run};
+pub use uncaptured::Uncaptured;
 
 /// What becomes of lines that both sides changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +87,8 @@ pub struct Change {
     pub empty_dirs: BTreeSet<Vec<u8>>,
     /// Only these paths; None: all.
     pub only: Option<BTreeSet<Vec<u8>>>,
+    /// What its snapshots do not tell.
+    pub uncaptured: Uncaptured,
     /// The trees of the index on both sides, for [`OnConflict::Stages`].
     pub index: Vec<Oid>,
 }
@@ -105,6 +109,7 @@ impl Change {
             base_extras: Some(stored_extras(store, base)?),
             empty_dirs: BTreeSet::new(),
             only: None,
+            uncaptured: Uncaptured::of(store, Some(base), theirs)?,
             index: vec![index(base)?, index(theirs)?],
         })
     }
@@ -218,7 +223,7 @@ impl<'a, 's> Applying<'a, 's> {
         if dry_run == DryRun::Yes || nothing {
             let mut answer = self.answer(None, changes(&prepared.plan));
             answer.dry_run = dry_run == DryRun::Yes;
-            if nothing && self.left_out.borrow().is_empty() {
+            if nothing && answer.merged.unknown.is_empty() && self.left_out.borrow().is_empty() {
                 answer.notices.push(self.words.nothing.to_owned());
             }
             return Ok(answer);
@@ -272,7 +277,14 @@ impl<'a, 's> Applying<'a, 's> {
                 path::listed(left_out.iter(), SHOWN)
             )
         });
-        let notices = submodules.chain(left_out).chain(self.unstaged_notice());
+        let unknown = (!merged.unknown.is_empty()).then(|| {
+            format!(
+                "what became of it is not known, since a snapshot did not capture it, and it stays as it is: {}",
+                path::listed(merged.unknown.iter(), SHOWN)
+            )
+        });
+        let notices = submodules.chain(left_out).chain(unknown);
+        let notices = notices.chain(self.unstaged_notice());
         let notices = notices.collect();
         Put {
             backup_id,
@@ -291,8 +303,13 @@ impl<'a, 's> Applying<'a, 's> {
             .iter()
             .map(|change| self.takes(change))
             .collect();
-        let steps = self.changes.iter().zip(&takes);
-        let steps = steps.map(|(change, takes)| three_way::Step {
+        let is_known = self.changes.iter().map(|change| {
+            let uncaptured = &change.uncaptured;
+            move |lies_between: &tree::Change| !uncaptured.hides(lies_between)
+        });
+        let is_known: Vec<_> = is_known.collect();
+        let steps = self.changes.iter().zip(takes.iter().zip(&is_known));
+        let steps = steps.map(|(change, (takes, is_known))| three_way::Step {
             base: change.base,
             theirs: change.theirs,
             labels: Labels {
@@ -302,6 +319,7 @@ impl<'a, 's> Applying<'a, 's> {
             },
             beside: self.beside,
             takes,
+            is_known,
         });
         let steps: Vec<_> = steps.collect();
         let steps = self.merging.merge_all(&read, capture.tree, &steps)?;

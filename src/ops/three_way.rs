@@ -14,7 +14,7 @@ use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode};
 use crate::git::path;
 use crate::git::textdiff::{self, LARGEST};
 use crate::git::textmerge::{Labels, Style};
-use crate::git::tree::{self, LINK_MODE, Node, ReadTree};
+use crate::git::tree::{self, Change, LINK_MODE, Node, ReadTree};
 use crate::store::Store;
 use crate::store::lock::Owner;
 
@@ -42,6 +42,8 @@ pub struct Step<'a> {
     pub beside: Beside,
     /// Which paths are merged.
     pub takes: &'a dyn Fn(&[u8]) -> bool,
+    /// Whether what lies between both is known to be a change.
+    pub is_known: &'a dyn Fn(&Change) -> bool,
 }
 
 /// What several merges made of the working tree.
@@ -134,6 +136,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
             labels: sides.labels,
             beside: Beside::Conflicts,
             takes: &|_| true,
+            is_known: &|_| true,
         };
         Ok(self.merge_all(trees, sides.ours, &[step])?.merged)
     }
@@ -194,6 +197,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
                 style: self.style,
                 beside: step.beside,
                 takes: step.takes,
+                is_known: step.is_known,
             })?;
             for conflict in &mut merged.conflicts {
                 conflict.step = at;
@@ -286,6 +290,7 @@ impl Steps {
             adjacent,
             conflicts,
             submodules,
+            unknown,
             blocked,
         } = step;
         let step_of = paths.keys().map(|full| (full.clone(), at));
@@ -301,6 +306,7 @@ impl Steps {
         all.adjacent.extend(adjacent);
         all.conflicts.extend(conflicts);
         all.submodules.extend(submodules);
+        all.unknown.extend(unknown);
         all.blocked.extend(blocked);
     }
 
@@ -320,8 +326,10 @@ impl Steps {
             self.step_of.remove(&full);
         }
         let all = &mut self.merged;
-        all.submodules.sort();
-        all.submodules.dedup();
+        for paths in [&mut all.submodules, &mut all.unknown] {
+            paths.sort();
+            paths.dedup();
+        }
         Ok(())
     }
 }

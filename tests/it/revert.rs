@@ -1064,3 +1064,30 @@ fn where_the_next_prompt_was_forgotten_a_turn_without_an_end_is_left() {
     let (error, _) = sandbox.json_error(["revert", "0"]);
     assert_eq!(error["code"], "CHECKPOINT_UNAVAILABLE", "{error}");
 }
+
+/// It was too large in one of the snapshots: whether a turn made or removed it is not known.
+#[test]
+fn what_a_snapshot_could_not_capture_is_neither_removed_nor_put_back() {
+    let sandbox = Sandbox::new();
+    let taken = |limit: &str, text: &str| {
+        sandbox.git(["config", "timewarp.maxFileSize", limit]);
+        sandbox.write("data", text);
+        sandbox.write("other", text);
+        sandbox.git(["add", "other"]);
+        crate::trip::snapshot(&sandbox)
+    };
+    taken("1k", "first\n");
+    let without = taken("3", "second\n");
+    let with = taken("1k", "third\n");
+    for (id, other) in [(&with, "second\n"), (&without, "first\n")] {
+        let reverted = revert(&sandbox, &[id]);
+        assert_eq!(sandbox.text("data"), "third\n", "{reverted}");
+        assert_eq!(sandbox.text("other"), other, "{reverted}");
+        let said = reverted["notices"].to_string();
+        assert!(said.contains("did not capture it"), "{said}");
+        assert!(
+            said.contains("'data'") && !said.contains("'other'"),
+            "{said}"
+        );
+    }
+}

@@ -469,6 +469,41 @@ fn what_a_run_left_unreadable_keeps_its_scratch() {
     assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
 }
 
+/// As an earlier version took it, which left out what it could not read.
+#[test]
+fn of_what_an_experiment_could_not_capture_nothing_is_known() {
+    let sandbox = Sandbox::new();
+    sandbox.write("kept", "of the present\n");
+    sandbox.write("gone", "going\n");
+    sandbox.mkdir("spool");
+    let script = "rm gone kept; rmdir spool; echo made >made";
+    let (answer, _) = tried(&sandbox, &["try", "-n", "1", "--", script]);
+    let experiment = answer["runs"][0]["experiment_id"].as_str().unwrap();
+    let name = format!("refs/timewarp/experiments/{experiment}");
+    let listed =
+        r#"{"path": "kept", "reason": "unreadable"}, {"path": "spool/pipe", "reason": "pipe"}"#;
+    let older = sandbox.git(["cat-file", "commit", &name]);
+    let older = older.replace("\"uncaptured\": []", &format!("\"uncaptured\": [{listed}]"));
+    assert!(older.contains("spool/pipe"), "{older}");
+    sandbox.write("../older", older);
+    let oid = sandbox.git(["hash-object", "-t", "commit", "-w", "../older"]);
+    sandbox.git(["update-ref", &name, oid.trim()]);
+    let would = sandbox.json(["try", "apply", "latest", "--dry-run"]);
+    let applied = sandbox.json(["try", "apply", "latest"]);
+    assert_eq!(sandbox.text("kept"), "of the present\n");
+    assert!(sandbox.exists("made") && !sandbox.exists("gone"));
+    assert!(sandbox.path("spool").is_dir());
+    for answer in [would, applied] {
+        assert_eq!(answer["changes"]["removed"], json!(["gone"]), "{answer}");
+        let said = answer["notices"].to_string();
+        assert!(said.contains("did not capture it"), "{said}");
+        assert!(
+            said.contains("'kept'") && !said.contains("'gone'"),
+            "{said}"
+        );
+    }
+}
+
 /// The escapes of one run that otherwise passes with no change.
 fn escapes(sandbox: &Sandbox, script: &str) -> Value {
     let words = [

@@ -181,6 +181,7 @@ impl Sides<'_> {
             let mut at = dir.as_slice();
             while !at.is_empty()
                 && takes(at)
+                && !self.change.uncaptured.may_have_dir(at)
                 && !self.has(self.theirs(), Some(self.change.theirs), at)?
                 && self.is_bare(at, &base.empty_dirs)
             {

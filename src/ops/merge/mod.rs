@@ -42,6 +42,8 @@ pub struct Input<'a> {
     pub beside: Beside,
     /// Which paths are merged, of those that theirs changed; a file that has another name there is, when either name is.
     pub takes: &'a dyn Fn(&[u8]) -> bool,
+    /// Whether what lies between the base and theirs is known to be a change. Else the path stays as it is.
+    pub is_known: &'a dyn Fn(&Change) -> bool,
 }
 
 /// What becomes of changes that touch none of each other's lines, and have no line between them.
@@ -111,6 +113,8 @@ pub struct Merged {
     pub conflicts: Vec<Conflict>,
     /// Submodules that theirs moved: they stay as they are.
     pub submodules: Vec<Vec<u8>>,
+    /// Paths that are here as they are not there, though nobody knows that theirs changed them: they stay as they are.
+    pub unknown: Vec<Vec<u8>>,
     /// Paths that cannot be put there: a file of ours has the place of a directory, or the other way round.
     pub blocked: Vec<Vec<u8>>,
 }
@@ -137,16 +141,8 @@ struct Places<'p> {
 /// When a tree or blob cannot be read, or a merged one not be written.
 pub fn merge(input: &Input<'_>) -> Result<Merged> {
     let read = input.read_tree;
-    let mut theirs = tree::diff(read, Some(input.base), Some(input.theirs))?;
     let mut merged = Merged::default();
-    theirs.retain(|change| {
-        let modes = [change.old, change.new].map(|node| node.map(|node| node.mode));
-        let is_submodule = modes.contains(&Some(GITLINK_MODE));
-        if is_submodule && (input.takes)(&change.path) {
-            merged.submodules.push(change.path.clone());
-        }
-        !is_submodule
-    });
+    let theirs = changed_there(input, &mut merged)?;
     let ours = tree::diff(read, Some(input.base), Some(input.ours))?;
     let mut merging = Merging {
         input,
@@ -174,6 +170,25 @@ pub fn merge(input: &Input<'_>) -> Result<Merged> {
     let mut merged = merging.merged;
     merged.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(merged)
+}
+
+/// What theirs changed, as far as it is merged. What is not is named.
+fn changed_there(input: &Input<'_>, merged: &mut Merged) -> Result<Vec<Change>> {
+    let read = input.read_tree;
+    let mut all = Vec::new();
+    for change in tree::diff(read, Some(input.base), Some(input.theirs))? {
+        let modes = [change.old, change.new].map(|node| node.map(|node| node.mode));
+        let is_submodule = modes.contains(&Some(GITLINK_MODE));
+        if !is_submodule && (input.is_known)(&change) {
+            all.push(change);
+        } else if !(input.takes)(&change.path) {
+        } else if is_submodule {
+            merged.submodules.push(change.path);
+        } else if tree::find(read, input.ours, &change.path)? != change.new {
+            merged.unknown.push(change.path);
+        }
+    }
+    Ok(all)
 }
 
 struct Merging<'a, 'i> {

@@ -60,6 +60,7 @@ impl Memory {
             style: Style::Merge,
             beside: Beside::Conflicts,
             takes: &|_| true,
+            is_known: &|_| true,
         })
         .expect("merged")
     }

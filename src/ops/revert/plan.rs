@@ -17,7 +17,7 @@ use crate::git::Oid;
 use crate::git::textdiff::LARGEST;
 use crate::git::tree;
 use crate::ops::Context;
-use crate::ops::applying::Change;
+use crate::ops::applying::{Change, Uncaptured};
 use crate::ops::checkpoints::{TurnWrites, turn_writes};
 use crate::ops::pathspec::Pathspec;
 use crate::ops::put_back;
@@ -367,9 +367,10 @@ impl<'a> Planner<'a> {
         let stored = self.store.read_id(&before.id)?;
         let name = after.map_or("present".to_owned(), |after| after.id.to_string());
         let extras = stored_extras(self.store, &stored)?;
-        let base_extras = after
-            .map(|after| stored_extras(self.store, &self.store.read_id(&after.id)?))
-            .transpose()?;
+        let base = after.map(|after| self.store.read_id(&after.id));
+        let base = base.transpose()?;
+        let base_extras = base.as_ref().map(|base| stored_extras(self.store, base));
+        let base_extras = base_extras.transpose()?;
         if after.is_some_and(|after| after.tree == before.tree)
             && base_extras
                 .as_ref()
@@ -386,6 +387,7 @@ impl<'a> Planner<'a> {
             extras,
             base_extras,
             only: stretch.only.clone(),
+            uncaptured: Uncaptured::of(self.store, base.as_ref(), &stored)?,
             index: Vec::new(),
         }))
     }
