@@ -71,6 +71,26 @@ fn foreign_ones_are_listed_and_said_to_be() {
     assert!(found["versions"].to_string().contains(&foreign), "{found}");
 }
 
+#[test]
+fn a_search_is_of_this_repositorys_snapshots() {
+    let (sandbox, own, foreign) = fetched();
+    sandbox.wait(10);
+    sandbox.write("a.txt", "broken\n");
+    let check = ["--", "grep", "-q", "mine", "a.txt"];
+    let found = sandbox.json(["bisect", "run"].iter().chain(&check));
+    assert_eq!(found["result"], "found", "{found}");
+    assert_eq!(found["last_good"]["snapshot_id"], own);
+    assert_eq!(found["snapshots"], 2);
+    assert!(!found.to_string().contains(&foreign), "{found}");
+    let named = ["bisect", "run", "--good", &foreign];
+    let (error, exit) = sandbox.json_error(named.iter().chain(&check));
+    assert_eq!(
+        (error["code"].as_str(), exit),
+        (Some("USAGE"), 2),
+        "{error}"
+    );
+}
+
 /// A clone that has taken none, or a repository that has lost its id.
 #[test]
 fn where_there_is_no_other_the_foreign_ones_count() {

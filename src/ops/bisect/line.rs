@@ -40,8 +40,12 @@ impl Snapshots {
             Some(session) => of_session(&states, &talks, session),
             None => (0..states.all.len()).collect(),
         };
+        // A worktree of this name in another repository may have taken some that were fetched.
+        let is_own = |at: &usize| states.chains[states.all[*at].place.chain].is_here;
+        line.retain(is_own);
         let place = |stored: &Stored| {
             let found = states.all.iter().position(|state| state.id == stored.id);
+            let found = found.filter(is_own);
             found.ok_or_else(|| not_in_line(&stored.id))
         };
         if let Some(newer) = &newer {
