@@ -488,6 +488,9 @@ fn what_a_run_does_outside_of_its_scratch_is_told() {
     let (sandbox, _) = line("ggbb");
     let escape = format!("echo x >>$TW_SOURCE/a.txt; git branch made-$TW_RUN_ID; {JUDGE}");
     let found = sandbox.json(["bisect", "run", "--", "sh", "-c", &escape]);
+    let words = ["--timeout", "1s", "--setup", "sleep 60", "--", "true"];
+    let (error, _) = sandbox.json_error(["bisect", "run"].iter().chain(&words));
+    assert_eq!(error["probes"][0]["reason"], "the setup command timed out");
     assert_eq!(found["escapes"], json!(["a.txt"]));
     let refs = found["refs_made"].as_array().unwrap();
     let is_made = |name: &Value| {

@@ -401,3 +401,15 @@ fn a_replay_is_told_although_it_cannot_be_recorded() {
         assert!(said.contains(text), "{said}");
     }
 }
+
+#[test]
+fn a_setup_whose_time_is_over_says_nothing_of_a_fix() {
+    let (sandbox, first, _) = solved();
+    let words = ["--timeout", "1s", "--setup", "sleep 60", "--", "true"];
+    let (document, code) = replayed(&sandbox, &[&["replay", "-j", "2"][..], &words].concat());
+    let result = of(&document, &first);
+    assert_eq!((result["status"].as_str(), code), (Some("timeout"), 1));
+    assert_eq!(result["runs"][0]["error"], "the setup command timed out");
+    let issue = sandbox.json(["issue", "get", &first])["issue"].clone();
+    assert_eq!(issue["runs"], json!([]), "{issue}");
+}

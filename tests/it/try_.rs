@@ -904,6 +904,20 @@ fn a_setup_that_is_stopped_has_not_failed() {
 }
 
 #[test]
+fn a_setup_whose_time_is_over_is_said_to_be() {
+    let sandbox = checked();
+    let id = issue(&sandbox);
+    let words = ["--timeout", "1s", "--setup", "sleep 60", "--", "true"];
+    let (document, code) = tried(&sandbox, &[&["try", &id, "-n", "1"][..], &words].concat());
+    let run = &document["runs"][0];
+    assert_eq!((run["status"].as_str(), code), (Some("timeout"), 1));
+    assert_eq!(run["error"], "the setup command timed out");
+    // Of the issue it says nothing.
+    let runs = &sandbox.json(["issue", "get", &id])["issue"]["runs"];
+    assert_eq!(runs[0]["result"], Value::Null, "{runs}");
+}
+
+#[test]
 fn equal_trees_are_one_group() {
     let sandbox = checked();
     let script = "[ $TW_SLOT = 3 ] && echo other >a.txt || echo same >a.txt";

@@ -301,7 +301,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// The setup, then the command. None: the setup failed. One that was stopped did not.
+    /// The setup, then the command. None: the setup failed. One that was stopped, or whose time was over, did not.
     fn command(
         &self,
         subject: &Subject,
@@ -312,7 +312,10 @@ impl Plan<'_> {
         if let Some(setup) = &self.setup {
             let ended = self.shell(scratch, slot, setup, &self.log(run.run, "-setup"))?;
             add_leaks(&mut run.outside, scratch, &ended);
-            if ended.end == End::Stopped {
+            if ended.end == End::TimedOut {
+                run.error = Some("the setup command timed out".to_owned());
+            }
+            if matches!(ended.end, End::Stopped | End::TimedOut) {
                 return Ok(Some(ended.end));
             }
             if !ended.end.is_success() {

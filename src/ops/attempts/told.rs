@@ -118,6 +118,8 @@ pub fn issue_run(number: u64, run: &TryRun) -> Run {
     made.diff_stat = run.diff_stat;
     made.result = match run.status {
         Status::Passed => Some(RunResult::Passed),
+        // A command that never began since its setup took too long says nothing.
+        Status::Timeout if run.verify.is_none() && run.duration_ms == 0 => None,
         Status::Failed | Status::Timeout => Some(RunResult::Failed),
         Status::Unverified | Status::Error => None,
     };

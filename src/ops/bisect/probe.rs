@@ -158,10 +158,15 @@ impl Probe<'_> {
             let ended = self.command(scratch, words, &log)?;
             leaks = ended.leaks;
             if !ended.end.is_success() {
+                let reason = match ended.end {
+                    End::TimedOut => "the setup command timed out",
+                    End::Stopped => "it was stopped",
+                    End::Exited(_) | End::Signal(_) => "the setup command failed",
+                };
                 return Ok(Probed {
                     leaks,
                     log,
-                    ..Probed::undecided("the setup command failed".to_owned())
+                    ..Probed::undecided(reason.to_owned())
                 });
             }
         }

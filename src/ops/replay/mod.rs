@@ -371,10 +371,7 @@ fn into_issue(
     let is_one = |replay: &Replay| is_same(replay, record);
     let before = before(earlier, &is_one, &result.issue_id, Counts::Runs);
     let broke = has_broken(earlier, record, result);
-    let says_something = matches!(
-        result.status,
-        Status::Passed | Status::Failed | Status::Timeout
-    );
+    let says_something = issue_run(0, &best).result.is_some();
     if !says_something || (before == Some(result.status) && !broke) {
         return Ok(Vec::new());
     }
