@@ -1619,4 +1619,8 @@ fn runs_are_told_although_they_cannot_be_recorded() {
     for text in ["told only here", "try.json", "'tw scratch gc'"] {
         assert!(said.contains(text), "{said}");
     }
+    // No other command knows of it.
+    let sandbox = checked();
+    let ran = sandbox.tw(["try", "-n", "1", "--", script]);
+    assert!(!ran.err().contains("tw try"), "{}", ran.err());
 }

@@ -149,6 +149,9 @@ impl Human for Tried {
             }
         }
         page.notices(&self.notices);
+        if !self.is_kept {
+            return;
+        }
         let id = clean(&record.try_id);
         // One that could not begin has printed nothing.
         let began = |run: &&TryRun| run.exit.is_some() || run.error.is_none();

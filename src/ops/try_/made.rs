@@ -51,6 +51,7 @@ pub fn show(ctx: &Context<'_>, name: &str) -> Result<Tried> {
         record,
         notices,
         in_past,
+        is_kept: true,
     })
 }
 

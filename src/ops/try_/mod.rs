@@ -59,6 +59,9 @@ pub struct Tried {
     /// The working tree is in the past: a run is applied to the present.
     #[serde(skip)]
     pub in_past: bool,
+    /// What came of it is recorded: other commands know of it.
+    #[serde(skip)]
+    pub is_kept: bool,
 }
 
 /// Answer of `try list`.

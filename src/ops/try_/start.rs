@@ -96,7 +96,9 @@ fn run(
         notices.extend(issues::noted_runs(issue.id, noted));
     }
     record.ended_at = Some(ctx.env.now().rfc3339());
-    notices.extend(kept::save_end(ctx, &record));
+    let unsaved = kept::save_end(ctx, &record);
+    let is_kept = unsaved.is_none();
+    notices.extend(unsaved);
     if record
         .base_verify
         .as_ref()
@@ -109,6 +111,7 @@ fn run(
         record,
         notices,
         in_past: store.dir.state()?.mode == Mode::Past,
+        is_kept,
     })
 }
 
