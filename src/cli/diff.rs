@@ -228,7 +228,7 @@ fn stat(page: &mut Page, diff: &Diff) {
             clean(&diff.from),
             clean(&diff.to)
         ));
-        others(page, &diff.others);
+        others(page, &diff.others, " ");
         return;
     }
     page.line(format!(
@@ -241,22 +241,22 @@ fn stat(page: &mut Page, diff: &Diff) {
             .style
             .red(&format!("{}(-)", count(diff.deletions, "deletion"))),
     ));
-    others(page, &diff.others);
+    others(page, &diff.others, " ");
 }
 
 /// How many paths of one kind are named.
 const NAMED: usize = 20;
 
-/// What differs beyond contents: a line for each, and of many paths of one kind their number.
-fn others(page: &mut Page, others: &[OtherDiff]) {
+/// What differs beyond contents: a line for each, behind this space, and of many paths of one kind their number.
+pub fn others(page: &mut Page, others: &[OtherDiff], space: &str) {
     for kind in OtherKind::ALL {
         let these: Vec<&OtherDiff> = others.iter().filter(|one| one.kind == kind).collect();
         for one in these.iter().take(NAMED) {
-            page.line(format!(" {}", other(one)));
+            page.line(format!("{space}{}", other(one)));
         }
         if these.len() > NAMED {
             let rest = these.len() - NAMED;
-            page.line(format!(" {}: {rest} more", word(kind)));
+            page.line(format!("{space}{}: {rest} more", word(kind)));
         }
     }
 }

@@ -215,7 +215,10 @@ fn where_two_turns_went_on_both_are_named() {
 #[test]
 fn states_that_differ_in_bits_or_empty_directories_alone_are_two() {
     let check = "test $(stat -c %a key) = 600 && test -d spool";
-    for culprit in ["chmod 644 key", "rmdir spool"] {
+    for (culprit, differs) in [
+        ("chmod 644 key", "mode key: 0600 to 0644"),
+        ("rmdir spool", "empty directory spool: removed"),
+    ] {
         let sandbox = Sandbox::new();
         sandbox.write("key", "k\n");
         sandbox.chmod("key", 0o600);
@@ -237,7 +240,11 @@ fn states_that_differ_in_bits_or_empty_directories_alone_are_two() {
             assert_eq!(id(&found["first_bad"]), ids[3], "{culprit}: {found}");
             assert_eq!(id(&found["last_good"]), ids[2], "{culprit}");
             assert_eq!(probed(&found).is_empty(), knows, "{found}");
+            assert_eq!(found["diff"]["others"].as_array().unwrap().len(), 1);
         }
+        let said = sandbox.tw(words).out();
+        let told = format!("  no file differs from {}\n    {differs}\n", ids[2]);
+        assert!(said.contains(&told), "{said}");
     }
 }
 
@@ -481,6 +488,9 @@ fn setup_comes_first_and_decides_nothing_when_it_fails() {
         failed["error"]["probes"][0]["reason"],
         "the setup command failed"
     );
+    let words = ["--timeout", "1s", "--setup", "sleep 60", "--", "true"];
+    let (error, _) = sandbox.json_error(["bisect", "run"].iter().chain(&words));
+    assert_eq!(error["probes"][0]["reason"], "the setup command timed out");
 }
 
 #[test]
@@ -488,9 +498,6 @@ fn what_a_run_does_outside_of_its_scratch_is_told() {
     let (sandbox, _) = line("ggbb");
     let escape = format!("echo x >>$TW_SOURCE/a.txt; git branch made-$TW_RUN_ID; {JUDGE}");
     let found = sandbox.json(["bisect", "run", "--", "sh", "-c", &escape]);
-    let words = ["--timeout", "1s", "--setup", "sleep 60", "--", "true"];
-    let (error, _) = sandbox.json_error(["bisect", "run"].iter().chain(&words));
-    assert_eq!(error["probes"][0]["reason"], "the setup command timed out");
     assert_eq!(found["escapes"], json!(["a.txt"]));
     let refs = found["refs_made"].as_array().unwrap();
     let is_made = |name: &Value| {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use crate::cli::diff::others;
 use crate::cli::human::text::{self, checkpoint_name};
 use crate::cli::prelude::*;
 use crate::git::path::RepoPath;
@@ -211,19 +212,23 @@ impl Parts for Bisected {
         let Some(diff) = &self.diff else {
             return;
         };
-        page.line(format!(
-            "  {} changed since {}, +{} -{}",
-            count(diff.files.len(), "file"),
-            page.id(&before.snapshot_id),
-            diff.insertions,
-            diff.deletions
-        ));
+        let before = page.id(&before.snapshot_id);
+        page.line(match diff.files.len() {
+            0 => format!("  no file differs from {before}"),
+            files => format!(
+                "  {} changed since {before}, +{} -{}",
+                count(files, "file"),
+                diff.insertions,
+                diff.deletions
+            ),
+        });
         for file in diff.files.iter().take(FILES) {
             page.line(format!("    {} {}", file.status, quoted(&file.path)));
         }
         if diff.files.len() > FILES {
             page.line(format!("    and {} more", diff.files.len() - FILES));
         }
+        others(page, &diff.others, "    ");
     }
 
     fn cost(&self, page: &mut Page) {

@@ -27,7 +27,7 @@ use super::Context;
 use super::approval;
 use super::compare::{Beyond, Patches, Side, sides};
 use super::elsewhere::Files;
-use super::outcome::Diff;
+use super::outcome::{Diff, OtherKind};
 use super::pathspec::Pathspec;
 use super::scratches::present::Present;
 use super::scratches::surroundings::Surroundings;
@@ -431,8 +431,11 @@ impl Bisecting<'_, '_> {
             &Side::of(&self.store.read_id(&ids.1)?),
         );
         let everything = Pathspec::parse(self.ctx, &[])?;
-        let (patches, beyond) = (Patches::None, Beyond::LeftOut);
-        let diff = sides(self.ctx, self.store, sides_of, &everything, patches, beyond)?;
+        let (patches, beyond) = (Patches::None, Beyond::Told);
+        let mut diff = sides(self.ctx, self.store, sides_of, &everything, patches, beyond)?;
+        // What else there is makes no other state of one: see [`verdicts::known_by`].
+        let tells = [OtherKind::Mode, OtherKind::EmptyDirectory];
+        diff.others.retain(|one| tells.contains(&one.kind));
         Ok(self.bisected(answer, Some(last), candidates, Some(diff)))
     }
 
