@@ -866,3 +866,36 @@ fn the_prompt_of_another_user_s_repository_says_nothing_of_a_swap() {
     assert_eq!(sandbox.ok(["prompt"]), "tw:unreadable\n");
     sandbox.chmod(".git/timewarp", 0o700);
 }
+
+#[test]
+fn a_purge_of_another_path_leaves_who_may_read_what_stays() {
+    let sandbox = Sandbox::new();
+    let snap = || {
+        let made = sandbox.snap();
+        made["snapshot_id"].as_str().unwrap().to_owned()
+    };
+    let first = snap();
+    sandbox.write("secret.txt", "purged\n");
+    sandbox.write("private.txt", "kept\n");
+    sandbox.chmod("private.txt", 0o600);
+    let private = sandbox.path("private.txt");
+    if !set_attribute(&private, "user.tw", b"kept") {
+        skipped("access lists", "no extended attributes here");
+        return;
+    }
+    set_attribute(&private, "system.posix_acl_access", &acl(3000));
+    if rustix::process::geteuid().is_root() {
+        chown(&private, Some(2000), Some(2010)).unwrap();
+    }
+    let before = access_of(&private);
+    let both = snap();
+    // The backup of this has it, too.
+    sandbox.json(["restore", &first]);
+    assert!(!private.exists());
+    sandbox.json(["purge", "--yes-purge", "secret.txt"]);
+    sandbox.json(["undo"]);
+    assert_eq!(access_of(&private), before, "as the backup has it");
+    sandbox.remove("private.txt");
+    sandbox.json(["restore", &both]);
+    assert_eq!(access_of(&private), before, "as the snapshot has it");
+}

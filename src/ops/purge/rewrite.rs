@@ -392,7 +392,10 @@ impl<'a> Rewriter<'a> {
         if let Some(state) = &parts.state
             && let Some(dir) = tree::find(&self.store.objects, state.tree, part::LISTS.as_bytes())?
         {
-            for (name, _) in tree::flatten(&self.store.objects, dir.oid)? {
+            let mut lists = tree::flatten(&self.store.objects, dir.oid)?;
+            // No list of the record: see [`Self::access`].
+            lists.retain(|(name, _)| name != access_list::LIST.as_bytes());
+            for (name, _) in lists {
                 edits.push((path::join(part::LISTS.as_bytes(), &name), None));
             }
         }
