@@ -86,6 +86,9 @@ pub struct Experiment {
     #[serde(serialize_with = "write_extra", deserialize_with = "read_extra")]
     #[schemars(with = "Json")]
     pub extra: Vec<(String, String)>,
+    /// Fields not known here.
+    #[serde(flatten)]
+    pub other: Json,
 }
 
 /// One run of a check.
@@ -154,6 +157,9 @@ pub struct LostValue {
     pub at: String,
     /// Who is said to have set it; nobody proves it.
     pub claimed_by: String,
+    /// Fields not known here.
+    #[serde(flatten)]
+    pub other: Json,
 }
 
 /// That somebody deleted an issue elsewhere.
@@ -164,6 +170,9 @@ pub struct Deletion {
     pub claimed_by: String,
     /// RFC 3339, UTC.
     pub at: String,
+    /// Fields not known here.
+    #[serde(flatten)]
+    pub other: Json,
 }
 
 /// What came of a run.
@@ -549,12 +558,16 @@ mod tests {
             "chat_unavailable": null, "chat_summary": null, "experiment_file": "experiment.md", "occurrences": 2,
             "duplicate_of": null,
             "experiment": {"success_criteria": "c", "repro": "", "changes": "", "validation": "", "result": "",
-                "extra": {"Notes": "n", "Also": "a"}},
+                "extra": {"Notes": "n", "Also": "a"}, "later": 5},
             "runs": [{"run": 1, "started_at": "2026-02-28T15:40:00Z", "ended_at": null, "backup_id": "b_1",
                 "experiment_id": null, "verify": [{"command": "true", "exit_status": 0, "duration_ms": 3,
                 "output_tail": "", "later": 1}], "diff_stat": {"files": 1, "insertions": 2, "deletions": 0},
                 "result": null, "later": [2]}],
-            "resolution": {"at": "2026-02-28T15:50:00Z", "commit": null, "note": "n", "later": 3}, "later": {"kept": true}
+            "resolution": {"at": "2026-02-28T15:50:00Z", "commit": null, "note": "n", "later": 3,
+                "proof": {"kind": "try", "id": "t_1", "run": 1, "issue_run": 1, "experiment_id": null, "command": "true",
+                "at": "2026-02-28T15:50:00Z", "later": 6}},
+            "conflicts": [{"field": "symptom", "value": "w", "at": "2026-02-28T15:50:00Z", "claimed_by": "b", "later": 7}],
+            "deleted_by": {"claimed_by": "b", "at": "2026-02-28T15:50:00Z", "later": 8}, "later": {"kept": true}
         });
         match value {
             Value::Object(map) => map,

@@ -160,6 +160,7 @@ fn named_proof(ctx: &Context<'_>, id: IssueId, word: &str) -> Result<Proof> {
             experiment_id: run.experiment_id,
             command: check.command,
             at: run.ended_at,
+            other: Json::new(),
         }),
         _ => {
             let how = run.status.as_str();

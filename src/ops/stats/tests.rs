@@ -128,6 +128,7 @@ fn a_duplicate_is_a_report_and_met_with_the_issue_that_has_it() {
             experiment_id: None,
             command: "true".to_owned(),
             at: NOW.to_owned(),
+            other: Json::new(),
         });
     }
     let mut duplicate = issue("2026-02-26T12:00:00Z", None, None);

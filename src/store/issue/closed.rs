@@ -67,6 +67,9 @@ pub struct Proof {
     pub command: String,
     /// When the run ended, or was put onto the present: RFC 3339, UTC.
     pub at: String,
+    /// Fields not known here.
+    #[serde(flatten)]
+    pub other: Json,
 }
 
 /// How an issue was closed at first: it was opened again since, or closed anew.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Issue, Proof, ProofKind, Run};
+use crate::store::records::Json;
 
 impl Issue {
     /// The numbers of the runs that show how it was closed, now and before.
@@ -132,6 +133,7 @@ impl Run {
             experiment_id: self.experiment_id.clone(),
             command: self.verify.last()?.command.clone(),
             at: self.counts_since().to_owned(),
+            other: Json::new(),
         })
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::git::repo::Head;
 use crate::json;
+use crate::store::records::Json;
 use crate::store::state::Mode;
 
 /// Where the working tree was when a snapshot was taken.
@@ -60,6 +61,9 @@ pub struct HeadRecord {
     /// HEAD was a symlink to its branch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub symlink: bool,
+    /// Fields not known here.
+    #[serde(flatten)]
+    pub other: Json,
 }
 
 impl From<&Head> for HeadRecord {
@@ -71,6 +75,7 @@ impl From<&Head> for HeadRecord {
             detached: head.detached,
             unborn: head.unborn,
             symlink: head.symlink,
+            other: Json::new(),
         }
     }
 }
@@ -108,6 +113,9 @@ pub struct IndexRecord {
     /// Modes of intent-to-add paths that are no plain files, octal by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub intent_to_add_modes: BTreeMap<String, String>,
+    /// Fields not known here.
+    #[serde(flatten)]
+    pub other: Json,
 }
 
 /// What a snapshot holds and what it cost.
