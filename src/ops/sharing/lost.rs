@@ -68,7 +68,7 @@ fn ids_here(store: &Store, kind: RecordKind) -> Result<BTreeSet<String>> {
         .collect())
 }
 
-/// Brings it back into our own records, and says so.
+/// Brings it back into our own records, and says so. A pull that died needs not be carried on first: what it had put is here, and so not lost.
 ///
 /// # Errors
 /// As [`find`]; our refs cannot be written.

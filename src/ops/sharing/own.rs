@@ -252,13 +252,12 @@ impl Own {
         self.notice_elsewhere(&key, &json);
         let (json, mut now) = self.fields(ctx, &key, json);
         let (kind, id) = &key;
-        let times: &[&str] = match kind {
-            Kind::Issue | Kind::Chat | Kind::Session => {
-                &["updated_at", "captured_at", "last_active_at"]
-            }
-            Kind::Experiment => &["ended_at", "created_at"],
+        let first_of = |names: [&str; 2]| names.iter().find_map(|name| json.get(*name)?.as_str());
+        let at = match kind {
+            Kind::Issue | Kind::Chat => first_of(["updated_at", "captured_at"]),
+            Kind::Session => last_sign(&now),
+            Kind::Experiment => first_of(["ended_at", "created_at"]),
         };
-        let at = times.iter().find_map(|name| json.get(*name)?.as_str());
         let at = at.and_then(Moment::parse_rfc3339);
         let known = self.tree.record(depot, &key)?;
         if known.is_none() && self.tree.is_there(&key) {
@@ -269,7 +268,7 @@ impl Own {
         let mut shared = known.unwrap_or_default();
         self.leave_items_elsewhere(&key, &json, (&shared, &mut now));
         let at = at.unwrap_or_else(|| ctx.env.now());
-        if *kind == Kind::Session && is_told_elsewhere(&shared, &now, &self.author.by) {
+        if *kind == Kind::Session && is_told_elsewhere(&shared, &now, &self.author, ctx.env.now()) {
             // With texts in it, maybe, of which ours says nothing: then it is not sent from here either.
             if self.prompts == Prompts::Redacted {
                 self.now.insert(key, now);
@@ -437,20 +436,41 @@ impl Own {
     }
 }
 
-/// Whether a session that is here and elsewhere goes on elsewhere: what was shared of it is of a later sign of life than ours, or, of the same one,
-/// set there. Else each side would set its own again, without end.
-fn is_told_elsewhere(shared: &Shared, now: &Fields, by: &str) -> bool {
-    const TIME: &str = "last_active_at";
+/// Whether a session that is here and elsewhere goes on elsewhere, and nothing of it is new here: what was shared of it is of a later sign of life
+/// than ours, which was told before, or, of the same one, set there. Else each side would set its own again, without end. A time that is still
+/// to come keeps back nothing that was not told, nor what was told at once with it.
+fn is_told_elsewhere(shared: &Shared, now: &Fields, author: &Author, clock: Moment) -> bool {
     let known = shared.view();
-    let time = |fields: &Fields| Some(fields.get(TIME)?.as_str()?.to_owned());
-    match time(&known).cmp(&time(now)) {
+    let (known, here) = (last_sign(&known), last_sign(now));
+    match known.cmp(&here) {
         Ordering::Less => false,
-        Ordering::Greater => true,
+        Ordering::Greater => {
+            let is_to_come = known > Some(clock.rfc3339().as_str());
+            match shared.last_edit_by(&author.by) {
+                Some((told, has_lost)) => Some(told) >= here && !(has_lost && is_to_come),
+                None => !is_to_come,
+            }
+        }
         Ordering::Equal => {
             let mut setters = shared.changed(now).into_iter();
-            setters.any(|name| shared.setter(&name).is_some_and(|edit| edit.by != by))
+            setters.any(|name| {
+                let setter = shared.setter(&name);
+                setter.is_some_and(|edit| edit.by != author.by)
+            })
         }
     }
+}
+
+/// The last time at which anything was noted of a session: the register notes no sign of life within a minute of the one before.
+fn last_sign(fields: &Fields) -> Option<&str> {
+    let times = fields.iter().filter_map(|(name, value)| match value {
+        Value::String(time) => (name == "last_active_at").then_some(time.as_str()),
+        value => {
+            let mut times = ["created_at", "rewound_at"].into_iter();
+            times.find_map(|name| value.get(name)?.as_str())
+        }
+    });
+    times.max()
 }
 
 /// What an issue was after each change since it was exchanged, but for the last one, the oldest first, and when. Nothing where that is not known, or

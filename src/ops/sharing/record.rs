@@ -302,6 +302,16 @@ impl Shared {
         self.edits.get(*ids.first()?)
     }
 
+    /// When a repository edited it last, and whether a value of that edit lost against one that did not know it.
+    pub fn last_edit_by(&self, by: &str) -> Option<(&str, bool)> {
+        let edits = self.edits.iter().filter(|(_, edit)| edit.by == by);
+        let (id, edit) = edits.max_by_key(|(_, edit)| *edit)?;
+        let mut set = self.values.iter().filter(|(_, one)| one.contains_key(id));
+        let is_first = |(ids, _): &(Vec<&String>, &Value)| ids.contains(&id);
+        let has_lost = set.any(|(name, one)| !self.ranked(name, one).first().is_some_and(is_first));
+        Some((&edit.at, has_lost))
+    }
+
     /// The values that lost, by field.
     pub fn conflicts(&self) -> Vec<Lost<'_>> {
         let mut lost = Vec::new();

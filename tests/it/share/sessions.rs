@@ -289,3 +289,53 @@ fn a_session_in_two_repositories_comes_to_rest() {
         assert!(file.contains(last), "{file}");
     }
 }
+
+#[test]
+fn no_time_that_others_give_keeps_back_what_is_new_here() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let c = hub.sharing("c");
+    let kind = timewarp::ops::sharing::fields::Kind::Session;
+    let path = timewarp::ops::sharing::tree::path(kind, ID);
+    // A clock that is wrong, or a lie: of somebody who knows all that was told.
+    let plant = || {
+        let mut file: Value = serde_json::from_str(&hub.shared(ID)).unwrap();
+        let edit = "fedcba9876543210";
+        file["edits"][edit] =
+            json!({"revision": 9, "at": "2026-03-01T00:00:00Z", "by": "elsewhere"});
+        file["fields"]["last_active_at"] =
+            json!({"value": "9999-01-01T00:00:00Z", "edits": [edit]});
+        hub.write(&[(&path, Content::Blob(file.to_string().as_bytes()))]);
+    };
+    let sends_what_is_new = |clone: &Clone_<'_>| {
+        assert_eq!(clone.json(["push"])["sent"][0]["id"], ID);
+        let notes = clone.tw(["--json", "checkpoint", "list"]).out();
+        let notes: Value = serde_json::from_str(&notes).unwrap();
+        let newest = notes["checkpoints"].as_array().unwrap().last().unwrap();
+        let file = hub.shared(ID);
+        let id = newest["snapshot_id"].as_str().unwrap();
+        assert!(file.contains(id), "{id}: {file}");
+        assert_eq!(clone.json(["push"])["sent"], json!([]));
+    };
+    session(&a, "one");
+    a.json(["push"]);
+    plant();
+    a.json(["pull"]);
+    assert_eq!(a.json(["push"])["sent"], json!([]), "nothing is new here");
+    session(&a, "after it came");
+    sends_what_is_new(&a);
+    assert!(!hub.shared(ID).contains("9999"));
+    plant();
+    session(&a, "before it came");
+    a.json(["pull"]);
+    sends_what_is_new(&a);
+    // Nor where nothing was told of it before.
+    plant();
+    b.json(["pull"]);
+    session(&b, "after it came");
+    sends_what_is_new(&b);
+    plant();
+    session(&c, "before it came");
+    c.json(["pull"]);
+    sends_what_is_new(&c);
+}
