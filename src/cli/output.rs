@@ -19,6 +19,7 @@ use super::human::{Human, Page, RenderOptions};
 use super::pager::Pager;
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
+use crate::store::records::settled;
 use crate::wire;
 
 /// The two streams and how each is laid out.
@@ -88,7 +89,10 @@ impl Output {
         if self.json {
             let document = answer.json();
             // What served a protocol has said everything.
-            return self.print(document.as_bytes(), !document.is_empty(), codes);
+            let code = self.print(document.as_bytes(), !document.is_empty(), codes);
+            // What the document has no place for.
+            self.note(&settled::take());
+            return code;
         }
         if self.options.quiet
             && let Some(lines) = answer.brief()
@@ -99,8 +103,11 @@ impl Output {
             }
             return self.print(text.as_bytes(), false, codes);
         }
-        let page = answer.page(&self.options);
+        let mut page = answer.page(&self.options);
         let code = self.print(&page.text, false, codes);
+        let mut settled = settled::take();
+        settled.retain(|said| !page.notes.contains(said));
+        page.notices(&settled);
         if !self.options.quiet {
             self.remarks(&page);
         }
@@ -151,7 +158,9 @@ impl Output {
                 written: code,
                 unwritten: code,
             };
-            return self.print(document.as_bytes(), true, codes);
+            let code = self.print(document.as_bytes(), true, codes);
+            self.note(&settled::take());
+            return code;
         }
         let mut text = format!("{} {}\n", self.errors.red("error:"), clean(error.message()));
         if self.options.verbose {
@@ -167,6 +176,7 @@ impl Output {
             }
         }
         Self::say(text.as_bytes());
+        self.note(&settled::take());
         error.code().exit_code()
     }
 
@@ -195,11 +205,21 @@ impl Output {
         Code::Usage.exit_code()
     }
 
-    fn remarks(&self, page: &Page) {
-        let mut text = String::new();
-        for note in &page.notes {
-            let _ = writeln!(text, "{} {}", self.errors.yellow("note:"), clean(note));
+    /// Says notes, unless none are wanted.
+    fn note(&self, notes: &[String]) {
+        if !self.options.quiet {
+            let text: String = notes.iter().map(|note| self.note_line(note)).collect();
+            Self::say(text.as_bytes());
         }
+    }
+
+    fn note_line(&self, note: &str) -> String {
+        format!("{} {}\n", self.errors.yellow("note:"), clean(note))
+    }
+
+    fn remarks(&self, page: &Page) {
+        let notes = page.notes.iter();
+        let mut text: String = notes.map(|note| self.note_line(note)).collect();
         for hint in &page.hints {
             text.push_str(&self.hint(hint));
         }

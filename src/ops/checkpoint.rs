@@ -93,6 +93,7 @@ pub fn show(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Show
         },
         checkpoint,
         rewinds,
+        notices: notes.notices,
     })
 }
 
@@ -136,6 +137,8 @@ pub struct Shown {
     pub available: Available,
     /// The rewinds that went to it.
     pub rewinds: Vec<Rewind>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
 }
 
 /// What of a checkpoint can still be gone back to.

@@ -25,6 +25,7 @@ use crate::env::Env;
 use crate::error::{Code, Error, Result};
 use crate::git::repo::Repo;
 use crate::progress::Progress;
+use crate::store::records::settled;
 use crate::store::session::Sessions;
 use crate::store::state::StateDir;
 use place::Place;
@@ -183,7 +184,7 @@ struct LogLine<'a> {
     hook: Option<&'a EventKind>,
     session_id: Option<&'a str>,
     snapshot_id: Option<&'a str>,
-    /// `error` or `interrupted`.
+    /// `error`, `interrupted` or `settled`.
     outcome: &'static str,
     code: Option<&'static str>,
     message: &'a str,
@@ -228,6 +229,10 @@ pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hoo
     }
     for error in faults_of_members(&ctx, &hooked) {
         fail(&ctx, &mut hooked, error);
+    }
+    // Nobody reads what a hook says.
+    for said in settled::take() {
+        let _ = write_log(&ctx, &hooked, "settled", None, &said);
     }
     hooked
 }

@@ -63,6 +63,8 @@ pub struct Listing {
     pub shared: Vec<SharedSession>,
     /// Records that cannot be read. They hide nothing.
     pub invalid: Vec<Invalid>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
 }
 
 /// Answer of `session show`.
@@ -116,12 +118,14 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
     let store = ctx.store()?;
     // What cannot be read hides no session.
     let issues = traces::issues(ctx).unwrap_or_default();
+    let mut notices = Vec::new();
     let views: Vec<SessionView> = wanted
         .into_iter()
         .map(|record| {
             let mut known = Talk::default();
             if let Ok(notes) = checkpoint::read(store, &record.session_id) {
                 known = talk(&notes);
+                notices.extend(notes.notices.iter().cloned());
                 let of_origin = || title_of_origin(store, &sessions, &record);
                 known.title = known.title.or_else(of_origin);
                 known.issues = Some(issues.get(&record.session_id).cloned().unwrap_or_default());
@@ -155,6 +159,7 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
             .into_iter()
             .map(|(id, reason)| Invalid { id, reason })
             .collect(),
+        notices,
     })
 }
 

@@ -16,6 +16,7 @@
 //! Leaves out what the records mean (`issue`, `chat`), and deleting: only a caller that prunes does that.
 
 mod decode;
+pub mod settled;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -476,6 +477,9 @@ impl Store {
             match self.settle_refs(name, at, target, &new) {
                 Ok(()) => {
                     let said = what.map(|what| format!("{name}: {what}"));
+                    if let Some(said) = &said {
+                        settled::keep(said);
+                    }
                     return Ok(Some((target, said.into_iter().collect())));
                 }
                 Err(error) if error.is_lost_race() => at = self.where_it_stands(name)?,

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::store::records::settled;
 
 /// The version of all documents.
 pub const VERSION: u32 = 1;
@@ -38,12 +39,29 @@ impl<T> Success<T> {
 
 /// The document of an outcome as one line of text.
 pub fn text<T: Serialize + ?Sized>(outcome: &T) -> String {
+    if settled::is_untold() {
+        return value(outcome).to_string();
+    }
     serde_json::to_string(&Success::new(outcome)).expect("string keys and plain data always encode")
 }
 
 /// The document of an outcome as a value.
 pub fn value<T: Serialize + ?Sized>(outcome: &T) -> Value {
-    serde_json::to_value(Success::new(outcome)).expect("string keys and plain data always encode")
+    let document = serde_json::to_value(Success::new(outcome));
+    let mut document = document.expect("string keys and plain data always encode");
+    tell_settled(&mut document);
+    document
+}
+
+/// Adds what had to be settled in records on the way to a document that has sentences for people.
+fn tell_settled(document: &mut Value) {
+    if let Some(Value::Array(notices)) = document.get_mut("notices") {
+        for said in settled::take().into_iter().map(Value::from) {
+            if !notices.contains(&said) {
+                notices.push(said);
+            }
+        }
+    }
 }
 
 /// The document of whatever failed.

@@ -542,3 +542,56 @@ fn a_prompt_of_a_megabyte_costs_a_hook_little_and_holds_no_secret() {
     assert!(kept.starts_with("token = '***REDACTED***'"), "{kept}");
     assert!(kept.chars().count() <= 2000);
 }
+
+#[test]
+fn a_notes_ref_that_is_put_back_is_told_once_whatever_needed_the_record() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["checkpoint", "-m", "one"]);
+    let listed = sandbox.git(["for-each-ref", "--format=%(refname)", "refs/notes"]);
+    let (notes_ref, said) = (listed.trim(), "its notes ref was gone and is put back");
+    let told = |text: &str| text.matches(said).count();
+    for args in [
+        &["session", "list"][..],
+        &["session", "show"],
+        &["session", "list", "--live"],
+        &["checkpoint", "list"],
+        &["checkpoint", "show", "0"],
+        &["log", "-n", "5"],
+        &["blame", "a.txt"],
+    ] {
+        sandbox.git(["update-ref", "-d", notes_ref]);
+        let notices = sandbox.json(args)["notices"].to_string();
+        assert_eq!(told(&notices), 1, "{args:?}: {notices}");
+        sandbox.git(["update-ref", "-d", notes_ref]);
+        let ran = sandbox.tw(args);
+        assert_eq!(told(&ran.err()), 1, "{args:?}: {}", sandbox.show(&ran));
+        assert_eq!(told(&ran.out()), 0, "{args:?}");
+        assert_eq!(told(&sandbox.tw(args).err()), 0, "{args:?}");
+    }
+    // An error, and a document without sentences for people.
+    for (args, code) in [
+        (&["--json", "checkpoint", "show", "7"][..], 1),
+        (&["--json", "backtrack", "0", "--note", "x"], 0),
+    ] {
+        sandbox.git(["update-ref", "-d", notes_ref]);
+        let ran = sandbox.tw(args);
+        assert_eq!(
+            (ran.code == 0, told(&ran.err())),
+            (code == 0, 1),
+            "{args:?}"
+        );
+    }
+    // What a hook does nobody sees but in the log.
+    sandbox.git(["update-ref", "-d", notes_ref]);
+    let session = sandbox.json(["session", "list"])["sessions"][0]["session_id"].clone();
+    sandbox.git(["update-ref", "-d", notes_ref]);
+    let event = json!({"session_id": session, "cwd": sandbox.repo(), "hook_event_name": "UserPromptSubmit", "prompt": "x"});
+    let hook = sandbox
+        .tw_command()
+        .args(["hook", "claude", "user-prompt-submit"])
+        .write_stdin(event.to_string())
+        .output()
+        .unwrap();
+    assert_eq!(told(&String::from_utf8_lossy(&hook.stderr)), 0, "{hook:?}");
+    assert_eq!(told(&log(&sandbox)), 1, "{}", log(&sandbox));
+}

@@ -70,6 +70,7 @@ impl Human for Shown {
             page.line("");
             page.lines("  ", prompt);
         }
+        page.notices(&self.notices);
     }
 
     fn brief(&self) -> Option<Vec<String>> {

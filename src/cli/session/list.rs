@@ -91,6 +91,7 @@ impl Human for Listing {
                 "the record of session '{id}' cannot be read: {reason}"
             ));
         }
+        page.notices(&self.notices);
         if self.sessions.is_empty() && self.shared.is_empty() {
             page.hint("'tw session start' starts one; 'tw init' lets your agents do it");
         }
