@@ -10,7 +10,8 @@ use crate::ops::issue::{self, Experiment, ExperimentShown, Sections};
 /// Show an issue's experiment, or write sections of it
 ///
 /// Without flags it prints experiment.md. The file in .timewarp/issues/ID/ may be edited instead; headings of your own are
-/// kept. A '## ' within a section's text, or a fence that nothing closes, stands there with a backslash before it.
+/// kept. A text goes when there is nothing left below its heading; a file that lacks a heading with a text was cut short, and is
+/// not taken in. A '## ' within a section's text, or a fence that nothing closes, stands there with a backslash before it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -242,11 +242,6 @@ fn nothing_is_taken_in_from_a_file_that_was_emptied_or_torn() {
         assert!(notices.contains("has lost its first heading"), "{notices}");
         assert_eq!(sandbox.text(&file), torn);
     }
-    // What has no end loses no sections that were there.
-    sandbox.write(&file, &text[..text.find("## Result").unwrap()]);
-    let shown = sandbox.json(["issue", "get", &id]);
-    assert_eq!(shown["issue"]["experiment"], before);
-    assert!(sandbox.text(&file).contains("hours of work"));
     // Without the file it is written anew.
     sandbox.write(&file, "");
     std::fs::remove_file(sandbox.path(&file)).unwrap();
@@ -258,6 +253,52 @@ fn nothing_is_taken_in_from_a_file_that_was_emptied_or_torn() {
     drop(large);
     let notices = sandbox.json(["issue", "get", &id])["notices"].to_string();
     assert!(notices.contains("is too large for a desk"), "{notices}");
+}
+
+#[test]
+fn a_file_that_lacks_a_heading_with_a_text_is_no_edit_and_an_emptied_section_is() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let file = format!(".timewarp/issues/{id}/experiment.md");
+    let text = sandbox.text(&file);
+    let text = text.replace("## Repro\n", "## Repro\n\nhours of work\n");
+    let text = text.replace("## Result\n", "## Result\n\nit worked\n") + "\n## Mine\n\nmore\n";
+    sandbox.write(&file, &text);
+    let experiment = || sandbox.json(["issue", "get", &id])["issue"]["experiment"].clone();
+    let before = experiment();
+    // Cut in the middle of a text, before each heading that comes then.
+    for (until, lost) in [
+        ("of work", "'## Result', '## Mine'"),
+        ("## Result", "'## Result', '## Mine'"),
+        ("worked", "'## Mine'"),
+    ] {
+        let cut = &text[..text.find(until).unwrap()];
+        sandbox.write(&file, cut);
+        let shown = sandbox.json(["issue", "get", &id]);
+        assert_eq!(shown["issue"]["experiment"], before, "{until}");
+        let notices = shown["notices"].to_string();
+        let said = format!("has lost {lost}, under which there was a text");
+        assert!(notices.contains(&said), "{notices}");
+        assert_eq!(sandbox.text(&file), cut);
+    }
+    // What lacks only headings without a text is an edit, and so is a section without one.
+    let emptied = text.replace("## Changes\n", "").replace("it worked\n", "");
+    sandbox.write(&file, emptied.replace("\nmore\n", ""));
+    let after = experiment();
+    assert_eq!(after["repro"], "hours of work");
+    assert_eq!(
+        (&after["result"], &after["extra"]["Mine"]),
+        (&json!(""), &json!(""))
+    );
+    // Then its heading may go, too; another name is none that was lost.
+    let left = sandbox.text(&file).replace("\n## Mine\n", "");
+    sandbox.write(&file, &left);
+    assert_eq!(experiment()["extra"], json!({}));
+    sandbox.write(&file, &(left + "\n## Mine\n\nmore\n"));
+    assert_eq!(experiment()["extra"], json!({"Mine": "more"}));
+    let renamed = sandbox.text(&file).replace("## Mine", "## Ours");
+    sandbox.write(&file, &renamed);
+    assert_eq!(experiment()["extra"], json!({"Ours": "more"}));
 }
 
 #[test]

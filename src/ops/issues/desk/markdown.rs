@@ -215,6 +215,22 @@ impl Parsed {
         self.has_title && (self.known.iter().any(Option::is_some) || !self.issue.is_empty())
     }
 
+    /// The headings under which the file as it was written has a text, and which this one lacks. One that has another name now is not lost.
+    pub fn lost(&self, written: &Self) -> Vec<String> {
+        let pairs = FIELDS.iter().zip(self.known.iter().zip(&written.known));
+        let known = pairs.filter_map(|(name, (here, written))| {
+            let had_text = written.as_ref().is_some_and(|text| !text.is_empty());
+            (had_text && here.is_none()).then_some(*name)
+        });
+        let others = written.extra.iter().filter(|(name, text)| {
+            let is_here = |(here, body): &(String, String)| here == name || body == text;
+            let is_here = self.extra.iter().any(is_here);
+            !text.is_empty() && !is_here
+        });
+        let names = known.chain(others.map(|(name, _)| name.as_str()));
+        names.map(str::to_owned).collect()
+    }
+
     /// Puts what was written where no section takes it in into one that does, so that nothing of it is lost: what stands before the
     /// first section, and what was added to the issue's own. `written`: the file as it was written.
     pub fn with_notes(mut self, written: &Self) -> Self {

@@ -30,7 +30,7 @@ use crate::store::id::IssueId;
 use crate::store::issue::{CHAT_FILE, EXPERIMENT_FILE, ISSUE_FILE, Issue};
 use crate::store::names::Record;
 use crate::store::records::Json;
-use crate::text::{has_hidden, headline, hidden, is_unsafe, visible, without_mark};
+use crate::text::{has_hidden, headline, hidden, is_unsafe, listed, visible, without_mark};
 
 /// What a change that came from the desk is called in the record's history.
 const EDITED: &str = "edited on the desk";
@@ -176,6 +176,25 @@ struct Edited {
     notices: Vec<String>,
 }
 
+impl Edited {
+    /// Leaves an `experiment.md` as it is that lacks a heading under which there was a text, and says so: who takes a text out leaves its heading,
+    /// and a save that was cut short does not.
+    fn leave_cut_experiment(&mut self, written: &Written, id: IssueId) -> Option<String> {
+        let (parsed, written) = (self.experiment.as_ref()?, written.experiment.as_ref()?);
+        let lost = parsed.lost(&markdown::parse(&markdown::render(written)));
+        if lost.is_empty() {
+            return None;
+        }
+        self.experiment = None;
+        let headings = lost.iter().map(|name| format!("'## {}'", visible(name)));
+        Some(format!(
+            "'{}/{EXPERIMENT_FILE}' has lost {}, under which there was a text, as when a save is cut short, and is not taken in: put that back (a text that is to go leaves its heading), or remove the file",
+            directory(id),
+            listed(headings, lost.len()),
+        ))
+    }
+}
+
 /// Takes in what was edited on an issue's desk since it was written. Gives sentences about what that did.
 pub fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String>> {
     // No desk was ever written here: nothing to lock, nothing to take in.
@@ -220,6 +239,7 @@ pub fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<Stri
     if edited.is_seen {
         edited.issue = None;
     }
+    notices.extend(edited.leave_cut_experiment(&written, id));
     notices.extend(merge(ctx, store, id, &written, &edited)?);
     settle(ctx, store, id, &edited)?;
     Ok(notices)
