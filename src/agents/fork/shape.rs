@@ -1,5 +1,7 @@
 //! What the validator must know of each format: which ids may change, and what a record says of ids, chain and tools.
 
+use std::ops::Range;
+
 use serde_json::Value;
 
 use super::KeyPath;
@@ -45,6 +47,8 @@ pub struct Shape {
     pub chained: bool,
     /// Whether every row must name the same session, or only the first that names one counts.
     pub every_session: bool,
+    /// Which pieces of a line a fork may leave out.
+    pub left_out: fn(&[u8]) -> Vec<Range<usize>>,
     /// Whether a record is one that a fork adds.
     pub added: fn(&Value) -> bool,
     /// Reads a record.
@@ -63,6 +67,7 @@ pub const LINES: Shape = Shape {
     rest: NOTHING,
     chained: false,
     every_session: false,
+    left_out: |_| Vec::new(),
     added: |_| false,
     facts: |_| Facts::default(),
 };

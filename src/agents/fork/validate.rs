@@ -57,8 +57,8 @@ pub fn validate_fork(agent: &str, originals: &[&Path], fork: &Path) -> Result<Va
             &shape.rest
         };
         // Compared as bytes, not as values: an agent may depend on the order of fields or on how a number is written.
-        let bare = without_ids(line.bytes, free);
-        if !original.advance_to(&bare, free)? {
+        let bare = without_ids(line.bytes, free, shape.left_out);
+        if !original.advance_to(&bare, free, shape.left_out)? {
             return Err(wrong("not a line of the original, or out of order"));
         }
         state
@@ -152,11 +152,11 @@ impl<'a> Chained<'a> {
     }
 
     /// Goes on to the line that is `wanted` but for ids, past lines that the fork leaves out.
-    fn advance_to(&mut self, wanted: &[u8], free: &Free) -> Result<bool> {
+    fn advance_to(&mut self, wanted: &[u8], free: &Free, left_out: LeftOut) -> Result<bool> {
         loop {
             if let Some(reader) = &mut self.current {
                 while let Some(line) = reader.next_line()? {
-                    if without_ids(line.bytes, free) == wanted {
+                    if without_ids(line.bytes, free, left_out) == wanted {
                         return Ok(true);
                     }
                 }
@@ -170,14 +170,18 @@ impl<'a> Chained<'a> {
     }
 }
 
-/// A line without the ids that a fork may change, and without the origin that it may add.
-fn without_ids(line: &[u8], free: &Free) -> Vec<u8> {
+/// Finds the pieces of a line that a fork may leave out.
+type LeftOut = fn(&[u8]) -> Vec<std::ops::Range<usize>>;
+
+/// A line without the ids that a fork may change, without the origin that it may add, and without what it may leave out.
+fn without_ids(line: &[u8], free: &Free, left_out: LeftOut) -> Vec<u8> {
     let mut gone: Vec<std::ops::Range<usize>> = free
         .ids
         .iter()
         .filter_map(|path| span::find(line, path))
         .collect();
     gone.extend(free.origin.and_then(|path| added_member(line, path)));
+    gone.extend(left_out(line));
     gone.sort_by_key(|range| range.start);
     let mut out = Vec::with_capacity(line.len());
     let mut done = 0;

@@ -1,16 +1,17 @@
 //! Forks of Gemini chats, each in the format it has.
 //!
 //! Of a log the lines of the messages before the cut are kept, without messages that were taken back and the records that
-//! took them back: but for those that took back what a `$set` had put into the history, which only they can. Of a document its text
-//! around the messages that are left out. `sessionId` changes wherever it stands.
+//! took them back: but for those that took back what a `$set` had put into the history, which only they can. A `$set` loses the messages
+//! that have a call left open. Of a document its text around the messages that are left out. `sessionId` changes wherever it stands.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::agents::document::Document;
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape, strings};
-use crate::agents::fork::{Draft, FilePlan, KeptMessages, KeyPath, Rule, Segment, span};
-use crate::agents::gemini::read::{Item, is_document, is_head, scan};
+use crate::agents::fork::{Draft, Edit, FilePlan, KeptMessages, KeyPath, Rule, Segment, span};
+use crate::agents::gemini::read::{Item, is_document, is_head, is_open, scan};
 use crate::agents::gemini::record::{From, Record, calls};
 use crate::agents::lines::parse_object;
 use crate::agents::transcript::{Cut, Detail, Transcript};
@@ -42,9 +43,15 @@ fn log(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         .collect();
     let mut said = scan.live.iter();
     let speaks = said.any(|live| speaking(live.record.from) && live.record.is_settled());
-    if !speaks && !scan.held.iter().any(|held| held.is_set) {
+    let has_set = scan.held.iter().any(|held| held.is_set && !held.is_open);
+    if !speaks && !has_set {
         return Ok(None);
     }
+    let head = if scan.has_open_set() {
+        Rule::Edits(without_open)
+    } else {
+        Rule::Ids(SESSION)
+    };
     let segments = scan
         .entries
         .iter()
@@ -54,17 +61,53 @@ fn log(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
             Item::Message => kept.contains(index),
             Item::Rewind => false,
         })
-        .map(|(_, entry)| Segment::of(entry, rule(entry.item)))
+        .map(|(_, entry)| match entry.item {
+            Item::Head => Segment::of(entry, head),
+            Item::Message | Item::Rewind | Item::RewindOfSet | Item::Other => {
+                Segment::of(entry, Rule::OwnIds(SESSION))
+            }
+        })
         .collect();
     let file = FilePlan::of_lines(&transcript.path, segments);
     Ok(Some(Draft::of_file(transcript, file)))
 }
 
-fn rule(item: Item) -> Rule {
-    match item {
-        Item::Head => Rule::Ids(SESSION),
-        Item::Message | Item::Rewind | Item::RewindOfSet | Item::Other => Rule::OwnIds(SESSION),
+/// A head for a fork: with its session's id, and without the messages of a `$set` that have a call left open.
+fn without_open(line: &[u8], new_id: &str) -> Vec<Edit> {
+    let ids = SESSION.iter().filter_map(|path| span::find(line, path));
+    let ids = ids.filter(|range| line.get(range.start) == Some(&b'"'));
+    let mut edits: Vec<Edit> = ids
+        .map(|range| (range, Value::from(new_id).to_string()))
+        .collect();
+    edits.extend(
+        open_in(line)
+            .into_iter()
+            .map(|range| (range, String::new())),
+    );
+    edits
+}
+
+/// Where the messages of a `$set` stand that have a call left open, each with a comma beside it.
+fn open_in(line: &[u8]) -> Vec<Range<usize>> {
+    let messages = span::find(line, &["$set", "messages"]);
+    let messages = messages.map_or_else(Vec::new, |range| span::elements(line, range));
+    let mut gone = Vec::new();
+    let (mut before, mut is_first) = (None, true);
+    for (at, range) in messages.iter().enumerate() {
+        let message = line.get(range.clone()).and_then(parse_object);
+        if message.as_ref().is_some_and(is_open) {
+            // The comma after it, as long as none is kept before.
+            let next = messages.get(at + 1).map_or(range.end, |next| next.start);
+            gone.push(match before.filter(|_| !is_first) {
+                Some(end) => end..range.end,
+                None => range.start..next,
+            });
+        } else {
+            is_first = false;
+        }
+        before = Some(range.end);
     }
+    gone
 }
 
 /// Whether the program has the same messages from a fork as from the chat up to `cut`, but for those with a call left open.
@@ -76,7 +119,7 @@ pub fn is_same_history(original: &Path, cut: &Cut, fork: &Path) -> Result<bool> 
     let limit = Some(cut.position.offset);
     let before = scan(original, Detail::Outline, limit)?;
     let after = scan(fork, Detail::Outline, None)?;
-    Ok(before.settled() == after.settled())
+    Ok(before.settled() == after.settled() && !after.has_open_set())
 }
 
 fn document(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
@@ -143,6 +186,7 @@ pub const SHAPE: Shape = Shape {
     head: IDS,
     rest: IDS,
     every_session: true,
+    left_out: open_in,
     facts,
     ..LINES
 };

@@ -40,6 +40,8 @@ pub struct Held {
     pub id: String,
     /// Whether a `$set` brought it: then no line of its own can be left out to be rid of it.
     pub is_set: bool,
+    /// Whether what the `$set` brought has a call without a result, which no later line has given it.
+    pub is_open: bool,
 }
 
 /// What a line is to a fork.
@@ -157,11 +159,13 @@ impl Scan {
 
     fn message(&mut self, record: Record, line: &Line<'_>) {
         let entry = self.entries.len();
-        if !self.held.iter().rev().any(|held| held.id == record.id) {
-            self.held.push(Held {
+        match self.held.iter_mut().rfind(|held| held.id == record.id) {
+            Some(held) => held.is_open &= !record.is_settled(),
+            None => self.held.push(Held {
                 id: record.id.clone(),
                 is_set: false,
-            });
+                is_open: false,
+            }),
         }
         if let Some(known) = self
             .live
@@ -203,11 +207,14 @@ impl Scan {
 
     /// Another history, mostly a compressed one: what it leaves out was said all the same, what it adds nobody typed.
     fn replace_all(&mut self, messages: &Value, line: &Line<'_>) {
-        let ids = items(Some(messages)).iter();
-        let set: Vec<Held> = ids
-            .filter_map(|message| owned(message, "id"))
-            .map(|id| Held { id, is_set: true })
-            .collect();
+        let set = items(Some(messages)).iter().filter_map(|message| {
+            Some(Held {
+                id: owned(message, "id")?,
+                is_set: true,
+                is_open: is_open(message),
+            })
+        });
+        let set: Vec<Held> = set.collect();
         let kept: HashSet<&str> = set.iter().map(|held| held.id.as_str()).collect();
         if self
             .held
@@ -227,10 +234,27 @@ impl Scan {
             .map(|live| live.record.id.as_str())
             .collect();
         let held = self.held.iter();
-        held.filter(|held| held.is_set || !open.contains(held.id.as_str()))
+        let is_settled = |held: &&Held| {
+            if held.is_set {
+                !held.is_open
+            } else {
+                !open.contains(held.id.as_str())
+            }
+        };
+        held.filter(is_settled)
             .map(|held| held.id.as_str())
             .collect()
     }
+
+    /// Whether the history that a `$set` put there has a message with a call that has no result.
+    pub fn has_open_set(&self) -> bool {
+        self.held.iter().any(|held| held.is_open)
+    }
+}
+
+/// Whether a message has a call without its result.
+pub fn is_open(message: &Value) -> bool {
+    Record::of(message, Detail::Outline).is_some_and(|record| !record.is_settled())
 }
 
 /// Whether a record speaks for the session: its head, or a change of it.

@@ -249,6 +249,44 @@ fn a_message_with_an_unanswered_call_is_left_out() {
     assert!(!fork(&transcript, &cut(&transcript, 1)).contains("c1"));
 }
 
+#[test]
+fn a_message_of_a_history_that_was_set_goes_with_its_unanswered_call() {
+    let text = |id: &str| json!({"id": id, "type": "user", "content": id});
+    let open = |id: &str| json!({"id": id, "type": "gemini", "content": "", "toolCalls": [{"id": format!("call-{id}"), "name": "n", "args": {}}]});
+    for (set, answered, left) in [
+        (vec![text("s"), open("g2")], None, &["s"][..]),
+        (vec![open("g2"), text("s"), text("t")], None, &["s", "t"]),
+        (vec![open("g2"), open("g3"), text("s")], None, &["s"]),
+        (
+            vec![text("s"), open("g2"), open("g3"), text("t")],
+            None,
+            &["s", "t"],
+        ),
+        (vec![open("g2"), open("g3")], None, &[]),
+        (vec![text("s"), open("g2")], Some("g2"), &["s", "g2"]),
+    ] {
+        let mut chat = Chat::new();
+        chat.user("u1", "one").answer("g1", "first", 10);
+        chat.line(&json!({"$set": {"sessionId": "old", "messages": set}}));
+        if let Some(id) = answered {
+            chat.call(id, &format!("call-{id}"), Some("done"));
+        }
+        let before = chat.text.clone();
+        chat.user("u2", "two").answer("g4", "second", 10);
+        let transcript = chat.read();
+        let cut = cut(&transcript, 1);
+        let forked = fork(&transcript, &cut);
+        assert_eq!(history(&forked), left, "{set:?}");
+        assert_eq!(forked.contains("call-"), answered.is_some(), "{forked}");
+        assert!(!forked.contains("\"old\""), "{forked}");
+        // A fork that has such a call is none.
+        let dest = chat.dir.path().join("fork.jsonl");
+        std::fs::write(&dest, before).expect("written");
+        let is_same = super::fork::is_same_history(&transcript.path, &cut, &dest);
+        assert_eq!(is_same.expect("read"), answered.is_some());
+    }
+}
+
 /// A document of the older format, laid out as the program does.
 fn document(messages: &[Value]) -> (tempfile::TempDir, PathBuf, String) {
     let dir = tempfile::tempdir().expect("a temporary directory");
