@@ -31,6 +31,7 @@ use crate::git::fs::is_there;
 use crate::git::repo::SharedRepository;
 use crate::store::Store;
 use crate::store::id::IdKind;
+use crate::store::identity::WORKTREE_ID;
 use crate::store::lock::{git_locks, is_dead_lock};
 use crate::store::state::StateDir;
 use crate::text::{self, typed_path};
@@ -220,16 +221,20 @@ fn states(
     let (mut unfit, mut aside) = (Vec::new(), Vec::new());
     let shared = StateDir::new(ctx.repo.common_dir());
     for (worktree, noted) in noted {
-        let damaged = damaged::find(&worktree.dir, &shared);
-        let damaged = damaged.iter().map(|path| path.display().to_string());
+        let paths = damaged::find(&worktree.dir, &shared);
+        let damaged = paths.iter().map(|path| path.display().to_string());
         let damaged: Vec<String> = damaged.collect();
         let state = worktree.dir.state().err();
         let told = if let Some(error) = &state {
-            Some(unfit_until_fixed(error.message()))
+            Some(unfit_until_fixed(error.message(), ""))
         } else if damaged.is_empty() {
             way_home(noted.home.as_ref())
         } else {
-            Some(unfit_until_fixed(&format!("damaged: {}", listed(&damaged))))
+            let told = format!("damaged: {}", listed(&damaged));
+            // What tells a worktree from others is read in it alone.
+            let only_here = paths.iter().all(|path| path.ends_with(WORKTREE_ID));
+            let reach = if only_here { " in it" } else { "" };
+            Some(unfit_until_fixed(&told, reach))
         };
         if let Some((status, told)) = told {
             let fix = match status {
@@ -284,8 +289,9 @@ fn way_home(home: Option<&(String, Fate)>) -> Option<(CheckStatus, String)> {
     }
 }
 
-fn unfit_until_fixed(what: &str) -> (CheckStatus, String) {
-    let told = format!("{what}; nothing can be forgotten until it is fixed");
+/// `reach`: where nothing can be forgotten, if that is not everywhere.
+fn unfit_until_fixed(what: &str, reach: &str) -> (CheckStatus, String) {
+    let told = format!("{what}; nothing can be forgotten{reach} until it is fixed");
     (CheckStatus::Error, told)
 }
 

@@ -302,6 +302,12 @@ fn a_worktree_s_id_that_was_cut_comes_back() {
     sandbox.write(file, &id[..10]);
     let said = sandbox.tw_in(&linked, ["snapshot"]).err();
     assert!(said.contains("tw recover"), "{said}");
+    // It keeps what is recorded elsewhere from nothing, and the check-up says no more than that.
+    assert_eq!(sandbox.tw(["prune"]).code, 0);
+    assert_ne!(sandbox.tw_in(&linked, ["prune"]).code, 0);
+    let said = sandbox.tw(["doctor"]).out();
+    let here = "nothing can be forgotten in it until it is fixed";
+    assert!(said.contains(here), "{said}");
     assert_eq!(sandbox.tw_in(&linked, ["recover"]).code, 0);
     assert_eq!(sandbox.text(file), id);
 }
