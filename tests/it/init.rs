@@ -550,6 +550,26 @@ fn what_an_agent_saves_while_its_settings_are_changed_stays() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn settings_that_a_program_holds_open_are_said_to_be_open() {
+    let sandbox = Sandbox::new();
+    let file = ".claude/settings.json";
+    sandbox.write(file, "{}\n");
+    let open = std::fs::File::options()
+        .append(true)
+        .open(sandbox.path(file))
+        .unwrap();
+    let (error, code) = sandbox.json_error(["init", "--agent", "claude"]);
+    assert_eq!((&error["code"], code), (&json!("WOULD_OVERWRITE"), 5));
+    let said = "is open for writing in another program, which has to close it first";
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains(said), "{error}");
+    assert_eq!(sandbox.text(file), "{}\n");
+    drop(open);
+    sandbox.json(["init", "--agent", "claude"]);
+}
+
+#[test]
 fn what_a_killed_init_left_goes_with_what_takes_ours_out() {
     let sandbox = Sandbox::new();
     let before = both(&sandbox);

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::outcome::Installed;
 use crate::agents::install::directories;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::{create, fs};
+use crate::git::{create, fs, regular};
 
 /// What a file becomes.
 pub enum Change {
@@ -21,7 +21,7 @@ pub enum Change {
 /// Makes a file what it becomes, unless this is a dry run, and notes it. `old` is what it was planned from; None: it was not there.
 ///
 /// # Errors
-/// `WOULD_OVERWRITE` when somebody wrote it meanwhile: then it stays as it is.
+/// `WOULD_OVERWRITE` when somebody wrote it meanwhile, or is about to: then it stays as it is.
 pub fn carry_out(
     path: &Path,
     old: Option<&str>,
@@ -72,14 +72,13 @@ fn change_known(path: &Path, old: Option<&str>, new: Option<(&[u8], u32)>) -> Re
     if fs::change_known(path, old.map(str::as_bytes), new)? {
         return Ok(());
     }
-    let message = format!(
-        "'{}' was written by somebody else meanwhile",
-        path.display()
-    );
-    Err(Error::new(
-        Code::WouldOverwrite,
-        format!("{message} and was left alone"),
-    ))
+    let why = if regular::open(path).is_ok_and(|file| fs::has_writer(&file)) {
+        "is open for writing in another program, which has to close it first, and was left alone"
+    } else {
+        "was written by somebody else meanwhile and was left alone"
+    };
+    let message = format!("'{}' {why}", path.display());
+    Err(Error::new(Code::WouldOverwrite, message))
 }
 
 /// Removes the directories of an agent that only this file was in. The first one that holds anything, or is none of those
