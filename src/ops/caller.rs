@@ -151,14 +151,13 @@ fn successor(ctx: &Context<'_>, id: &str) -> Option<SessionRecord> {
 
 fn last_started(ctx: &Context<'_>, state: &State) -> Option<Caller> {
     let last = state.session_id.as_deref();
-    let last = last.filter(|id| !state.session_ended && !has_ended(ctx, id))?;
-    Some(Caller::new(last, None, Via::State))
-}
-
-/// Whether the register says that a session has ended: where a swap kept the end out of the state.
-fn has_ended(ctx: &Context<'_>, id: &str) -> bool {
-    let record = ctx.sessions().get(id).ok().flatten();
-    record.is_some_and(|record| record.ended_at.is_some())
+    let last = last.filter(|_| !state.session_ended)?;
+    // A register that cannot be read tells of no end.
+    let record = ctx.sessions().get(last).ok().flatten();
+    let record = record.unwrap_or_default();
+    // Where a swap kept the end out of the state.
+    let goes_on = record.ended_at.is_none();
+    goes_on.then(|| Caller::new(last, record.agent.as_deref(), Via::State))
 }
 
 /// The session that an agent's own variable names. `only` names the one agent to look at.
