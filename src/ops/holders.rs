@@ -477,10 +477,11 @@ fn of_issue(holders: &mut Holders, record: &Record, text: &[u8]) {
 /// the last one's alone, which the state names.
 fn of_sessions(ctx: &Context<'_>, reach: RetentionScope, holders: &mut Holders) -> Result<()> {
     let (records, invalid) = ctx.sessions().list()?;
-    if let Some((name, reason)) = invalid.into_iter().next() {
+    if let Some((name, error)) = invalid.into_iter().next() {
+        let why = error.message();
         return Err(Error::new(
-            Code::CorruptRecord,
-            format!("the record of session '{name}' cannot be read: {reason}"),
+            error.code(),
+            format!("the record of session '{name}' cannot be read: {why}"),
         ));
     }
     let here = Here::of(ctx, ctx.store()?)?;

@@ -142,7 +142,7 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
         Vec::new()
     } else {
         of_others(ctx, store).unwrap_or_else(|error| {
-            invalid.push(("shared".to_owned(), error.message().to_owned()));
+            invalid.push(("shared".to_owned(), error));
             Vec::new()
         })
     };
@@ -157,7 +157,10 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
         shared,
         invalid: invalid
             .into_iter()
-            .map(|(id, reason)| Invalid { id, reason })
+            .map(|(id, error)| Invalid {
+                id,
+                reason: error.message().to_owned(),
+            })
             .collect(),
         notices,
     })

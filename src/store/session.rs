@@ -18,7 +18,7 @@ use super::lock::{HeldFile, hold_file_within};
 use super::names::session_component;
 use super::state::{parse_versioned, with_way_in};
 use crate::env::Moment;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::git::fs::{self, Durable};
 use crate::json;
 
@@ -134,8 +134,8 @@ impl SessionRecord {
     }
 }
 
-/// Records that cannot be read: name and reason.
-pub type Invalid = Vec<(String, String)>;
+/// Records that cannot be read: name, and why.
+pub type Invalid = Vec<(String, Error)>;
 
 /// The register of a repository.
 #[derive(Debug, Clone)]
@@ -213,13 +213,13 @@ impl Sessions {
                 Ok(record) => records.extend(record),
                 Err(error) => {
                     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-                    invalid.push((name.into_owned(), error.message().to_owned()));
+                    invalid.push((name.into_owned(), error));
                 }
             }
         }
         // Within one second a fork is younger than what it was forked from.
         records.sort_by(|a: &SessionRecord, b| newness(b).cmp(&newness(a)));
-        invalid.sort();
+        invalid.sort_by(|(a, _), (b, _)| a.cmp(b));
         Ok((records, invalid))
     }
 
@@ -352,7 +352,7 @@ mod tests {
         for left in [Vec::new(), vec![0; whole.len()]] {
             std::fs::write(sessions.file("s1"), left).expect("torn");
             assert!(sessions.get("s1").expect("none").is_none());
-            assert_eq!(sessions.list().expect("read").1, Vec::new());
+            assert!(sessions.list().expect("read").1.is_empty());
             sessions.update(new(), |_| {}).expect("made again");
             assert_eq!(std::fs::read(sessions.file("s1")).expect("read"), whole);
         }
@@ -392,8 +392,13 @@ mod tests {
         fs::write_atomic(&sessions.file("new"), b"{\"version\": 2}", Durable::No).expect("newer");
         let (records, invalid) = sessions.list().expect("listed");
         assert_eq!(records.len(), 1);
-        let names: Vec<&str> = invalid.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["new", "torn"]);
+        let of = |(name, error): &(String, Error)| (name.clone(), error.code());
+        let invalid: Vec<(String, Code)> = invalid.iter().map(of).collect();
+        let (newer, torn) = (Code::NewerRecord, Code::CorruptRecord);
+        assert_eq!(
+            invalid,
+            [("new".to_owned(), newer), ("torn".to_owned(), torn)]
+        );
         let error = sessions
             .update(SessionRecord::new("torn", "main", NOW), |_| {})
             .expect_err("refused");

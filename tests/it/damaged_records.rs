@@ -311,3 +311,31 @@ fn a_worktree_s_id_that_was_cut_comes_back() {
     assert_eq!(sandbox.tw_in(&linked, ["recover"]).code, 0);
     assert_eq!(sandbox.text(file), id);
 }
+
+#[test]
+fn a_session_of_a_later_version_is_not_told_to_be_removed() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["session", "start", "--session", "s1"]);
+    sandbox.json(["session", "end", "s1"]);
+    let file = ".git/timewarp/sessions/s1.json";
+    for (content, code) in [
+        ("{\"version\": 99}", "NEWER_RECORD"),
+        ("\0garbage", "CORRUPT_RECORD"),
+    ] {
+        sandbox.write(file, content);
+        for args in [&["prune"][..], &["drop", "latest", "-y"]] {
+            let (error, _) = sandbox.json_error(args);
+            assert_eq!(error["code"], code, "{args:?}: {error}");
+        }
+        let found = doctor(&sandbox, "sessions");
+        let fix = found["fix"].as_str().unwrap();
+        let (status, is_removed) = match code {
+            "NEWER_RECORD" => ("warning", false),
+            _ => ("error", true),
+        };
+        assert_eq!(found["status"], status, "{found}");
+        assert_eq!(fix.starts_with("rm "), is_removed, "{found}");
+        assert_eq!(fix == "upgrade tw", !is_removed, "{found}");
+        assert_eq!(sandbox.text(file), content);
+    }
+}

@@ -6,7 +6,7 @@ use super::{Finding, broken, listed, ok, warning};
 use crate::agents::install::{Scope, Steps, deciding_files, has_hooks_of, setup, tells_steps};
 use crate::agents::places::Places;
 use crate::agents::{AGENTS, Agent, by_name};
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::git::fs;
 use crate::ops::settings::Automatic;
 use crate::ops::{Context, fingerprint};
@@ -14,18 +14,35 @@ use crate::ops::{Context, fingerprint};
 /// Whether every session's record can be read: one that cannot keeps everything from being forgotten.
 pub fn sessions(ctx: &Context<'_>) -> Result<Finding> {
     let (records, invalid) = ctx.sessions().list()?;
-    let names: Vec<String> = invalid.into_iter().map(|(name, _)| name).collect();
-    Ok(match names.first() {
-        None => ok(format!("{} in the register", records.len())),
-        Some(first) => broken(
+    let Some((first, error)) = invalid
+        .iter()
+        .find(|(_, error)| error.code() != Code::NewerRecord)
+        .or(invalid.first())
+    else {
+        return Ok(ok(format!("{} in the register", records.len())));
+    };
+    let names: Vec<String> = invalid.iter().map(|(name, _)| name.clone()).collect();
+    let names = listed(&names);
+    Ok(match error.code() {
+        Code::NewerRecord => warning(
+            format!("records of sessions of a newer tw: {names}; nothing can be forgotten here"),
+            "upgrade tw",
+        ),
+        Code::CorruptRecord => broken(
             format!(
-                "records of sessions that cannot be read: {}; nothing can be forgotten until they are gone",
-                listed(&names)
+                "records of sessions that cannot be read: {names}; nothing can be forgotten until they are gone"
             ),
             Some(format!(
                 "rm '{}/timewarp/sessions/{first}.json'",
                 ctx.repo.common_dir().display()
             )),
+        ),
+        _ => broken(
+            format!(
+                "records of sessions that cannot be read: {names}; nothing can be forgotten until they can: {}",
+                error.message()
+            ),
+            error.hints().first().cloned(),
         ),
     })
 }

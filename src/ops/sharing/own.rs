@@ -109,8 +109,8 @@ impl Own {
         setup: &Setup,
     ) -> Result<()> {
         let (register, invalid) = ctx.sessions().list()?;
-        for (name, why) in invalid {
-            let notice = format!("session {name} stays here: {why}");
+        for (name, error) in invalid {
+            let notice = format!("session {name} stays here: {}", error.message());
             self.notices.push(notice);
         }
         for session in register {
