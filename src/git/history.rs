@@ -78,19 +78,32 @@ impl Repo {
     /// # Errors
     /// git cannot be started.
     pub fn is_connected(&self, objects: &ObjectStore, commit: Oid, but: &str) -> Result<bool> {
+        self.are_connected(objects, &[commit], but)
+    }
+
+    /// The same of several commits, asked at once: git reads every ref each time. `but` may be a pattern of refs, as `--exclude` has it.
+    ///
+    /// # Errors
+    /// As [`Self::is_connected`].
+    pub fn are_connected(&self, objects: &ObjectStore, commits: &[Oid], but: &str) -> Result<bool> {
         if self.is_private() {
-            return Ok(objects.reachable([commit]).is_ok());
+            return Ok(objects.reachable(commits.iter().copied()).is_ok());
         }
-        let mut git = Git::new(self).args(["rev-list", "--objects", "--quiet"]);
-        if self.is_partial_clone() {
-            // What was never fetched is not missing, and must not be fetched for this.
-            git = git.arg("--exclude-promisor-objects");
+        for some in commits.chunks(MOST_ARGUMENTS) {
+            let mut git = Git::new(self).args(["rev-list", "--objects", "--quiet"]);
+            if self.is_partial_clone() {
+                // What was never fetched is not missing, and must not be fetched for this.
+                git = git.arg("--exclude-promisor-objects");
+            }
+            let output = git
+                .args(some.iter().map(Oid::to_string))
+                .args(all_refs_but(but))
+                .output()?;
+            if !output.status.success() {
+                return Ok(false);
+            }
         }
-        let output = git
-            .arg(commit.to_string())
-            .args(all_refs_but(but))
-            .output()?;
-        Ok(output.status.success())
+        Ok(true)
     }
 
     /// Whether what hangs on a commit is there and stays, now that the ref `name` holds it, which may be new: a gc that is under way may not know
@@ -182,6 +195,9 @@ impl Repo {
         Ok(oids.collect::<std::result::Result<_, _>>()?)
     }
 }
+
+/// So many ids are given to one command at the most.
+const MOST_ARGUMENTS: usize = 1_000;
 
 /// The arguments for what no ref reaches, but maybe this one.
 fn all_refs_but(name: &str) -> [String; 3] {

@@ -10,7 +10,7 @@ use super::Context;
 use super::event_log::{self, RefEvent, RefFate};
 use super::outcome::{Dropped, DroppedListing};
 use super::swap::undo_log::{self, Log};
-use super::whole::{Again, Whole, make_ref_again};
+use super::whole::{Again, Whole, are_whole, make_refs_again};
 use super::worktrees;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -40,19 +40,35 @@ pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<DroppedListing> 
             continue;
         }
         one.available = available?;
-        let is_whole = || {
-            let name = reference(&one.id)?;
-            ctx.repo.is_connected(&store.objects, one.commit, &name)
-        };
-        if !(one.available && is_whole()?) {
+        if !one.available {
             return Err(gone(&one.id));
         }
     }
+    let mut refs = Vec::new();
     for one in found.iter_mut().filter(|one| wanted.contains(&one.id)) {
-        bring_back(ctx, store, one)?;
+        refs.push((reference(&one.id)?, one.commit));
         one.restored = true;
     }
+    if let Some(name) = first_torn(store, &refs)? {
+        return Err(gone(&id_of(name)));
+    }
+    bring_back(ctx, store, refs)?;
     Ok(DroppedListing { dropped: found })
+}
+
+/// The first of these that is not whole.
+fn first_torn<'a>(store: &Store, refs: &'a [(String, Oid)]) -> Result<Option<&'a str>> {
+    if refs.is_empty() || are_whole(store, refs)? {
+        return Ok(None);
+    }
+    if let [(name, _)] = refs {
+        return Ok(Some(name));
+    }
+    let (before, after) = refs.split_at(refs.len() / 2);
+    match first_torn(store, before)? {
+        None => first_torn(store, after),
+        torn => Ok(torn),
+    }
 }
 
 fn gone(id: &str) -> Error {
@@ -153,6 +169,11 @@ fn listed(ctx: &Context<'_>, store: &Store) -> Result<Vec<Dropped>> {
     Ok(found)
 }
 
+/// The id that a ref is of.
+fn id_of(name: &str) -> String {
+    names::parse_snapshot_ref(name).map_or_else(|| name.to_owned(), |id| id.to_string())
+}
+
 fn reference(id: &str) -> Result<String> {
     let parsed = SnapshotId::parse(id).ok_or_else(|| not_found(id))?;
     Ok(names::snapshot_ref(&parsed))
@@ -186,22 +207,38 @@ fn wanted(found: &[Dropped], asked: &[String]) -> Result<HashSet<String>> {
     Ok(wanted)
 }
 
-/// Makes the ref again, and notes that.
-fn bring_back(ctx: &Context<'_>, store: &Store, one: &Dropped) -> Result<()> {
-    let name = reference(&one.id)?;
-    match make_ref_again(store, &name, one.commit)? {
-        Again::Made => {}
-        // Somebody else took it back.
-        Again::Stood => return Ok(()),
-        Again::Torn => return Err(gone(&one.id)),
+/// Makes the refs again, and notes that.
+fn bring_back(ctx: &Context<'_>, store: &Store, mut refs: Vec<(String, Oid)>) -> Result<()> {
+    while !refs.is_empty() {
+        match make_refs_again(store, &refs)? {
+            Again::Made => break,
+            // Somebody else took some of them back.
+            Again::Stood => {
+                let before = refs.len();
+                let there = store.refs.read_all(names::ROOT)?;
+                let there: HashSet<String> = there.into_iter().map(|(name, _)| name).collect();
+                refs.retain(|(name, _)| !there.contains(name));
+                if refs.len() == before {
+                    let message = "what was dropped is being changed by another command";
+                    return Err(Error::new(Code::Busy, message).hint("try again"));
+                }
+            }
+            Again::Torn => {
+                let torn = first_torn(store, &refs)?.or(refs.first().map(|(name, _)| &**name));
+                return Err(gone(&id_of(torn.unwrap_or_default())));
+            }
+        }
     }
-    let event = RefEvent {
-        at: ctx.env.now().rfc3339(),
-        event: RefFate::Restored,
-        reference: name,
-        commit: one.commit.to_string(),
-        old_commit: None,
-        id: one.id.clone(),
-    };
-    event_log::append(&store.dir, &[event])
+    let events: Vec<RefEvent> = refs
+        .into_iter()
+        .map(|(name, commit)| RefEvent {
+            at: ctx.env.now().rfc3339(),
+            event: RefFate::Restored,
+            id: id_of(&name),
+            reference: name,
+            commit: commit.to_string(),
+            old_commit: None,
+        })
+        .collect();
+    event_log::append(&store.dir, &events)
 }

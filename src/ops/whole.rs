@@ -31,12 +31,22 @@ pub enum Again {
 /// # Errors
 /// `BUSY` while a gc is under way: then there is no ref. Something cannot be looked at.
 pub fn make_ref_again(store: &Store, name: &str, commit: Oid) -> Result<Again> {
+    make_refs_again(store, &[(name.to_owned(), commit)])
+}
+
+/// The same of several refs: all of them stand again, or none. Where somebody else was first with one, none is made here.
+///
+/// # Errors
+/// As [`make_ref_again`].
+pub fn make_refs_again(store: &Store, refs: &[(String, Oid)]) -> Result<Again> {
     let is_collecting = || gc::is_running(store.repo.common_dir());
     if is_collecting() {
-        return Err(under_gc(name));
+        return Err(under_gc(refs));
     }
     let mut edit = store.refs.transaction();
-    edit.create(name, commit);
+    for (name, commit) in refs {
+        edit.create(name, *commit);
+    }
     match edit.commit() {
         Err(error) if error.is_lost_race() => return Ok(Again::Stood),
         other => other?,
@@ -44,26 +54,45 @@ pub fn make_ref_again(store: &Store, name: &str, commit: Oid) -> Result<Again> {
     fail_point("ref-again");
     let was_collecting = is_collecting();
     store.objects.refresh();
-    let is_whole = || {
-        Ok(Whole::new(store).is_usable(commit)?
-            && store.repo.is_connected(&store.objects, commit, name)?)
-    };
-    let whole: Result<bool> = is_whole();
+    let whole = are_whole(store, refs);
     if !was_collecting && matches!(whole, Ok(true)) {
         return Ok(Again::Made);
     }
     let mut back = store.refs.transaction();
-    back.delete(name, Some(commit));
+    for (name, commit) in refs {
+        back.delete(name, Some(*commit));
+    }
     back.commit()?;
     if whole? {
-        Err(under_gc(name))
+        Err(under_gc(refs))
     } else {
         Ok(Again::Torn)
     }
 }
 
-fn under_gc(name: &str) -> Error {
-    let id = names::title(name);
+/// Whether everything is there that hangs on these, whatever their refs hold.
+///
+/// # Errors
+/// Something cannot be looked at.
+pub fn are_whole(store: &Store, refs: &[(String, Oid)]) -> Result<bool> {
+    let mut whole = Whole::new(store);
+    for (_, commit) in refs {
+        if !whole.is_usable(*commit)? {
+            return Ok(false);
+        }
+    }
+    let commits: Vec<Oid> = refs.iter().map(|(_, commit)| *commit).collect();
+    // Of several no other ref of ours is relied upon, either.
+    let but = match refs {
+        [(name, _)] => name.clone(),
+        _ => format!("{}*", names::ROOT),
+    };
+    store.repo.are_connected(&store.objects, &commits, &but)
+}
+
+fn under_gc(refs: &[(String, Oid)]) -> Error {
+    let id = refs.first().map(|(name, _)| names::title(name));
+    let id = id.unwrap_or_default();
     let message = format!("a 'git gc' is under way, which may be about to take {id}");
     Error::new(Code::Busy, message).hint("try again when it has ended")
 }

@@ -342,3 +342,65 @@ fn what_was_dropped_comes_back_whole_or_not_at_all() {
     sweep(&sandbox);
     assert_fsck_clean(&sandbox, "taken back");
 }
+
+/// git reads every ref each time that it is asked: what thousands need is asked once.
+#[test]
+fn many_that_were_dropped_come_back_with_few_looks_or_none_does() {
+    let sandbox = Sandbox::new();
+    let make = |nth: u32| {
+        sandbox.write("new", format!("{nth}\n"));
+        let blob = sandbox.git(["hash-object", "new"]);
+        (
+            taken(&sandbox),
+            format!(".git/objects/{}/{}", &blob[..2], blob[2..].trim()),
+        )
+    };
+    let made: Vec<(String, String)> = (0..8).map(make).collect();
+    let ids = || made.iter().map(|(id, _)| id.as_str());
+    sandbox.ok(["drop", "-y"].into_iter().chain(ids()));
+    let listed = || sandbox.json(["list"])["total"].as_u64();
+    assert_eq!(listed(), Some(0));
+
+    let (bin, log) = (sandbox.root().join("bin"), sandbox.root().join("asked"));
+    let git = sandbox
+        .command("sh")
+        .args(["-c", "command -v git"])
+        .output()
+        .unwrap();
+    let git = String::from_utf8(git.stdout).unwrap();
+    sandbox.program(
+        bin.join("git"),
+        format!(
+            "#!/bin/sh\necho \"$*\" >>'{}'\nexec {} \"$@\"\n",
+            log.display(),
+            git.trim()
+        ),
+    );
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let back = || {
+        let mut command = sandbox.tw_command();
+        command.env("PATH", &path).args(["recover", "--dropped"]);
+        command.args(ids()).output().unwrap()
+    };
+    // One that is torn is named, and keeps all others from coming back.
+    let (torn, file) = &made[5];
+    let bytes = std::fs::read(sandbox.path(file)).unwrap();
+    std::fs::remove_file(sandbox.path(file)).unwrap();
+    let output = back();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&format!("'{torn}'")));
+    assert_eq!(listed(), Some(0));
+    std::fs::write(sandbox.path(file), bytes).unwrap();
+
+    let _ = std::fs::remove_file(&log);
+    assert_eq!(back().status.code(), Some(0));
+    assert_eq!(listed(), Some(8));
+    let asked = std::fs::read_to_string(&log).unwrap_or_default();
+    let looks = asked
+        .lines()
+        .filter(|line| line.contains("rev-list"))
+        .count();
+    // Before the refs are made, and after.
+    assert_eq!(looks, 2, "{asked}");
+    assert_fsck_clean(&sandbox, "taken back");
+}
