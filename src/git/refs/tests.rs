@@ -579,6 +579,33 @@ fn refs_reach_the_disk_wherever_they_are() {
 }
 
 #[test]
+fn many_values_are_waited_for_together_and_stand_or_do_not() {
+    let sandbox = Sandbox::new();
+    let refs = sandbox.refs();
+    let (one, two) = (sandbox.commit("one"), sandbox.commit("two"));
+    let name = |nth: usize| format!("refs/probe/many/{nth:03}");
+    let mut transaction = refs.transaction();
+    transaction.durable();
+    for nth in 0..150 {
+        transaction.create(&name(nth), one);
+    }
+    transaction.commit().expect("commit");
+    let mut transaction = refs.transaction();
+    transaction.durable();
+    for nth in 0..150 {
+        let old = if nth == 149 { two } else { one };
+        transaction.update(&name(nth), two, old);
+    }
+    transaction.commit().expect_err("the last one is not so");
+    let all = refs.read_all("refs/probe/many/").expect("listed");
+    assert_eq!(all.len(), 150);
+    assert!(
+        all.into_iter()
+            .all(|(_, oid)| oid.is_ok_and(|oid| oid == one))
+    );
+}
+
+#[test]
 fn a_symlinked_packed_refs_stays_a_symlink() {
     let sandbox = Sandbox::new();
     let refs = sandbox.refs();

@@ -19,6 +19,7 @@ use std::path::Path;
 use crate::env::fail_point;
 use crate::error::Error;
 use crate::git::Oid;
+use crate::git::durable::sync_file_system;
 use crate::git::liveness::Flush;
 
 use super::Refs;
@@ -28,6 +29,9 @@ use super::lock::{LockError, LockFile, Locking, lock_path};
 use super::loose::is_absent;
 use super::rewrite::Rewrite;
 use super::stacks::PreparedStack;
+
+/// With more new values than these one wait for all that was written is shorter than one for each of them.
+const MANY: usize = 100;
 
 /// Changes to be made together. Nothing happens before [`Transaction::commit`].
 #[derive(Debug)]
@@ -108,8 +112,13 @@ impl Transaction {
             let prepared = PreparedStack::new(&self.refs, stacks, self.edits, self.flush)?;
             return Ok(Prepared(Backend::Stack(prepared)));
         }
+        let values = self.edits.iter();
+        let values = values.filter(|edit| edit.change.new_value().is_some());
+        let waits_once = self.flush == Flush::Yes && values.count() > MANY;
+        let each = if waits_once { Flush::No } else { self.flush };
         let mut prepared = PreparedFiles {
-            locking: Locking::new(&self.refs.common_dir, self.flush),
+            locking: Locking::new(&self.refs.common_dir, each),
+            waits_once,
             refs: self.refs,
             locks: BTreeMap::new(),
             edits: self.edits,
@@ -182,6 +191,8 @@ struct PreparedFiles {
     locks: BTreeMap<String, LockFile>,
     edits: Vec<Edit>,
     flush: Flush,
+    /// The new values are written and not synced yet.
+    waits_once: bool,
     rewrite: Option<Rewrite>,
     locking: Locking,
 }
@@ -194,6 +205,7 @@ impl PreparedFiles {
 
     fn commit(mut self) -> Result<(), TransactionError> {
         fail_point("refs-locked");
+        self.sync_values()?;
         let mut placed = 0;
         let done = self
             .place(&mut placed)
@@ -345,6 +357,22 @@ impl PreparedFiles {
             }
         }
         left_behind
+    }
+
+    /// Waits for the new values, where none of them was waited for.
+    fn sync_values(&self) -> Result<(), TransactionError> {
+        if !self.waits_once {
+            return Ok(());
+        }
+        let mut seen = HashSet::new();
+        for edit in &self.edits {
+            let base = self.refs.base(&edit.name);
+            if seen.insert(base) {
+                sync_file_system(base)
+                    .map_err(|error| TransactionError::new(&edit.name, Reason::Io(error)))?;
+            }
+        }
+        Ok(())
     }
 
     fn sync(&self) -> Result<(), TransactionError> {
