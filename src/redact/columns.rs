@@ -1,10 +1,9 @@
 //! Passwords in a column: a line with the names of the columns, then one for each entry, as CSV and Markdown have them.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use super::field_names::{NameClass, classify, is_vague_password};
-use super::fields::is_made_up;
+use super::fields::{is_made_up, stands_out};
 use super::gutter::Lead;
 use super::judge::{Trust, is_secret};
 use super::ordinary::{is_algorithm, is_quantity};
@@ -22,37 +21,25 @@ const WORDS: usize = 3;
 /// What stands over a column with the numbers of the rows.
 const NUMBERS: &[u8] = b"#";
 
-/// A secret in a column, and what the column's name says.
-type Found = (Range<usize>, NameClass);
+/// What ends a literal, in the text as its literals say it.
+pub(super) const END: u8 = 0;
 
-/// The text with the lines that are drawn around a table as signs, each sign in the place of its drawing: as `sqlite3 -box`, nushell and
-/// many others show one.
-pub(super) fn with_signs(text: &str) -> Cow<'_, str> {
-    let is_drawn = |sign: char| ('\u{2500}'..='\u{257f}').contains(&sign);
-    if !text.contains(is_drawn) {
-        return Cow::Borrowed(text);
-    }
-    let mut signs = String::with_capacity(text.len());
-    for sign in text.chars() {
-        match sign {
-            // As long as the drawing.
-            '│' | '┃' | '║' => signs.push_str("|  "),
-            sign if is_drawn(sign) => signs.push_str("---"),
-            sign => signs.push(sign),
-        }
-    }
-    Cow::Owned(signs)
+/// A secret in a column, and what the column's name says.
+pub(super) type Found = (Range<usize>, NameClass);
+
+fn ends_line(byte: u8) -> bool {
+    byte == b'\n' || byte == END
 }
 
 /// The secrets below the line in which a name stands, if that is the head of a table; and the place up to which no name is in the
 /// head of another.
 pub(super) fn below(text: &str, name: &Range<usize>) -> (Vec<Found>, usize) {
     let bytes = text.as_bytes();
-    let length = run_at_start(&bytes[name.end..], HEAD_MAX, |byte| byte != b'\n');
+    let length = run_at_start(&bytes[name.end..], HEAD_MAX, |byte| !ends_line(byte));
     let line_end = name.end + length;
-    let before = run_at_end(&bytes[..name.start], HEAD_MAX, |byte| byte != b'\n');
+    let before = run_at_end(&bytes[..name.start], HEAD_MAX, |byte| !ends_line(byte));
     let start = name.start - before;
-    if line_end - start > HEAD_MAX {
+    if line_end - start > HEAD_MAX || bytes.get(line_end) != Some(&b'\n') {
         return (Vec::new(), line_end);
     }
     match Head::of(text, &(start..line_end)) {
@@ -73,6 +60,8 @@ struct Head<'a> {
     has_user: bool,
     /// Whether the table needs a rule below its head to be one: between blanks the sign means other things as well.
     needs_rule: bool,
+    /// Whether, without one, a row must show that it is of a database: alternatives of a pattern stand between the sign, too.
+    needs_proof: bool,
 }
 
 impl<'a> Head<'a> {
@@ -108,19 +97,22 @@ impl<'a> Head<'a> {
             .collect();
         // A line among others of the table is no head.
         let is_among_others = || {
-            line.start.checked_sub(1).is_some_and(|end| {
-                let length = run_at_end(&bytes[..end], HEAD_MAX, |byte| byte != b'\n');
+            let end = line.start.checked_sub(1);
+            end.filter(|end| bytes[*end] == b'\n').is_some_and(|end| {
+                let length = run_at_end(&bytes[..end], HEAD_MAX, |byte| !ends_line(byte));
                 let before = lead.end_in(&bytes[end - length..end]).unwrap_or(0);
                 cells(text, separator, end - length + before..end).len() == names.len()
             })
         };
+        let is_of_rows = is_tight && of_names().any(names_a_row) && !has_synonyms(of_names);
         (!secret.is_empty() && !is_among_others()).then_some(Self {
             lead,
             separator,
             columns: names.len(),
             secret,
             has_user,
-            needs_rule: separator == b'|' && !(is_tight && of_names().any(names_a_row)),
+            needs_rule: separator == b'|' && !is_of_rows,
+            needs_proof: separator == b'|' && is_of_rows,
         })
     }
 }
@@ -199,6 +191,15 @@ fn names_a_row(name: &str) -> bool {
     names_a_user(name) || ids.iter().any(|id| name.eq_ignore_ascii_case(id))
 }
 
+/// Whether a name is another one with letters behind it: `user|username` are alternatives, and no columns.
+fn has_synonyms<'t, N: Iterator<Item = &'t str>>(names: impl Fn() -> N) -> bool {
+    let is_longer = |name: &str, other: &str| {
+        let more = name.strip_prefix(other).unwrap_or_default();
+        !matches!(more, "" | "id") && more.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    names().any(|name| names().any(|other| is_longer(name, other)))
+}
+
 /// The lines below a head.
 struct Rows<'a> {
     text: &'a str,
@@ -226,12 +227,13 @@ impl<'a> Rows<'a> {
         let is_markdown = self.head.separator == b'|';
         // Between head and rule there may be a line, as of the types.
         let (mut has_rule, mut before_rule) = (!self.head.needs_rule, 0);
-        while misfits <= MISFITS && self.at + 1 < self.text.len() {
+        let mut is_proven = !self.head.needs_proof;
+        while misfits <= MISFITS && self.at + 1 < self.text.len() && !self.is_at_end() {
             let whole = line_at(self.text, self.at + 1);
             let lead = self.head.lead.end_in(&self.text.as_bytes()[whole.clone()]);
             let line = whole.start + lead.unwrap_or(0)..whole.end;
             if is_rule(self.text, &line, is_markdown) {
-                has_rule = true;
+                (has_rule, is_proven) = (true, true);
                 self.at = line.end;
                 continue;
             }
@@ -252,7 +254,12 @@ impl<'a> Rows<'a> {
                 continue;
             }
             if has_lead && cells.len() == self.head.columns && !is_blank {
-                found.extend(self.secrets(&cells));
+                let secrets = self.secrets(&cells);
+                is_proven |= self.is_numbered(&cells)
+                    || secrets
+                        .iter()
+                        .any(|(range, _)| is_odd(&self.text[range.clone()]));
+                found.extend(secrets);
                 (end, misfits) = (self.at, 0);
                 rows += 1;
             } else if rows == 0 {
@@ -261,7 +268,23 @@ impl<'a> Rows<'a> {
                 misfits += 1;
             }
         }
+        if !is_proven {
+            found.clear();
+        }
         (found, end)
+    }
+
+    /// Whether the literal ends here in which the table stands.
+    fn is_at_end(&self) -> bool {
+        self.text.as_bytes().get(self.at) == Some(&END)
+    }
+
+    /// Whether a row begins with its number.
+    fn is_numbered(&self, cells: &[Range<usize>]) -> bool {
+        let first = cells.first().and_then(|cell| self.text.get(cell.clone()));
+        first.is_some_and(|first| {
+            !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit())
+        })
     }
 
     /// The cells of the next row, which is a line, or more when a cell in quotes goes on.
@@ -274,8 +297,11 @@ impl<'a> Rows<'a> {
             return cells;
         }
         let limit = super::span::floor(self.text, start + CELL_MAX).max(start);
+        let rest = &self.text.as_bytes()[start..limit];
+        let limit = start + run_at_start(rest, CELL_MAX, |byte| byte != END);
         let (longer, end) = quoted_cells(self.text, self.head.separator, &(start..limit));
-        let is_whole = end == self.text.len() || self.text[end..].starts_with('\n');
+        let after = self.text.as_bytes().get(end);
+        let is_whole = after.is_none_or(|byte| ends_line(*byte));
         if is_whole && longer.len() == self.head.columns {
             self.at = end;
             return longer;
@@ -340,6 +366,14 @@ fn has_every_kind(value: &str) -> bool {
         && has(|byte| byte.is_ascii_digit())
         && has(|byte| b"!#$%^&*+=~?;,".contains(&byte))
         && !has(|byte| byte.is_ascii_whitespace())
+}
+
+/// What no alternative of a pattern looks like.
+fn is_odd(value: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
+    let is_mixed =
+        has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit);
+    is_mixed || has_every_kind(value) || stands_out(value)
 }
 
 /// The cells of a line, without blanks and quotes around them.
@@ -432,8 +466,8 @@ fn is_rule(text: &str, line: &Range<usize>, is_markdown: bool) -> bool {
 
 /// The line that begins at a place.
 fn line_at(text: &str, start: usize) -> Range<usize> {
-    let length = run_at_start(&text.as_bytes()[start..], usize::MAX, |byte| byte != b'\n');
-    start..start + length
+    let rest = &text.as_bytes()[start..];
+    start..start + run_at_start(rest, usize::MAX, |byte| !ends_line(byte))
 }
 
 #[cfg(test)]
@@ -465,25 +499,6 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_are_drawn() {
-        for text in [
-            "┌────┬──────┬──────────────┐\n│ id │ user │   password   │\n├────┼──────┼──────────────┤\n\
-             │ 1  │ bob  │ Eq9-Lantern7 │\n│ 2  │ amy  │ hunter2      │\n└────┴──────┴──────────────┘\n",
-            "┏━━━━━━┳━━━━━━━━━━━━━━┓\n┃ user ┃ password     ┃\n┡━━━━━━╇━━━━━━━━━━━━━━┩\n\
-             │ bob  │ Eq9-Lantern7 │\n│ amy  │ hunter2      │\n└──────┴──────────────┘\n",
-            "╭───┬──────┬──────────────╮\n│ # │ user │   password   │\n├───┼──────┼──────────────┤\n\
-             │ 0 │ bob  │ Eq9-Lantern7 │\n│ 1 │ amy  │ hunter2      │\n╰───┴──────┴──────────────╯\n",
-            "┌─────────┬──────────────┐\n│  user   │   password   │\n│ varchar │   varchar    │\n├─────────┼──────────────┤\n\
-             │ bob     │ Eq9-Lantern7 │\n│ amy     │ hunter2      │\n└─────────┴──────────────┘\n",
-            "  user │ password\n  ─────┼─────────\n  bob  │ Eq9-Lantern7\n  amy  │ hunter2\n",
-        ] {
-            let signs = with_signs(text);
-            assert_eq!(signs.len(), text.len());
-            assert_eq!(found(&signs), ["Eq9-Lantern7", "hunter2"], "{text}");
-        }
-    }
-
-    #[test]
     fn what_stands_before_a_head_alone_hides_no_table() {
         for text in [
             "-- username,password\nbob,Eq9-Lantern7\namy,hunter2\n",
@@ -496,6 +511,20 @@ mod tests {
         ] {
             assert_eq!(found(text), ["Eq9-Lantern7", "hunter2"], "{text}");
         }
+    }
+
+    #[test]
+    fn alternatives_of_a_pattern_are_no_table() {
+        for text in [
+            "user|username|password\nlogin|Email1|Passw0rd\nfoo|bar22|Eq9-Lantern7\n",
+            "user|token|password\nuser1|token2|secret3\nhost|port|md5sum1\n",
+            "-E 'user|token|password'\n-E 'host|value2|sha512x1'\n-E 'name|hunter2|Eq9-Lantern7'\n",
+            "email|password\noauth2|saml2x\nlogin|basic64x\n",
+        ] {
+            assert_eq!(found(text), Vec::<&str>::new(), "{text}");
+        }
+        let text = "id|user|password\n1|bob|hunter2\n2|amy|hunter3\n";
+        assert_eq!(found(text), ["hunter2", "hunter3"]);
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod shape;
 mod span;
 mod split_key;
 mod syntax;
+mod tables;
 mod tokens;
 mod unquoted;
 mod urls;

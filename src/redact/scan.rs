@@ -2,12 +2,11 @@
 //!
 //! Linear: each keyword costs a bounded window, and no window of a row is searched more than a few times.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::commands::{self, PROGRAMS};
-use super::field_names::{NameClass, classify, names_a_public_value};
+use super::field_names::{NameClass, names_a_public_value};
 use super::fields::secret_after;
 use super::judge::is_like;
 use super::keywords::{KEYWORDS, Start, each_in};
@@ -17,9 +16,10 @@ use super::runs::{Runs, alphanumeric_or, run_at_start};
 use super::shape::{entropy_of, wordiness};
 use super::span::{FoundBy, Span, ceil, floor, merged};
 use super::syntax::name_around;
+use super::tables::Tables;
 use super::values::Values;
 use super::words::WORD_PREFIXES;
-use super::{bare_keys, columns, documented, headers, jwk, tokens, urls};
+use super::{bare_keys, documented, headers, jwk, tokens, urls};
 
 /// The general rules that do not override a public block, and those of them that are guesses.
 const NAMED: &str = "key-value";
@@ -144,10 +144,7 @@ struct Scan<'a> {
     blocks: Blocks,
     /// The end of the last name that was read.
     name_end: usize,
-    /// The text as tables are looked for in it.
-    of_tables: Option<Cow<'a, str>>,
-    /// The end of the last table that was read.
-    column_end: usize,
+    tables: Tables<'a>,
     /// The end of the last password that a name told of.
     password_end: usize,
     /// How far each row of the third form has searched, and each of the first has read what is long.
@@ -172,8 +169,7 @@ impl<'a> Scan<'a> {
             look_alikes: Vec::new(),
             blocks: Blocks::default(),
             name_end: 0,
-            of_tables: None,
-            column_end: 0,
+            tables: Tables::new(text),
             password_end: 0,
             searched: HashMap::new(),
             header_end: 0,
@@ -300,7 +296,9 @@ impl<'a> Scan<'a> {
             return;
         };
         self.name_end = name.end;
-        self.column(&name);
+        for (range, class) in self.tables.below(&name) {
+            self.push(range, FoundBy::General(rule_of(class)));
+        }
         // A value within a password goes with it.
         let known = if name.start < self.password_end {
             self.password_end
@@ -319,24 +317,6 @@ impl<'a> Scan<'a> {
                 self.push(range, found_by);
             }
             NameClass::Strong | NameClass::None => self.push(range, found_by),
-        }
-    }
-
-    fn column(&mut self, name: &Range<usize>) {
-        if name.start < self.column_end {
-            return;
-        }
-        if classify(&self.text[name.clone()]) < NameClass::Strong {
-            return;
-        }
-        let text = self.text;
-        let of_tables = self
-            .of_tables
-            .get_or_insert_with(|| columns::with_signs(text));
-        let (found, end) = columns::below(of_tables, name);
-        self.column_end = end;
-        for (range, class) in found {
-            self.push(range, FoundBy::General(rule_of(class)));
         }
     }
 

@@ -572,6 +572,7 @@ const PIECES: &[&str] = &[
     "<key>",
     "</key><string>",
     "user,password\n",
+    "user,password\\nbob,",
     "😀",
 ];
 
@@ -747,6 +748,10 @@ const HEAVY: &[&str] = &[
     "<key>password</key><string>",
     "<password a=\"",
     "echo 'hunter2' | kinit ",
+    "user,password\\n",
+    "user,password\\nbob,hunter2\\n",
+    "user|password\nbob|hunter2\n",
+    "password\\n\"",
     "é",
 ];
 
