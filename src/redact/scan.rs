@@ -8,9 +8,10 @@ use std::ops::Range;
 use super::commands::{self, PROGRAMS};
 use super::field_names::{NameClass, names_a_public_value};
 use super::fields::secret_after;
-use super::judge::is_like;
+use super::judge::{Trust, is_like, is_secret};
 use super::keywords::{KEYWORDS, Start, each_in};
 use super::pem::{Block, Blocks};
+use super::reference::is_sequence;
 use super::rules::{Form, ROWS, Row, Rule};
 use super::runs::{Runs, alphanumeric_or, run_at_start};
 use super::shape::{entropy_of, wordiness};
@@ -18,7 +19,7 @@ use super::span::{FoundBy, Span, ceil, floor, merged};
 use super::syntax::name_around;
 use super::tables::Tables;
 use super::values::Values;
-use super::words::WORD_PREFIXES;
+use super::words::{CUT_PREFIXES, WORD_PREFIXES};
 use super::{bare_keys, documented, headers, jwk, tokens, urls};
 
 /// The general rules that do not override a public block, and those of them that are guesses.
@@ -29,6 +30,9 @@ pub(super) const PASSWORD: &str = "password";
 
 /// A secret of a row with a prefix that is longer than this is read once.
 const LONG: usize = 2048;
+/// How much of a token that was cut off tells that it is one, and how much of that stands together.
+const CUT_MIN: usize = 12;
+const CUT_PART: usize = 10;
 /// How far after its keyword a row's value may end.
 const NEAR_REACH: usize = 320;
 /// How far after its keyword a row's value may begin.
@@ -359,9 +363,22 @@ impl<'a> Scan<'a> {
         }
         // The prefix of a format, and too short for it.
         let token = hit.start..hit.end + self.token_length(hit.end, rule.length);
-        if hit.len() >= 4 && token.len() < rule.length && !WORD_PREFIXES.has(word) {
+        if token.len() < rule.length && CUT_PREFIXES.has(word) && self.is_cut(hit.end..token.end) {
+            self.push(token, FoundBy::Rule(rule.id));
+        } else if hit.len() >= 4 && token.len() < rule.length && !WORD_PREFIXES.has(word) {
             add_in_order(&mut self.look_alikes, token);
         }
+    }
+
+    /// Whether what stands behind a prefix is the beginning of a token, as where a tool cuts a line.
+    fn is_cut(&self, beginning: Range<usize>) -> bool {
+        let beginning = self.text.get(beginning).unwrap_or_default();
+        let mut parts = beginning.split(['-', '_']);
+        // Names of models and versions have short parts.
+        beginning.len() >= CUT_MIN
+            && parts.any(|part| part.len() >= CUT_PART)
+            && !is_sequence(beginning)
+            && is_secret(beginning, Trust::Hinted)
     }
 
     fn token_length(&self, from: usize, most: usize) -> usize {

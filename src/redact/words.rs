@@ -86,6 +86,9 @@ pub(super) static HARMLESS: Words = Words::new(include_str!("words/harmless.txt"
 /// Prefixes that are words, or of many formats: what stands after them may be anything.
 pub(super) static WORD_PREFIXES: Words = Words::new(include_str!("words/word_prefixes.txt"));
 
+/// Prefixes that nothing but a secret has: what was cut off behind one is known by it.
+pub(super) static CUT_PREFIXES: Words = Words::new(include_str!("words/cut_prefixes.txt"));
+
 /// Words whose presence in a text starts the reading of a field.
 pub(super) static FIELD_WORDS: Words = Words::new(include_str!("words/field_words.txt"));
 

@@ -200,7 +200,7 @@ fn an_escaped_sign_is_that_sign() {
 #[test]
 fn a_name_outranks_what_looks_like_another_format() {
     let redactor = Redactor::new();
-    let short = "ghp_8sK2jW9xQv4LmT7bYz3RnC6pHd";
+    let short = "ghp_8sK2jW9xQv4";
     for name in ["GITHUB_TOKEN", "secret", "api_key"] {
         let redacted = redactor.text(&format!("{name}={short}")).text;
         assert_eq!(redacted, format!("{name}={MARK}***"));
@@ -210,6 +210,39 @@ fn a_name_outranks_what_looks_like_another_format() {
     }
     let public = "-----BEGIN CERTIFICATE-----\ntoken=q7gzkxv0w1jh9p2m\n-----END CERTIFICATE-----";
     assert_eq!(redactor.text(public).text, public);
+}
+
+#[test]
+fn what_was_cut_off_behind_a_prefix_goes() {
+    let redactor = Redactor::new();
+    for (token, rule) in [
+        ("ghp_8sK2jW9xQv4LmT7b", "github-personal-token"),
+        ("github_pat_11ABCDEFG0xI3WMNf", "github-fine-grained-token"),
+        ("sk-ant-api03-xI3WMNfLbkpKy0", "anthropic-api-key"),
+        ("AIzaSyD8sK2jW9xQv4", "google-api-key"),
+        ("glpat-8sK2jW9xQv4L", "gitlab-personal-token"),
+    ] {
+        for (before, after) in [("got ", "\u{2026} and"), ("x: \"", "...\""), ("", "")] {
+            let text = format!("{before}{token}{after}");
+            let redacted = format!("{before}{MARK}:{rule}***{after}");
+            assert_eq!(redactor.text(&text).text, redacted);
+        }
+    }
+    for text in [
+        "ghp_1234567890abcdef",
+        "ghp_your_token_goes_here",
+        "ghp_xxxxxxxxxxxxxxxx",
+        "sk-ant-api03-your-key-here-1",
+        "sk-ant-api03-xxxxxxxxxxxx",
+        "npm_config_registry_2",
+        "hf_hub_download_v1",
+        "ghp_8sK2jW9xQv4",
+        "xai-grok-4-fast-2025-09",
+        "pplx-70b-chat-v20240501",
+        "sk-proj-my-project-2024-11-05",
+    ] {
+        assert_eq!(redactor.text(text).text, text);
+    }
 }
 
 #[test]
@@ -573,6 +606,7 @@ const PIECES: &[&str] = &[
     "</key><string>",
     "user,password\n",
     "user,password\\nbob,",
+    "ghp_8sK2jW9xQv4LmT7b",
     "😀",
 ];
 
