@@ -181,6 +181,30 @@ pub(super) fn password(text: &str, hit: &Range<usize>, program: &Program) -> Opt
     Some(place.start + found.start..place.start + found.end)
 }
 
+/// What `curl` is told to send as cookies, given where its name stands.
+pub(super) fn cookies(text: &str, hit: &Range<usize>) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let before = hit.start.checked_sub(1).map(|at| bytes[at]);
+    if before.is_some_and(alphanumeric_or(b"_-.")) {
+        return None;
+    }
+    let name = run_at_start(&bytes[hit.end..], 24, alphanumeric_or(b"_-."));
+    let limit = super::span::floor(text, hit.end + REACH);
+    let mut words = Words::after(bytes, hit.end + name, limit).map(|word| bare(text, word));
+    while let Some(word) = words.next() {
+        let flag = text.get(word.clone())?;
+        // `-b`, also behind flags that take nothing: `-sb`.
+        let letters = flag.strip_prefix('-').unwrap_or_default();
+        if letters.ends_with('b') && letters.bytes().all(|letter| b"bsSkLivfg".contains(&letter)) {
+            return words.next();
+        }
+        if letters.starts_with('b') {
+            return Some(bare(text, word.start + 2..word.end));
+        }
+    }
+    None
+}
+
 /// The password among the words of a command: which word, and where in it.
 pub(super) fn password_among(words: &[&str]) -> Option<(usize, Range<usize>)> {
     let mut programs = PROGRAMS.iter();
@@ -378,6 +402,31 @@ mod tests {
             "[\n  \"docker\", \"login\",\n  \"-p\", \"Hq7vTz2mPx9\",\n]",
         ] {
             assert_eq!(found(line), Some("Hq7vTz2mPx9"), "{line}");
+        }
+    }
+
+    #[test]
+    fn cookies_of_curl() {
+        let found = |line: &str| {
+            let hit = line.find("curl")?;
+            cookies(line, &(hit..hit + 4)).map(|range| line[range].to_owned())
+        };
+        for line in [
+            "curl -b sid=a8f5f167f44f4964 https://h",
+            "curl -s -H 'A: b' -b 'sid=a8f5f167f44f4964' https://h",
+            "curl -sLb \"sid=a8f5f167f44f4964\" https://h",
+            "curl -bsid=a8f5f167f44f4964 https://h",
+            "[\"curl\", \"-b\", \"sid=a8f5f167f44f4964\", \"https://h\"]",
+        ] {
+            let cookies = found(line);
+            assert_eq!(cookies.as_deref(), Some("sid=a8f5f167f44f4964"), "{line}");
+        }
+        for line in [
+            "curl -ubob sid=a8f5f167f44f4964",
+            "curl https://h; git checkout -b x=a8f5f167f44f4964",
+            "libcurl -b sid=a8f5f167f44f4964",
+        ] {
+            assert_eq!(found(line), None, "{line}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Credentials in HTTP headers: `Authorization` of any scheme, `Cookie`, `Set-Cookie`.
+//! Credentials in HTTP headers: `Authorization` of any scheme, `Cookie`, `Set-Cookie`; and the cookies that a program sets.
 
 use std::ops::Range;
 
@@ -70,15 +70,72 @@ fn credentials(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
     secret.then(|| line.end - credentials.len()..line.end)
 }
 
-/// Where a `Cookie` or `Set-Cookie` line ends, and the values on it that are long enough to be a secret.
-pub(super) fn cookies(text: &str, from: usize, set: bool) -> (usize, Vec<Range<usize>>) {
-    let Some(line) = header_value(text, from) else {
-        return (from, Vec::new());
+/// Where a `Cookie` or `Set-Cookie` line ends, or what a name or a flag that ends so is set to, and the values on it that are long enough
+/// to be a secret.
+pub(super) fn cookies(text: &str, word: &Range<usize>) -> (usize, Vec<Range<usize>>) {
+    let before = &text.as_bytes()[..word.start];
+    let set = before.len() >= 4 && before[before.len() - 4..].eq_ignore_ascii_case(b"set-");
+    let line = if before.ends_with(b"--") {
+        flag_value(text, word.end)
+    } else {
+        header_value(text, word.end).or_else(|| assigned(text, word.end))
     };
-    (line.end, cookies_on(text, &line, set))
+    let (mut end, mut found) = (word.end, Vec::new());
+    let mut next = line;
+    while let Some(line) = next {
+        end = line.end;
+        found.extend(cookies_on(text, &line, set));
+        next = next_literal(text, end).filter(|_| set);
+    }
+    (end, found)
 }
 
-fn cookies_on(text: &str, line: &Range<usize>, set: bool) -> Vec<Range<usize>> {
+/// The next literal of a list: a server sets cookies one by one.
+fn next_literal(text: &str, from: usize) -> Option<Range<usize>> {
+    let rest = text.as_bytes().get(from..)?;
+    let quotes = run_at_start(rest, 3, one_of(b"\"'\\"));
+    let comma = rest.get(quotes).filter(|byte| **byte == b',');
+    let blanks = comma.map(|_| run_at_start(&rest[quotes + 1..], 32, one_of(b" \t\r\n")))?;
+    let start = from + quotes + 1 + blanks;
+    let opening = run_at_start(&text.as_bytes()[start..], 3, one_of(b"\"'\\"));
+    (quotes > 0 && opening > 0).then(|| literal(text, start + opening))
+}
+
+/// What a flag is set to: `--cookie 'sid=…'`.
+fn flag_value(text: &str, from: usize) -> Option<Range<usize>> {
+    let rest = text.as_bytes().get(from..)?;
+    rest.first().filter(|byte| b" =".contains(byte))?;
+    let quotes = run_at_start(&rest[1..], 3, one_of(b"\"'\\"));
+    let start = from + 1 + quotes;
+    let value = literal(text, start);
+    let word = run_at_start(&text.as_bytes()[value.clone()], HEADER_MAX, |byte| {
+        byte > b' ' && !b";|&)<>".contains(&byte)
+    });
+    Some(if quotes > 0 {
+        value
+    } else {
+        start..start + word
+    })
+}
+
+/// The literal that a name is set to: `document.cookie = "sid=…"`.
+fn assigned(text: &str, from: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    let mut step = |most, signs| {
+        let length = run_at_start(bytes.get(at..).unwrap_or_default(), most, one_of(signs));
+        at += length;
+        length
+    };
+    step(2, b" ");
+    let signs = step(2, b"=");
+    step(2, b" ");
+    let quotes = step(3, b"\"'`\\");
+    (signs == 1 && quotes > 0).then(|| literal(text, at))
+}
+
+/// The values of cookies that are long enough to be a secret; of one that is set there is but one, before its attributes.
+pub(super) fn cookies_on(text: &str, line: &Range<usize>, set: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = line.start;
     for pair in text[line.clone()].split(';') {
@@ -107,7 +164,9 @@ pub(super) fn is_secret_header(name: &str, value: &str) -> bool {
         return credentials(value, &(0..value.len())).is_some();
     }
     let set = is("set-cookie");
-    (set || is("cookie")) && !cookies_on(value, &(0..value.len()), set).is_empty()
+    // As the flag before it in a command that is a list of words.
+    let is_flag = is("--cookie") || name == "-b";
+    (set || is_flag || is("cookie")) && !cookies_on(value, &(0..value.len()), set).is_empty()
 }
 
 fn is_cookie_secret(name: &str, value: &str) -> bool {
@@ -144,11 +203,18 @@ fn header_value(text: &str, from: usize) -> Option<Range<usize>> {
     }
     let mut start = from + closers + blanks + 1;
     start += run_at_start(&bytes[start..], 8, one_of(b" \"'\\["));
-    let length = run_at_start(&bytes[start..], HEADER_MAX, |byte| {
-        !b"\r\n\"'`\\".contains(&byte)
-    });
-    let line = text.get(start..start + length)?;
-    Some(start..start + line.trim_end().len())
+    if bytes[..start].ends_with(b"[") {
+        start += run_at_start(&bytes[start..], 32, one_of(b" \t\r\n\"'\\"));
+    }
+    Some(literal(text, start))
+}
+
+/// What stands from a place on up to the end of its line or literal.
+fn literal(text: &str, start: usize) -> Range<usize> {
+    let rest = text.as_bytes().get(start..).unwrap_or_default();
+    let length = run_at_start(rest, HEADER_MAX, |byte| !b"\r\n\"'`\\".contains(&byte));
+    let line = text.get(start..start + length).unwrap_or_default();
+    start..start + line.trim_end().len()
 }
 
 #[cfg(test)]
@@ -215,13 +281,46 @@ mod tests {
     #[test]
     fn cookie_lines() {
         let text = "Cookie: theme=dark; sid=a8f5f167f44f4964; cf=Ab12Cd34Ef";
-        let found: Vec<&str> = cookies(text, 6, false)
+        let found: Vec<&str> = cookies(text, &(0..6))
             .1
             .into_iter()
             .map(|range| &text[range])
             .collect();
         assert_eq!(found, ["a8f5f167f44f4964", "Ab12Cd34Ef"]);
         let text = "Set-Cookie: sid=a8f5f167f44f4964; Expires=Wed, 21 Oct 2015 07:28:00 GMT";
-        assert_eq!(cookies(text, 10, true).1.len(), 1);
+        assert_eq!(cookies(text, &(4..10)).1.len(), 1);
+    }
+
+    #[test]
+    fn cookies_outside_of_headers() {
+        let found = |text: &str| {
+            let at = text.to_ascii_lowercase().find("cookie").expect("there");
+            let (_, found) = cookies(text, &(at..at + 6));
+            let values = found.into_iter().map(|range| text[range].to_owned());
+            values.collect::<Vec<_>>()
+        };
+        for text in [
+            "document.cookie = \"session=a8f5f167f44f4964\"",
+            "document.cookie='theme=dark; sid=a8f5f167f44f4964'",
+            "document.cookie = `sid=a8f5f167f44f4964`;",
+            "eval \"document.cookie = \\\"sid=a8f5f167f44f4964\\\"\"",
+            "curl --cookie sid=a8f5f167f44f4964 https://h",
+            "curl --cookie 'theme=dark; sid=a8f5f167f44f4964' https://h",
+            "curl --cookie=\"sid=a8f5f167f44f4964\" https://h",
+            "\"set-cookie\": [\n  \"theme=dark\",\n  \"sid=a8f5f167f44f4964; Path=/\"\n]",
+        ] {
+            assert_eq!(found(text), ["a8f5f167f44f4964"], "{text}");
+        }
+        for text in [
+            "document.cookie = \"theme=solarized2\"",
+            "document.cookie = `sid=${session.id0123456789}`",
+            "cookie == \"sid=a8f5f167f44f4964\"",
+            "curl --cookie $SID https://h",
+            "curl --cookie jar.txt https://h",
+            "curl --cookie-jar sid=a8f5f167f44f4964",
+            "cookie = parse(header)",
+        ] {
+            assert_eq!(found(text), Vec::<String>::new(), "{text}");
+        }
     }
 }

@@ -27,6 +27,8 @@ pub(super) enum Start {
     Cookie,
     /// A program whose flag takes a password.
     Program(usize),
+    /// The program whose flag takes cookies.
+    CookieFlag,
     /// What tells the inside of a private key.
     Body,
     /// A key block in base64.
@@ -58,6 +60,7 @@ const GENERAL: &[(&str, Start)] = &[
     ("basic", Start::Scheme),
     ("authorization", Start::Authorization),
     ("cookie", Start::Cookie),
+    ("curl", Start::CookieFlag),
 ];
 
 /// Every keyword, with what it starts.

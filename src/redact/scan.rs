@@ -219,6 +219,7 @@ impl<'a> Scan<'a> {
                     self.push(range, FoundBy::General(PASSWORD));
                 }
             }
+            Start::CookieFlag => self.cookie_flag(&hit),
             Start::Body => self.body(KEYWORDS.words[word], &hit, bare_keys::headless),
             Start::Wrapped => {
                 self.body(KEYWORDS.words[word], &hit, |text, hit| {
@@ -283,10 +284,18 @@ impl<'a> Scan<'a> {
         if hit.start < self.header_end {
             return;
         }
-        let before = &self.bytes[..hit.start];
-        let set = before.len() >= 4 && before[before.len() - 4..].eq_ignore_ascii_case(b"set-");
-        let (line, found) = headers::cookies(self.text, hit.end, set);
+        let (line, found) = headers::cookies(self.text, hit);
         self.header_end = line;
+        self.push_cookies(found);
+    }
+
+    fn cookie_flag(&mut self, hit: &Range<usize>) {
+        if let Some(value) = commands::cookies(self.text, hit) {
+            self.push_cookies(headers::cookies_on(self.text, &value, false));
+        }
+    }
+
+    fn push_cookies(&mut self, found: Vec<Range<usize>>) {
         for range in found {
             self.push(range, FoundBy::General("cookie"));
         }

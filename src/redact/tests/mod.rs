@@ -246,6 +246,31 @@ fn what_was_cut_off_behind_a_prefix_goes() {
 }
 
 #[test]
+fn cookies_go_wherever_they_stand() {
+    let redactor = Redactor::new();
+    for text in [
+        "curl -b 'theme=dark; sid=VALUE' https://h",
+        "document.cookie = \"session=VALUE; path=/\"",
+        "curl --cookie sid=VALUE https://h",
+        "{\"Set-Cookie\": [\"theme=dark; Path=/\", \"sid=VALUE; Path=/\"], cut",
+        "#HttpOnly_.acme.test\tTRUE\t/\tTRUE\t0\tSESSION\tVALUE\n",
+        "     3\t.acme.test\tTRUE\t/\tFALSE\t1893456000\tsid\tVALUE",
+    ] {
+        let redacted = redactor
+            .text(&text.replace("VALUE", "a8f5f167f44f4964"))
+            .text;
+        let (before, after) = text.split_once("VALUE").expect("has one");
+        assert!(
+            redacted.starts_with(&format!("{before}{MARK}")) && redacted.ends_with(after),
+            "{redacted}"
+        );
+    }
+    let mut words = json!(["curl", "-b", "sid=a8f5f167f44f4964", "https://h"]);
+    redactor.json(&mut words);
+    assert_eq!(words, json!(["curl", "-b", "***REDACTED***", "https://h"]));
+}
+
+#[test]
 fn tokens_go_however_long_they_are() {
     const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let redactor = Redactor::new();
@@ -606,6 +631,8 @@ const PIECES: &[&str] = &[
     "</key><string>",
     "user,password\n",
     "user,password\\nbob,",
+    "curl -b sid=",
+    "document.cookie = \"sid=",
     "ghp_8sK2jW9xQv4LmT7b",
     "😀",
 ];
@@ -782,6 +809,12 @@ const HEAVY: &[&str] = &[
     "<key>password</key><string>",
     "<password a=\"",
     "echo 'hunter2' | kinit ",
+    "curl -b ",
+    "cookie = \"",
+    "--cookie ",
+    "set-cookie: \"a\",",
+    "TRUE\t/",
+    "TRUE\t/\tTRUE\t0\ta\t",
     "user,password\\n",
     "user,password\\nbob,hunter2\\n",
     "user|password\nbob|hunter2\n",
