@@ -4,12 +4,17 @@ use std::ops::Range;
 
 use super::gutter::Gutter;
 use super::runs::{alphanumeric_or, run_at_start};
-use super::shape::entropy_of;
+use super::shape::{entropy_of, wordiness};
 use super::span::{ceil, floor};
 
 /// Longest block that is looked at.
 const BLOCK_MAX: usize = 64 * 1024;
 const LABEL_MAX: usize = 80;
+/// How much base64 a key has at least, and from how much on it need not look random.
+const SHORT: usize = 20;
+const SURE: usize = 32;
+/// How long the lines of a block are.
+const LINE: usize = 64;
 
 /// A block that begins at a given place.
 #[derive(Debug, PartialEq, Eq)]
@@ -112,16 +117,26 @@ pub(super) fn trimmed(text: &str, mut range: Range<usize>) -> Range<usize> {
     range
 }
 
-/// Enough base64 to hold a key, not dots or a word.
+/// Enough base64 to hold a key or the beginning of one, not dots or words. Where dots stand for the rest, a whole line must stand before
+/// them: what explains keys shows the first signs, which all of them have.
 pub(super) fn is_key(body: &str) -> bool {
-    let letters: String = body[..floor(body, 4096)]
-        .chars()
-        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='))
-        .collect();
-    letters.len() >= 32
+    let body = &body[..floor(body, 4096)];
+    let shown = body.split("...").next().unwrap_or_default();
+    let least = if shown.len() < body.len() {
+        LINE
+    } else {
+        SHORT
+    };
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    let letters: String = shown.chars().filter(|c| is_base64(*c)).collect();
+    let lines = shown.split(|c| !is_base64(c));
+    let longest = lines.max_by_key(|line| line.len()).unwrap_or_default();
+    let digits = longest.bytes().filter(u8::is_ascii_digit).count();
+    letters.len() >= least
+        && longest.len() >= SHORT
+        && (letters.len() >= SURE || digits >= 2 && wordiness(longest) < 0.5)
         && entropy_of(&letters) >= 3.0
         && !body.starts_with("***REDACTED")
-        && !body.contains("...")
 }
 
 #[cfg(test)]
@@ -149,6 +164,22 @@ mod tests {
     }
 
     #[test]
+    fn the_beginning_of_a_key_is_one() {
+        const SHORT: &str = "MC4CAQAwBQYDK2VwBCIEIJx7";
+        for text in [
+            format!("-----BEGIN PRIVATE KEY-----\n{SHORT}\u{2026}"),
+            format!("\"-----BEGIN EC PRIVATE KEY-----\\n{SHORT}\""),
+            format!("-----BEGIN EC PRIVATE KEY-----\n{SHORT}\n-----END EC PRIVATE KEY-----"),
+            format!("-----BEGIN EC PRIVATE KEY-----\\n{SHORT}\\n-----END EC PRIVATE KEY-----"),
+        ] {
+            assert_eq!(private(&text), Some(SHORT), "{text}");
+        }
+        let line = format!("{BODY}m3Vk8sYt2Q");
+        let text = format!("-----BEGIN PRIVATE KEY-----\n{line}\n...\n-----END PRIVATE KEY-----");
+        assert_eq!(private(&text), Some(format!("{line}\n...").as_str()));
+    }
+
+    #[test]
     fn others() {
         let public = format!("-----BEGIN CERTIFICATE-----\n{BODY}\n-----END CERTIFICATE-----");
         assert!(matches!(
@@ -163,6 +194,14 @@ mod tests {
             private("-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----"),
             None
         );
+        for text in [
+            "a key starts with -----BEGIN PRIVATE KEY----- followed by base64 text of the key and more",
+            "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n",
+            "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC...\n-----END PRIVATE KEY-----",
+            "-----BEGIN PRIVATE KEY-----\nyourprivatekeygoeshere2x\n-----END PRIVATE KEY-----",
+        ] {
+            assert_eq!(private(text), None, "{text}");
+        }
         assert_eq!(private("-----BEGIN"), None);
     }
 }

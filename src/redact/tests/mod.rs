@@ -819,6 +819,7 @@ const HEAVY: &[&str] = &[
     "user,password\\nbob,hunter2\\n",
     "user|password\nbob|hunter2\n",
     "password\\n\"",
+    "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJx7...",
     "é",
 ];
 
