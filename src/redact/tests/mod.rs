@@ -634,6 +634,7 @@ const PIECES: &[&str] = &[
     "curl -b sid=",
     "document.cookie = \"sid=",
     "ghp_8sK2jW9xQv4LmT7b",
+    "postgres://u:",
     "😀",
 ];
 
@@ -815,6 +816,8 @@ const HEAVY: &[&str] = &[
     "set-cookie: \"a\",",
     "TRUE\t/",
     "TRUE\t/\tTRUE\t0\ta\t",
+    "postgres://a:b/",
+    "postgres://a:b/@",
     "user,password\\n",
     "user,password\\nbob,hunter2\\n",
     "user|password\nbob|hunter2\n",
