@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::field_names::{NameClass, classify, is_vague_password};
-use super::fields::{is_made_up, stands_out};
+use super::fields::is_made_up;
 use super::gutter::Lead;
 use super::judge::{Trust, is_secret};
 use super::ordinary::{is_algorithm, is_quantity};
@@ -60,8 +60,6 @@ struct Head<'a> {
     has_user: bool,
     /// Whether the table needs a rule below its head to be one: between blanks the sign means other things as well.
     needs_rule: bool,
-    /// Whether, without one, a row must show that it is of a database: alternatives of a pattern stand between the sign, too.
-    needs_proof: bool,
 }
 
 impl<'a> Head<'a> {
@@ -112,7 +110,6 @@ impl<'a> Head<'a> {
             secret,
             has_user,
             needs_rule: separator == b'|' && !is_of_rows,
-            needs_proof: separator == b'|' && is_of_rows,
         })
     }
 }
@@ -227,13 +224,12 @@ impl<'a> Rows<'a> {
         let is_markdown = self.head.separator == b'|';
         // Between head and rule there may be a line, as of the types.
         let (mut has_rule, mut before_rule) = (!self.head.needs_rule, 0);
-        let mut is_proven = !self.head.needs_proof;
         while misfits <= MISFITS && self.at + 1 < self.text.len() && !self.is_at_end() {
             let whole = line_at(self.text, self.at + 1);
             let lead = self.head.lead.end_in(&self.text.as_bytes()[whole.clone()]);
             let line = whole.start + lead.unwrap_or(0)..whole.end;
             if is_rule(self.text, &line, is_markdown) {
-                (has_rule, is_proven) = (true, true);
+                has_rule = true;
                 self.at = line.end;
                 continue;
             }
@@ -254,12 +250,7 @@ impl<'a> Rows<'a> {
                 continue;
             }
             if has_lead && cells.len() == self.head.columns && !is_blank {
-                let secrets = self.secrets(&cells);
-                is_proven |= self.is_numbered(&cells)
-                    || secrets
-                        .iter()
-                        .any(|(range, _)| is_odd(&self.text[range.clone()]));
-                found.extend(secrets);
+                found.extend(self.secrets(&cells));
                 (end, misfits) = (self.at, 0);
                 rows += 1;
             } else if rows == 0 {
@@ -268,23 +259,12 @@ impl<'a> Rows<'a> {
                 misfits += 1;
             }
         }
-        if !is_proven {
-            found.clear();
-        }
         (found, end)
     }
 
     /// Whether the literal ends here in which the table stands.
     fn is_at_end(&self) -> bool {
         self.text.as_bytes().get(self.at) == Some(&END)
-    }
-
-    /// Whether a row begins with its number.
-    fn is_numbered(&self, cells: &[Range<usize>]) -> bool {
-        let first = cells.first().and_then(|cell| self.text.get(cell.clone()));
-        first.is_some_and(|first| {
-            !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit())
-        })
     }
 
     /// The cells of the next row, which is a line, or more when a cell in quotes goes on.
@@ -366,14 +346,6 @@ fn has_every_kind(value: &str) -> bool {
         && has(|byte| byte.is_ascii_digit())
         && has(|byte| b"!#$%^&*+=~?;,".contains(&byte))
         && !has(|byte| byte.is_ascii_whitespace())
-}
-
-/// What no alternative of a pattern looks like.
-fn is_odd(value: &str) -> bool {
-    let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
-    let is_mixed =
-        has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit);
-    is_mixed || has_every_kind(value) || stands_out(value)
 }
 
 /// The cells of a line, without blanks and quotes around them.
@@ -517,14 +489,17 @@ mod tests {
     fn alternatives_of_a_pattern_are_no_table() {
         for text in [
             "user|username|password\nlogin|Email1|Passw0rd\nfoo|bar22|Eq9-Lantern7\n",
-            "user|token|password\nuser1|token2|secret3\nhost|port|md5sum1\n",
-            "-E 'user|token|password'\n-E 'host|value2|sha512x1'\n-E 'name|hunter2|Eq9-Lantern7'\n",
-            "email|password\noauth2|saml2x\nlogin|basic64x\n",
+            "-E 'user|username|password'\n-E 'host|value2|sha512x1'\n-E 'name|hunter2|Eq9-Lantern7'\n",
         ] {
             assert_eq!(found(text), Vec::<&str>::new(), "{text}");
         }
-        let text = "id|user|password\n1|bob|hunter2\n2|amy|hunter3\n";
-        assert_eq!(found(text), ["hunter2", "hunter3"]);
+        for text in [
+            "id|user|password\n1|bob|hunter2\n2|amy|hunter3\n",
+            // What stands between the sign without more looks like alternatives, and may be the list of a database.
+            "user|password\nbob|hunter2\namy|hunter3\n",
+        ] {
+            assert_eq!(found(text), ["hunter2", "hunter3"]);
+        }
     }
 
     #[test]

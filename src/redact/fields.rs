@@ -484,7 +484,7 @@ fn reads_like_no_word(value: &str) -> bool {
 }
 
 /// Random enough to be told from the words around it.
-pub(super) fn stands_out(value: &str) -> bool {
+fn stands_out(value: &str) -> bool {
     is_uuid(value)
         || (value.len() >= 12
             && has_digits(value, 2)
