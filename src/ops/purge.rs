@@ -11,7 +11,7 @@ mod rewrite;
 
 pub use elsewhere::summed;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -22,7 +22,7 @@ use super::outcome::{Purged, Rewritten};
 use super::request::DryRun;
 use super::sharing::{forget_sent_snapshots, sent_snapshots};
 use super::stray_notes::joined;
-use super::swap::renamed::Moved;
+use super::swap::renamed::{Moved, last};
 use super::worktrees::{self, Worktree, unreadable};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
@@ -230,6 +230,8 @@ impl Purging<'_> {
 
     /// Objects, then the log, then all refs at once, then what follows them.
     fn carry_out(&self) -> Result<PurgeResult> {
+        // Of an earlier purge that died before all that it moved had come along.
+        let mut moved = self.moved_before()?;
         let keep_note = Owner::this_process("purge").line().trim_end().to_owned();
         let mode = WriteMode::Pack {
             keep_note,
@@ -239,22 +241,22 @@ impl Purging<'_> {
         let mut found = self.rewrite(&super::capture::Writing(&writer))?;
         let written = writer.finish()?;
         self.store.objects.refresh();
-        let mut moved: Moved = HashMap::new();
+        let mut pairs = Vec::new();
         for (id, old, new) in &found.rewritten {
             // What cannot be read back must not replace what can.
             self.store.read(id, *new)?;
-            moved.insert(*old, *new);
+            pairs.push((*old, *new));
         }
-        let pairs: Vec<(Oid, Oid)> = moved.iter().map(|(old, new)| (*old, *new)).collect();
         self.store.note_successors(&pairs)?;
+        moved.extend(pairs);
         for worktree in self.worktrees {
             // Ids of the cache hang on commits that go.
             cache::remove(&worktree.dir.file("cache"))?;
         }
-        if !found.rewritten.is_empty() {
-            let mut edit = self.store.refs.transaction();
-            let mut notes = NewObjects::new(self.store.objects.format());
-            self.move_refs(&mut edit, &mut notes, &found, &moved)?;
+        let mut edit = self.store.refs.transaction();
+        let mut notes = NewObjects::new(self.store.objects.format());
+        let has_come_along = self.move_refs(&mut edit, &mut notes, &found, &moved)?;
+        if has_come_along || !found.rewritten.is_empty() {
             edit.durable();
             let events: Vec<RefEvent> = found.rewritten.iter().map(|one| self.event(one)).collect();
             event_log::append(&self.store.dir, &events)?;
@@ -264,7 +266,7 @@ impl Purging<'_> {
             // They are kept by commit, and may name what was purged.
             self.store.forget_summaries()?;
         }
-        if self.follow(moved)? {
+        if self.follow(&moved)? || has_come_along {
             // If not of this purge, then of an earlier one, which has come to its end now.
             found.found.extend(self.paths.iter().cloned());
         }
@@ -285,19 +287,23 @@ impl Purging<'_> {
         }
     }
 
+    /// The refs of snapshots, and what comes along with them: labels and records. Answers whether any of those does.
     fn move_refs(
         &self,
         edit: &mut Transaction,
         notes: &mut NewObjects,
         found: &PurgeResult,
         moved: &Moved,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         for (id, old, new) in &found.rewritten {
             edit.update(&names::snapshot_ref(id), *new, *old);
         }
+        let to = |oid: Oid| Some(last(oid, moved)).filter(|new| *new != oid);
+        let mut has_come_along = false;
         for (name, commit) in self.store.refs.list(names::LABELS)? {
-            if let Some(new) = moved.get(&commit) {
-                edit.update(&name, *new, commit);
+            if let Some(new) = to(commit) {
+                edit.update(&name, new, commit);
+                has_come_along = true;
             }
         }
         let now = self.ctx.env.now();
@@ -306,20 +312,20 @@ impl Purging<'_> {
                 let Some(tip) = self.store.refs.read(&name)? else {
                     continue;
                 };
-                let to = |oid: Oid| moved.get(&oid).copied();
                 let into = (&self.store.objects, &mut *notes);
                 let next = prepare_moved_notes(into, tip, (&to, joined), "purge", now)?;
                 if let Some(next) = next {
                     edit.update(&name, next, tip);
+                    has_come_along = true;
                 }
             }
         }
-        Ok(())
+        Ok(has_come_along)
     }
 
-    /// States, undo levels and open directories name commits: those of this purge, and of an earlier one that died before it
-    /// came to this. Answers whether one had to change.
-    fn follow(&self, mut moved: Moved) -> Result<bool> {
+    /// What became of commits in earlier purges. One that died before it moved their ref is none: what names them is right.
+    fn moved_before(&self) -> Result<Moved> {
+        let mut moved = Moved::new();
         for worktree in self.worktrees {
             for event in event_log::ref_events(&worktree.dir)? {
                 if let (RefFate::Purged, Some(old), Ok(new)) = (
@@ -327,15 +333,20 @@ impl Purging<'_> {
                     event.old_commit.as_deref(),
                     Oid::from_hex(&event.commit),
                 ) && let Ok(old) = Oid::from_hex(old)
+                    && self.store.refs.read(&event.reference)? != Some(old)
                 {
-                    // What this purge did goes first: the log has it, too, and older lines of the same commit.
-                    moved.entry(old).or_insert(new);
+                    moved.insert(old, new);
                 }
             }
         }
+        Ok(moved)
+    }
+
+    /// States, undo levels and open directories name commits. Answers whether one had to change.
+    fn follow(&self, moved: &Moved) -> Result<bool> {
         let mut changed = false;
         for worktree in self.worktrees {
-            changed |= follow::worktree(worktree, &moved, self.paths)?;
+            changed |= follow::worktree(worktree, moved, self.paths)?;
         }
         Ok(changed)
     }

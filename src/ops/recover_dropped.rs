@@ -28,8 +28,9 @@ use crate::store::stored::not_found;
 /// more. Nothing is restored then.
 pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<DroppedListing> {
     let store = ctx.store()?;
-    let mut found = listed(ctx, store)?;
-    let wanted = wanted(&found, restore)?;
+    let (mut found, back) = listed(ctx, store)?;
+    let missing = restore.iter().filter(|part| !back.contains(*part));
+    let wanted = wanted(&found, missing)?;
     let mut whole = Whole::new(store);
     for one in &mut found {
         // All that is asked for is looked at before the first is brought back: none or all.
@@ -128,10 +129,15 @@ fn lost(ctx: &Context<'_>, store: &Store, names: Names<'_>) -> Result<Vec<Droppe
     Ok(found)
 }
 
-/// The last drop of each id whose ref is not there now, newest first.
-fn listed(ctx: &Context<'_>, store: &Store) -> Result<Vec<Dropped>> {
+/// The last drop of each id whose ref is not there now, newest first; and the ids that came back without a word in the log, by a command
+/// that did not come to its end.
+fn listed(ctx: &Context<'_>, store: &Store) -> Result<(Vec<Dropped>, HashSet<String>)> {
     let mut last: BTreeMap<String, (usize, Dropped)> = BTreeMap::new();
+    let mut back = HashSet::new();
     for (nth, event) in event_log::ref_events(&store.dir)?.into_iter().enumerate() {
+        if event.event == RefFate::Restored {
+            back.remove(&event.id);
+        }
         if event.event != RefFate::Dropped {
             continue;
         }
@@ -148,11 +154,13 @@ fn listed(ctx: &Context<'_>, store: &Store) -> Result<Vec<Dropped>> {
             available: false,
             restored: false,
         };
+        back.insert(id.to_string());
         last.insert(id.to_string(), (nth, entry));
     }
     let mut found: Vec<(usize, Dropped)> = Vec::new();
     for (nth, one) in last.into_values() {
         if store.refs.read(&reference(&one.id)?)?.is_none() {
+            back.remove(&one.id);
             found.push((nth, one));
         }
     }
@@ -166,7 +174,7 @@ fn listed(ctx: &Context<'_>, store: &Store) -> Result<Vec<Dropped>> {
             found.push(one);
         }
     }
-    Ok(found)
+    Ok((found, back))
 }
 
 /// The id that a ref is of.
@@ -180,7 +188,10 @@ fn reference(id: &str) -> Result<String> {
 }
 
 /// The whole ids that are asked for.
-fn wanted(found: &[Dropped], asked: &[String]) -> Result<HashSet<String>> {
+fn wanted<'a>(
+    found: &[Dropped],
+    asked: impl Iterator<Item = &'a String>,
+) -> Result<HashSet<String>> {
     let mut wanted = HashSet::new();
     for part in asked {
         match resolve_part(part, found.iter().map(|one| one.id.as_str())) {

@@ -69,6 +69,7 @@ mod plain_renames;
 mod poor;
 mod power;
 mod provided;
+mod purge;
 mod readme;
 mod recover;
 mod reftable;

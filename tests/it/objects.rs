@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, litter, raw_command};
+use crate::faults::killed_at;
 use crate::many::{Held, go_on, wait_until_stopped};
 use crate::sandbox::Sandbox;
 use crate::stage::{KILLED, Stage, eventful, taken};
@@ -402,5 +403,13 @@ fn many_that_were_dropped_come_back_with_few_looks_or_none_does() {
         .count();
     // Before the refs are made, and after.
     assert_eq!(looks, 2, "{asked}");
+
+    // Who died halfway is asked the same again.
+    sandbox.ok(["drop", "-y"].into_iter().chain(ids()));
+    let again: Vec<&str> = ["recover", "--dropped"].into_iter().chain(ids()).collect();
+    killed_at(&sandbox, "ref-placed:3", &again);
+    assert_eq!(listed(), Some(3));
+    sandbox.ok(&again);
+    assert_eq!(listed(), Some(8));
     assert_fsck_clean(&sandbox, "taken back");
 }

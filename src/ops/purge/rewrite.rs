@@ -69,8 +69,8 @@ impl<'a> Rewriter<'a> {
             Some(state) => self.state_edits(&stored, state)?,
             None => Vec::new(),
         };
-        edits.extend(self.access(&stored)?);
         let mut lists = self.store.lists(&stored)?;
+        edits.extend(self.access(&stored, &lists)?);
         let before = lists.uncaptured.iter();
         self.note_found(
             before.filter_map(|(path, entry)| (entry.reason == REASON).then_some(path)),
@@ -102,10 +102,12 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The access list without the paths that go.
-    fn access(&self, stored: &Stored) -> Result<Option<(Vec<u8>, Option<Node>)>> {
+    fn access(&self, stored: &Stored, lists: &Lists) -> Result<Option<(Vec<u8>, Option<Node>)>> {
         let mut access = self.store.recorded_access(stored)?;
         let before = access.paths.len();
-        access.paths.retain(|path, _| !self.is_purged(path));
+        access
+            .paths
+            .retain(|path, _| self.stays_as_directory(path, lists));
         if access.paths.len() == before {
             return Ok(None);
         }
@@ -129,6 +131,13 @@ impl<'a> Rewriter<'a> {
 
     fn is_purged(&self, path: &[u8]) -> bool {
         self.paths.iter().any(|gone| path::is_within(path, gone))
+    }
+
+    /// Whether a path stays that has its bits or its access in a list: it is none of those that go, or a directory that is there for an
+    /// empty one, of which nothing tells of a file's content.
+    fn stays_as_directory(&self, path: &[u8], lists: &Lists) -> bool {
+        let holds = |empty: &Vec<u8>| path::is_within(empty, path);
+        !self.is_purged(path) || lists.empty_dirs.iter().any(holds)
     }
 
     /// The files of a tree that go.
@@ -341,14 +350,9 @@ impl<'a> Rewriter<'a> {
             changed |= list.len() != before;
         }
         let before = lists.modes.len();
-        let lost: BTreeSet<Vec<u8>> = lists
-            .modes
-            .keys()
-            // Not what lies beneath: directories have modes in this list, too, and theirs tell nothing of a file's content.
-            .filter(|path| self.paths.contains(path))
-            .cloned()
-            .collect();
-        lists.modes.retain(|path, _| !lost.contains(path));
+        let mut modes = std::mem::take(&mut lists.modes);
+        modes.retain(|path, _| self.stays_as_directory(path, lists));
+        lists.modes = modes;
         changed | (lists.modes.len() != before)
     }
 

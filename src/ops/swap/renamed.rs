@@ -57,7 +57,7 @@ fn rename(value: &mut Value, moved: &Moved) {
 }
 
 /// What a commit has become in the end. Commits name their parents, so there is no circle; still it is bounded.
-fn last(oid: Oid, moved: &Moved) -> Oid {
+pub fn last(oid: Oid, moved: &Moved) -> Oid {
     let mut at = oid;
     for _ in 0..=moved.len() {
         match moved.get(&at) {

@@ -1,0 +1,93 @@
+//! What a purge takes out, and all else, which it leaves as it was.
+
+use serde_json::json;
+
+use crate::faults::killed_at;
+use crate::sandbox::Sandbox;
+use crate::stage::taken;
+use crate::trip::mode;
+
+/// What is reachable from any ref, a line each, with its path.
+fn reachable(sandbox: &Sandbox) -> String {
+    sandbox.git(["rev-list", "--objects", "--all"])
+}
+
+#[test]
+fn what_a_purge_that_died_had_not_moved_yet_goes_with_the_next_one() {
+    // The ref of the snapshot moves first, then those of the label, the session and its note.
+    for nth in 1..=4 {
+        let sandbox = Sandbox::new();
+        sandbox.write("secret.txt", "hidden\n");
+        sandbox.json(["session", "start", "--session", "s1"]);
+        sandbox.json(["checkpoint", "--session", "s1", "-m", "one"]);
+        sandbox.ok(["label", "latest", "good"]);
+        let id = sandbox.json(["show", "good"])["snapshot"]["id"].clone();
+        let purge = ["purge", "secret.txt", "--yes-purge"];
+        killed_at(&sandbox, &format!("ref-placed:{nth}"), &purge);
+        sandbox.remove("secret.txt");
+        sandbox.json(purge);
+        let left = reachable(&sandbox);
+        assert!(!left.contains("secret.txt"), "{nth}: {left}");
+        assert_eq!(sandbox.json(["show", "good"])["snapshot"]["id"], id);
+        sandbox.json(["rewind", "s1:0", "--code"]);
+        sandbox.ok(["doctor"]);
+    }
+}
+
+#[test]
+fn a_purge_that_died_before_it_moved_anything_is_none() {
+    let sandbox = Sandbox::new();
+    sandbox.write("secret.txt", "hidden\n");
+    sandbox.write("a.txt", "then\n");
+    let then = taken(&sandbox);
+    sandbox.write("a.txt", "now\n");
+    sandbox.json(["travel", &then]);
+    sandbox.json(["return"]);
+    sandbox.json(["restore", &then, "a.txt"]);
+    killed_at(
+        &sandbox,
+        "purge-logged",
+        &["purge", "secret.txt", "--yes-purge"],
+    );
+    // Of the other one nothing is in what the levels name.
+    sandbox.write("other.txt", "hidden, too\n");
+    taken(&sandbox);
+    sandbox.json(["purge", "other.txt", "--yes-purge"]);
+    sandbox.git(["gc", "-q", "--prune=now"]);
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("a.txt"), "now\n");
+    sandbox.json(["undo", "--into-past"]);
+    assert_eq!(sandbox.text("a.txt"), "then\n");
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("a.txt"), "now\n");
+}
+
+#[test]
+fn of_a_purged_directory_what_holds_an_empty_one_stays_as_it_was() {
+    let sandbox = Sandbox::new();
+    // What most have is not listed.
+    for path in ["b/file", "c/file", "d/file", "e/file"] {
+        sandbox.write(path, "open\n");
+    }
+    for path in ["keys/id", "keys/old/id", "other/file"] {
+        sandbox.write(path, "hidden\n");
+        sandbox.chmod(path, 0o600);
+    }
+    std::fs::create_dir(sandbox.path("keys/inbox")).unwrap();
+    for dir in ["keys", "keys/inbox", "keys/old"] {
+        sandbox.chmod(dir, 0o700);
+    }
+    let id = taken(&sandbox);
+    sandbox.json(["purge", "keys", "--yes-purge"]);
+    let shown = sandbox.json(["show", &id]);
+    let modes = json!({"keys": "0700", "keys/inbox": "0700", "other/file": "0600"});
+    assert_eq!(shown["snapshot"]["modes"], modes, "{shown}");
+    std::fs::remove_dir_all(sandbox.path("keys")).unwrap();
+    sandbox.write("a.txt", "changed\n");
+    sandbox.json(["travel", &id]);
+    for dir in ["keys", "keys/inbox"] {
+        assert_eq!(mode(&sandbox, dir), 0o700, "{dir}");
+    }
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["experiment_id"], json!(null), "{returned}");
+}
