@@ -83,6 +83,17 @@ impl Lost {
             .is_some_and(|(wanted, got)| got & !wanted & 0o077 != 0)
     }
 
+    /// With the owner and the group that were lost elsewhere.
+    pub fn join(&mut self, other: &Self) {
+        self.owner |= other.owner;
+        self.group |= other.group;
+    }
+
+    /// Nobody knows whose it was: setuid and setgid would be of whoever has it now.
+    pub fn be_of_unknown_owner(&mut self) {
+        (self.owner, self.group) = (true, true);
+    }
+
     /// The permission bits stay what they are, too: only an owner may change them.
     pub fn keep_bits(&mut self) {
         self.bits = true;
@@ -354,6 +365,9 @@ pub fn has_attributes(file: impl AsFd) -> rustix::io::Result<bool> {
 pub fn may_change(owner: u32) -> bool {
     rustix::process::geteuid().as_raw() == owner || ids::rules_over(owner)
 }
+
+/// The bits of a program that runs as its owner, or as its group.
+pub const RUNS_AS: u32 = 0o6000;
 
 /// The bit of a directory in which only the owner of a name changes it, or that of the directory.
 pub const STICKY: u32 = 0o1000;

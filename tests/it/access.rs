@@ -899,3 +899,41 @@ fn a_purge_of_another_path_leaves_who_may_read_what_stays() {
     sandbox.json(["restore", &both]);
     assert_eq!(access_of(&private), before, "as the snapshot has it");
 }
+
+#[test]
+fn what_runs_as_its_owner_runs_as_nobody_else_whoever_brings_it_back() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("bin/prog", "#!/bin/sh\n");
+    sandbox.git(["config", "--global", "safe.directory", "*"]);
+    give_all(&sandbox.root(), USER, USER);
+    sandbox.chmod("bin/prog", 0o6755);
+    let made = tw_as(&sandbox, USER, &["-q", "snapshot"]);
+    let id = made.out().trim().to_owned();
+    let whose = |path: &Path| {
+        let meta = path.metadata().unwrap();
+        (meta.uid(), meta.gid(), meta.mode() & 0o7777)
+    };
+    let (prog, theirs) = (sandbox.path("bin/prog"), (USER, USER, 0o6755));
+    for nth in 0..3 {
+        std::fs::remove_file(&prog).unwrap();
+        match nth {
+            // Root's stands there, or nothing does in a directory of root's, or all has become root's.
+            0 => sandbox.write("bin/prog", "#!/bin/false\n"),
+            1 => chown(sandbox.path("bin"), Some(0), Some(0)).unwrap(),
+            _ => {
+                sandbox.write("bin/prog", "#!/bin/sh\n");
+                for path in ["bin", "a.txt", "."] {
+                    chown(sandbox.path(path), Some(0), Some(0)).unwrap();
+                }
+            }
+        }
+        sandbox.json(["restore", &id]);
+        assert_eq!(whose(&prog), theirs, "{nth}");
+    }
+    let opened = sandbox.root().join("elsewhere");
+    sandbox.json(["open", &id, opened.to_str().unwrap()]);
+    assert_eq!(whose(&opened.join("bin/prog")), theirs);
+}

@@ -9,7 +9,7 @@ use crate::git::ids::IdMaps;
 use crate::git::path;
 use crate::ops::Context;
 use crate::worktree::manifest::Manifest;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 
 impl Capture<'_> {
@@ -31,18 +31,21 @@ impl Capture<'_> {
         let owners = derived.owners.iter();
         list.paths
             .extend(owners.map(|(path, owner)| (path.clone(), Access::owned(*owner))));
-        let paths = if ctx.repo.trust_ctime()? {
+        let mut paths = if ctx.repo.trust_ctime()? {
             derived.attributed.clone()
         } else {
             // Without the time of its change nothing tells that a file got attributes.
             self.manifest.paths_on_disk()
         };
+        // What runs as its owner or group must not run as another: whose it is stands in the list, though it be that of most.
+        let programs: BTreeSet<&Vec<u8>> = derived.programs.iter().collect();
+        paths.extend(derived.programs.iter().cloned());
         if !paths.is_empty() {
             let root = Root::open(ctx.repo.worktree_root())?;
-            let found = access_of(&root, paths.iter())?;
+            let found = access_of(&root, paths.iter())?.into_iter();
             let usual = Access::owned(derived.usual_owner);
             list.paths
-                .extend(found.into_iter().filter(|(_, access)| *access != usual));
+                .extend(found.filter(|(path, access)| *access != usual || programs.contains(path)));
         }
         Ok(self.access.get_or_init(|| list))
     }

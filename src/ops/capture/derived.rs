@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::git::access::RUNS_AS;
 use crate::git::fs::Stamp;
 use crate::store::paths;
 use crate::store::snapshot::{DefaultModes, IgnoredRecord, Lists, Stats, Uncaptured, octal};
@@ -36,6 +37,9 @@ pub struct Derived {
     /// Paths that have attributes, or that nobody opened to see.
     #[serde(with = "paths")]
     pub attributed: Vec<Vec<u8>>,
+    /// Files that run as their owner or group.
+    #[serde(with = "paths")]
+    pub programs: Vec<Vec<u8>>,
     #[serde(with = "paths")]
     empty_dirs: Vec<Vec<u8>>,
     #[serde(with = "paths")]
@@ -179,6 +183,9 @@ impl Derived {
             let perm = file.stamp.permissions();
             let sort = usize::from(file.git_mode == 0o100_755);
             census.modes[sort].add(perm);
+            if perm & RUNS_AS != 0 {
+                self.programs.push(manifest.path_of(dir, file));
+            }
             if perm != self.usual_modes[sort] && self.modes.len() < most_others {
                 self.modes.push((manifest.path_of(dir, file), perm));
             }
@@ -190,6 +197,7 @@ impl Derived {
         let paths = self.modes.len()
             + self.owners.len()
             + self.attributed.len()
+            + self.programs.len()
             + self.empty_dirs.len()
             + self.unstable.len()
             + self.absent.len()

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use super::temps::is_dir;
 use super::{Applied, Apply, set_permissions};
 use crate::error::{Result, ResultExt};
-use crate::git::access::{Access, Lost, may_change};
+use crate::git::access::{Access, Lost, RUNS_AS, may_change};
 use crate::git::fs::{Stamp, stamp_at};
 use crate::git::path;
 use crate::worktree::plan::Plan;
@@ -106,9 +106,15 @@ impl Apply<'_> {
             let what = || format!("cannot look at '{}'", path::display(full));
             let dir = self.root.open_dir(dir).context(what)?;
             let now = Access::at(dir.as_fd(), name).context(what)?;
-            if let Some(widened) = now.and_then(|(now, stat)| now.widened(stat.st_mode, perm)) {
-                perm = widened.narrow(perm);
-                lost.insert(full.to_vec(), widened);
+            if let Some((now, stat)) = now {
+                let mut missed = now.widened(stat.st_mode, perm).unwrap_or_default();
+                if perm & RUNS_AS & !stat.st_mode != 0 && rustix::process::geteuid().is_root() {
+                    missed.be_of_unknown_owner();
+                }
+                if !missed.is_empty() {
+                    perm = missed.narrow(perm);
+                    lost.insert(full.to_vec(), missed);
+                }
             }
         }
         self.chmod(full, perm, lost)

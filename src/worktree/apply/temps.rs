@@ -25,7 +25,7 @@ use super::{CopyBlob, Granted, InDir, by_dir, cannot_write, temp_name};
 use crate::env::fail_point;
 use crate::error::{Error, Result, ResultExt};
 use crate::git::access::{
-    Access, Lost, disinherit, give_bits, has_attributes, without_capabilities,
+    Access, Lost, RUNS_AS, disinherit, give_bits, has_attributes, without_capabilities,
 };
 use crate::git::access_list::AccessList;
 use crate::git::fs::Root;
@@ -246,9 +246,13 @@ impl<'a> Temps<'a> {
             return Ok(Written::Closed);
         };
         let file = File::from(fd);
+        let mut lost = Lost::default();
+        if !self.knows_whose(place.dir, entry, side.perm)? {
+            lost.be_of_unknown_owner();
+        }
         learn(place, &file, bits)
             .map_err(Error::from)
-            .and_then(|()| self.fill(&file, side, (owner, access.as_deref())))
+            .and_then(|()| self.fill(&file, side, (owner, access.as_deref()), &lost))
             .map(|lost| self.note(entry, lost))
             .inspect_err(|_| forget(place.dir, temp))?;
         Ok(Written::Whole)
@@ -281,12 +285,14 @@ impl<'a> Temps<'a> {
         mut file: &File,
         side: Side,
         (owner, access): (Option<(u32, u32)>, Option<&Access>),
+        before: &Lost,
     ) -> Result<Lost> {
         let mut lost = match (access, owner) {
             (Some(access), _) => access.give_owner(file)?,
             (None, Some(owner)) => Access::owned(owner).give_owner(file)?,
             (None, None) => Lost::default(),
         };
+        lost.join(before);
         if access.is_none() && !self.granted.inherits() {
             disinherit(file)?;
         }
@@ -305,6 +311,22 @@ impl<'a> Temps<'a> {
             let mut all = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
             all.push((entry.path.clone(), lost));
         }
+    }
+
+    /// Whether it is known whose program it was that runs as its owner or group: it was recorded, or stands there as such. As root it would
+    /// else be root's.
+    fn knows_whose(
+        &self,
+        dir: BorrowedFd<'_>,
+        entry: &PlanEntry,
+        perm: u32,
+    ) -> rustix::io::Result<bool> {
+        let wanted = perm & RUNS_AS;
+        if wanted == 0 || !self.privileged || self.granted.of(&entry.path).is_some() {
+            return Ok(true);
+        }
+        let there = Access::at(dir, path::split(&entry.path).1)?;
+        Ok(there.is_some_and(|(_, stat)| !is_dir(&stat) && stat.st_mode & wanted == wanted))
     }
 
     /// The access that a new file gets: what was recorded of its path, else that of what it replaces. A directory's is not a file's.
@@ -531,7 +553,13 @@ mod tests {
             for (nth, perm) in bits.iter().enumerate() {
                 let file = dir.path().join(format!(".tw-t-{nth}"));
                 let meta = file.symlink_metadata().expect("there");
-                assert_eq!((meta.mode() & 0o7777, meta.len()), (*perm, 1), "{perm:o}");
+                // Nothing says whose they were: as root they run as nobody, and the group, which may be another, gets what all have.
+                let wanted = match perm & RUNS_AS {
+                    0 => *perm,
+                    _ if !privileged => *perm,
+                    _ => perm & 0o705 | (perm & 0o007) << 3,
+                };
+                assert_eq!((meta.mode() & 0o7777, meta.len()), (wanted, 1), "{perm:o}");
             }
         }
     }
