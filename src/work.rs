@@ -27,6 +27,8 @@ pub enum Work {
     IndexReads,
     /// The stat cache written.
     CacheWrites,
+    /// Conversations of issues read whole.
+    ChatReads,
 }
 
 #[cfg(debug_assertions)]
@@ -34,7 +36,7 @@ mod counts {
     use super::Work;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    const ALL: [(Work, &str); 11] = [
+    const ALL: [(Work, &str); 12] = [
         (Work::Stats, "stats"),
         (Work::Opens, "opens"),
         (Work::DirReads, "dir_reads"),
@@ -46,6 +48,7 @@ mod counts {
         (Work::ObjectLookups, "object_lookups"),
         (Work::IndexReads, "index_reads"),
         (Work::CacheWrites, "cache_writes"),
+        (Work::ChatReads, "chat_reads"),
     ];
 
     static COUNTS: [AtomicU64; ALL.len()] = [const { AtomicU64::new(0) }; ALL.len()];

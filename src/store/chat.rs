@@ -92,8 +92,8 @@ impl Chat {
     ///
     /// # Errors
     /// `CORRUPT_RECORD` names what is wrong with it.
-    pub fn from_json(json: &Json) -> Result<Self> {
-        serde_json::from_value(Value::Object(json.clone())).map_err(|error| {
+    pub fn from_json(json: Json) -> Result<Self> {
+        serde_json::from_value(Value::Object(json)).map_err(|error| {
             Error::new(Code::CorruptRecord, format!("this is not a chat: {error}"))
         })
     }
@@ -105,7 +105,11 @@ impl Chat {
 
     /// As `chat.md`: a header, `---`, then a block for each message.
     pub fn to_markdown(&self) -> String {
-        let mut text = String::new();
+        self.under(String::new())
+    }
+
+    /// The same below what is to stand above it.
+    pub fn under(&self, mut text: String) -> String {
         let session = self.session_id.as_deref().unwrap_or("unknown");
         let _ = writeln!(text, "session_id: {}", one_line(session));
         let _ = writeln!(text, "captured_at: {}", one_line(&self.captured_at));
@@ -220,9 +224,9 @@ mod tests {
     fn a_chat_is_written_back_as_it_was_read() {
         let mut json = chat().to_json();
         json.insert("later".to_owned(), json!(1));
-        let read = Chat::from_json(&json).expect("a chat");
+        let read = Chat::from_json(json.clone()).expect("a chat");
         assert_eq!(read.to_json(), json);
-        assert!(Chat::from_json(&Json::new()).is_err());
+        assert!(Chat::from_json(Json::new()).is_err());
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //!
 //! Leaves out what the records mean (`issue`, `chat`), and deleting: only a caller that prunes does that.
 
+mod chats;
 mod decode;
 pub mod settled;
 
@@ -440,6 +441,7 @@ impl Store {
             notices,
         };
         for (annotated, blob) in notes {
+            chats::count_read(name);
             let body = blob_bytes(&self.objects, blob).context(cannot)?;
             match decode(name, &body) {
                 Ok(json) => held.notes.push(Note { annotated, json }),

@@ -31,7 +31,7 @@ pub fn settled_in(sandbox: Sandbox) -> Sandbox {
     sandbox
 }
 
-fn counted(sandbox: &Sandbox, args: &[&str]) -> Counts {
+pub fn counted(sandbox: &Sandbox, args: &[&str]) -> Counts {
     let file = sandbox.root().join("tmp/work");
     let output = sandbox
         .tw_command()

@@ -267,8 +267,7 @@ pub fn records(store: &Store) -> Result<Finding> {
             apart.push(record.to_string());
         }
         for tip in tips {
-            let held = store.record_at_commit(&record, tip);
-            match held.and_then(|held| mend::check(&record, held)) {
+            match mend::check(store, &record, tip) {
                 Ok(()) => continue,
                 Err(error) if error.code() == Code::NewerRecord => newer.push(record.to_string()),
                 Err(error) => {

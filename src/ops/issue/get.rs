@@ -10,7 +10,6 @@ use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::id::IssueId;
 use crate::store::issue::Issue;
-use crate::store::names::Record;
 
 /// Shows an issue. Edits on its desk are taken in first, and the desk is written.
 ///
@@ -105,8 +104,7 @@ pub fn peek_chat(ctx: &Context<'_>, text: &str) -> Result<ChatShown> {
 fn stored_chat(store: &Store, id: IssueId, part: ChatPart) -> Result<ChatShown> {
     let loaded = load(store, id)?;
     let mut notices = loaded.notices;
-    let name = Record::Chat(id);
-    let Some(held) = store.record(&name)? else {
+    let Some((mut chat, settled)) = store.chat(id)? else {
         let reason = loaded.issue.chat_unavailable;
         let reason = reason.unwrap_or_else(|| "none was recorded".to_owned());
         return Err(Error::new(
@@ -118,8 +116,7 @@ fn stored_chat(store: &Store, id: IssueId, part: ChatPart) -> Result<ChatShown> 
         ))
         .detail("issue_id", id.to_string()));
     };
-    notices.extend(held.notices.iter().cloned());
-    let mut chat = Chat::from_json(&held.into_only(&name)?.json)?;
+    notices.extend(settled);
     let total = chat.messages.len();
     if let Some(turns) = part.last {
         chat.messages.drain(..start_of_turn(&chat, turns));

@@ -8,9 +8,7 @@ use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::issues::{All, all_as_edited, has_snapshot, way_to_snapshot};
 use crate::store::Store;
-use crate::store::chat::Chat;
 use crate::store::issue::{Issue, Made, Severity, Status};
-use crate::store::names::Record;
 use crate::store::state::Mode;
 
 const DAY: i64 = 24 * 3600;
@@ -115,12 +113,8 @@ fn in_issue(issue: &Issue, wanted: &str) -> bool {
 }
 
 fn in_chat(store: &Store, issue: &Issue, wanted: &str) -> bool {
-    let name = Record::Chat(issue.id);
-    let chat = store.record(&name).ok().flatten().and_then(|held| {
-        let note = held.into_only(&name).ok()?;
-        Chat::from_json(&note.json).ok()
-    });
-    chat.is_some_and(|chat| chat.to_markdown().to_lowercase().contains(wanted))
+    let chat = store.chat(issue.id).ok().flatten();
+    chat.is_some_and(|(chat, _)| chat.to_markdown().to_lowercase().contains(wanted))
 }
 
 /// Ranks the issues that wait: the open ones, and those whose experiment has ended without a resolution. Those whose snapshot is not in this

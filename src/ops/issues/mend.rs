@@ -7,10 +7,8 @@ use super::typed;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::store::Store;
-use crate::store::chat::Chat;
 use crate::store::checkpoint::SessionNotes;
 use crate::store::names::Record;
-use crate::store::records::Held;
 use crate::text::typed_path;
 
 /// How far back a readable version is looked for.
@@ -25,19 +23,20 @@ pub const REFETCH: &str = "git fetch --refetch";
 /// This many digits of a commit's id are shown.
 const SHOWN: usize = 12;
 
-/// Whether all that a record says can be read as what it is.
+/// Whether all that a record says can be read as what it is, as a commit of it has it.
 ///
 /// # Errors
 /// `ISSUE_INVALID`, `CORRUPT_RECORD`, `NEWER_RECORD`.
-pub fn check(record: &Record, held: Held) -> Result<()> {
+pub fn check(store: &Store, record: &Record, commit: Oid) -> Result<()> {
+    let held = || store.record_at_commit(record, commit);
     match record {
         Record::Issue(id) => {
-            let note = held.into_only(record)?;
+            let note = held()?.into_only(record)?;
             typed(*id, &note.json).map(drop)
         }
-        Record::Chat(_) => Chat::from_json(&held.into_only(record)?.json).map(drop),
-        Record::Session(_) => SessionNotes::from(held).refusal().map_or(Ok(()), Err),
-        Record::Label(_) => Ok(()),
+        Record::Chat(_) => store.chat_at_commit(record, commit).map(drop),
+        Record::Session(_) => SessionNotes::from(held()?).refusal().map_or(Ok(()), Err),
+        Record::Label(_) => held().map(drop),
     }
 }
 
@@ -95,8 +94,7 @@ fn last_readable(store: &Store, record: &Record, tip: Oid) -> Option<Oid> {
     let mut at = tip;
     for _ in 0..VERSIONS {
         at = *store.objects.commit(at).ok()?.parents.first()?;
-        let held = store.record_at_commit(record, at);
-        if held.and_then(|held| check(record, held)).is_ok() {
+        if check(store, record, at).is_ok() {
             return Some(at);
         }
     }

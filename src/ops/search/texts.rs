@@ -8,10 +8,8 @@ use crate::error::Result;
 use crate::ops::issues;
 use crate::ops::versions::Talks;
 use crate::store::Store;
-use crate::store::chat::Chat;
 use crate::store::checkpoint::{Checkpoint, SessionNotes};
 use crate::store::issue::Issue;
-use crate::store::names::Record;
 
 /// Which texts count.
 #[derive(Debug, Clone, Default)]
@@ -192,8 +190,8 @@ pub fn issues(
             source.look(pattern, text, &mut hits);
         };
         texts(issue).for_each(|(field, text)| look(field, text));
-        match chat(store, issue) {
-            Ok(Some(chat)) => look("chat", &chat.to_markdown()),
+        match store.chat(issue.id) {
+            Ok(Some((chat, _))) => look("chat", &chat.to_markdown()),
             Ok(None) => {}
             Err(error) => {
                 unreadable.push(format!("chat of issue {}: {}", issue.id, error.message()));
@@ -221,12 +219,4 @@ fn texts(issue: &Issue) -> impl Iterator<Item = (&str, &str)> {
     let texts = texts.filter_map(|(field, text)| Some((field, text?.as_str())));
     let extra = experiment.extra.iter();
     texts.chain(extra.map(|(field, text)| (field.as_str(), text.as_str())))
-}
-
-fn chat(store: &Store, issue: &Issue) -> Result<Option<Chat>> {
-    let name = Record::Chat(issue.id);
-    let Some(held) = store.record(&name)? else {
-        return Ok(None);
-    };
-    Chat::from_json(&held.into_only(&name)?.json).map(Some)
 }

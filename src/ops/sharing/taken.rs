@@ -140,8 +140,8 @@ fn reads_alike(kind: Kind, json: &Json, before: Option<&Json>) -> Result<bool> {
             before.and_then(|json| Issue::from_json(json).ok()) == Some(read)
         }
         Kind::Chat => {
-            let read = Chat::from_json(json)?;
-            before.and_then(|json| Chat::from_json(json).ok()) == Some(read)
+            let read = Chat::from_json(json.clone())?;
+            before.and_then(|json| Chat::from_json(json.clone()).ok()) == Some(read)
         }
     })
 }

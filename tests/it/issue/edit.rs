@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{id, ready, report};
 use crate::transcripts::{Kind, Talk};
+use crate::work::counted;
 
 #[test]
 fn a_conversation_comes_to_an_issue_that_had_none() {
@@ -227,4 +228,35 @@ fn a_transcript_that_was_named_and_is_not_there_is_an_error() {
     let (error, code) = sandbox.json_error(words.split(' '));
     assert_eq!((&error["code"], code), (&json!("TRANSCRIPT_NOT_FOUND"), 3));
     assert_eq!(sandbox.json(["issue", "list"])["issues"], json!([]));
+}
+
+/// Most commands show none of a conversation, and it may be large.
+#[test]
+fn a_conversation_is_read_where_it_is_shown_and_its_file_stands_again_when_it_was_removed() {
+    let sandbox = ready();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.writes_prompt("one");
+    talk.answers("first", 1000);
+    talk.writes_prompt("two");
+    talk.answers("second", 2000);
+    let file = talk.path.to_str().unwrap();
+    let id = id(&report(&sandbox, &["--transcript", file]));
+    let desk = sandbox.path(format!(".timewarp/issues/{id}/chat.md"));
+    let written = std::fs::read_to_string(&desk).unwrap();
+    let reads = |args: &[&str]| counted(&sandbox, args)["chat_reads"];
+    assert_eq!(reads(&["issue", "get", &id]), 0);
+    assert_eq!(reads(&["issue", "edit", &id, "--symptom", "other"]), 0);
+    assert_eq!(reads(&["issue", "experiment", &id, "--repro", "make"]), 0);
+    assert_eq!(reads(&["issue", "chat", &id, "--last", "1"]), 1);
+    // What is not as it was written is looked at.
+    std::fs::remove_file(&desk).unwrap();
+    assert_eq!(reads(&["issue", "get", &id]), 1);
+    assert_eq!(std::fs::read_to_string(&desk).unwrap(), written);
+    std::fs::write(&desk, "mine\n").unwrap();
+    assert_eq!(reads(&["issue", "get", &id]), 1);
+    assert_eq!(std::fs::read_to_string(&desk).unwrap(), "mine\n");
+    std::fs::write(&desk, &written).unwrap();
+    assert_eq!(reads(&["issue", "get", &id]), 0);
+    sandbox.json(["issue", "edit", &id, "--transcript", file, "--last", "1"]);
+    assert_ne!(std::fs::read_to_string(&desk).unwrap(), written);
 }

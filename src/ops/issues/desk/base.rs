@@ -37,6 +37,9 @@ struct Known {
     /// The hash of an edited one that stays, because it has more than its texts, which were taken in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seen: Option<String>,
+    /// What it was made of, where that tells that it would be made the same again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
 }
 
 /// Held while a desk is read or written. Who dies meanwhile is seen by the next command, which clears away what was half written.
@@ -75,7 +78,7 @@ pub fn ids(store: &Store) -> Vec<IssueId> {
 }
 
 /// The sha256 of a file's bytes, in hex.
-fn hash(bytes: &[u8]) -> String {
+pub fn hash(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
@@ -135,7 +138,24 @@ impl Base {
             tip: tip.to_string(),
             sha256: vec![hash(bytes)],
             seen: None,
+            source: None,
         };
         self.files.insert(name.to_owned(), known);
+    }
+
+    /// Notes what a file was made of that is ours alone.
+    pub fn made_of(&mut self, name: &str, source: &str) {
+        if let Some(known) = self.files.get_mut(name) {
+            known.source = Some(source.to_owned());
+        }
+    }
+
+    /// The sha256 of a file that was made of this, when nothing else is known to be ours.
+    pub fn sha256_of(&self, name: &str, source: &str) -> Option<&str> {
+        let known = self.files.get(name)?;
+        match known.sha256.as_slice() {
+            [only] if known.source.as_deref() == Some(source) => Some(only),
+            _ => None,
+        }
     }
 }

@@ -20,12 +20,12 @@ use place::{DeskEntry, Place};
 
 use super::{DeskPaths, load, update};
 use crate::error::{Code, Result};
+use crate::git::Oid;
 use crate::ops::Context;
 use crate::ops::gitview::read_index;
 use crate::ops::redaction::Redacting;
 use crate::ops::request::DryRun;
 use crate::store::Store;
-use crate::store::chat::Chat;
 use crate::store::id::IssueId;
 use crate::store::issue::{CHAT_FILE, EXPERIMENT_FILE, ISSUE_FILE, Issue};
 use crate::store::names::Record;
@@ -68,11 +68,22 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
     hide_from_packers(ctx)?;
     let mut base = Base::read(store, id).unwrap_or_default();
     let mut writes = Vec::new();
-    for (name, bytes) in contents(store, &loaded.issue)? {
+    let source = ChatSource::find(store, &loaded.issue)?;
+    let stands = |base: &mut Base, name, bytes: &[u8]| {
+        base.only(name, bytes, loaded.tip);
+        if let Some(source) = source.as_ref().filter(|_| name == CHAT_FILE) {
+            base.made_of(name, &source.hash);
+        }
+    };
+    let chat = match &source {
+        Some(source) => source.render(store, id, (&place, &base))?,
+        None => None,
+    };
+    for (name, bytes) in contents(&loaded.issue, chat) {
         let found = place.read(name, &|found| found == bytes || base.knows(name, found))?;
         let why = match found {
             DeskEntry::File(found) if found == bytes => {
-                base.only(name, &bytes, loaded.tip);
+                stands(&mut base, name, &bytes);
                 continue;
             }
             DeskEntry::File(found) if !base.knows(name, &found) => {
@@ -97,12 +108,10 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
     base.write(store, id)?;
     for (name, bytes) in &writes {
         if place.write(name, bytes, &|found| base.knows(name, found))? {
-            base.only(name, bytes, loaded.tip);
+            stands(&mut base, name, bytes);
         } else {
-            notices.push(format!(
-                "'{}/{name}' was edited meanwhile, so it is left as it is",
-                directory(id)
-            ));
+            let why = "was edited meanwhile, so it is left as it is";
+            notices.push(format!("'{}/{name}' {why}", directory(id)));
         }
     }
     base.write(store, id)?;
@@ -120,26 +129,65 @@ fn hide_from_packers(ctx: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What the files should hold.
-fn contents(store: &Store, issue: &Issue) -> Result<Vec<(&'static str, Vec<u8>)>> {
+/// What the files should hold, given `chat.md` where that is to be looked at.
+fn contents(issue: &Issue, chat: Option<Vec<u8>>) -> Vec<(&'static str, Vec<u8>)> {
     let json = serde_json::to_string_pretty(&issue.to_json()).unwrap_or_default();
     let mut json = escaped(&json).into_bytes();
     json.push(b'\n');
-    let mut files = vec![
-        (ISSUE_FILE, json),
-        (EXPERIMENT_FILE, markdown::render(issue).into_bytes()),
-    ];
-    let name = Record::Chat(issue.id);
-    if let Some(held) = store.record(&name)?
-        && let Ok(note) = held.into_only(&name)
-        && let Ok(chat) = Chat::from_json(&note.json)
-    {
+    let experiment = markdown::render(issue).into_bytes();
+    let files = [(ISSUE_FILE, json), (EXPERIMENT_FILE, experiment)];
+    let chat = chat.map(|bytes| (CHAT_FILE, bytes));
+    files.into_iter().chain(chat).collect()
+}
+
+/// What `chat.md` is made of.
+struct ChatSource {
+    /// What stands above the conversation.
+    header: String,
+    /// The record's commit.
+    tip: Oid,
+    /// By what it is known that the file would be made the same again.
+    hash: String,
+}
+
+impl ChatSource {
+    /// That of an issue; None: there is no conversation. Nothing of it is read.
+    fn find(store: &Store, issue: &Issue) -> Result<Option<Self>> {
+        let Some((tip, _)) = store.record_tip(&Record::Chat(issue.id))? else {
+            return Ok(None);
+        };
         let claimed = issue.claimed_by.as_ref();
         let claimed = claimed.map(|name| format!("claimed_by: {}\n", visible(&headline(name, 80))));
-        let text = claimed.unwrap_or_default() + &chat.to_markdown();
-        files.push((CHAT_FILE, text.into_bytes()));
+        let header = claimed.unwrap_or_default();
+        // Another version may write it in another way.
+        let all = format!("{}\n{tip}\n{header}", env!("CARGO_PKG_VERSION"));
+        let hash = base::hash(all.as_bytes());
+        Ok(Some(Self { header, tip, hash }))
     }
-    Ok(files)
+
+    /// What the file should hold. None: it stands as it was made, or the conversation is none. That may be large: where the file is left
+    /// alone, or was made of the same, it is not read.
+    fn render(
+        &self,
+        store: &Store,
+        id: IssueId,
+        (place, base): (&Place, &Base),
+    ) -> Result<Option<Vec<u8>>> {
+        if let Some(sha256) = base.sha256_of(CHAT_FILE, &self.hash)
+            && place.has_sha256(CHAT_FILE, sha256)?
+        {
+            return Ok(None);
+        }
+        if place.is_left_alone(CHAT_FILE)? {
+            return Ok(Some(Vec::new()));
+        }
+        let name = Record::Chat(id);
+        match store.chat_at_commit(&name, self.tip) {
+            Ok(chat) => Ok(Some(chat.under(self.header.clone()).into_bytes())),
+            // What is there and says something else is told by whoever reads it.
+            Err(_) => store.record_at_commit(&name, self.tip).map(|_| None),
+        }
+    }
 }
 
 /// JSON with what would not be seen as escapes of JSON's own; its writer leaves some as they are.

@@ -6,10 +6,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
+use sha2::{Digest as _, Sha256};
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{Root, open_at, read_settled, replace_known, stamp_at};
+use crate::git::hex::hex;
 use crate::git::repo::SharedRepository;
 use crate::ops::Context;
 use crate::store::id::Tail;
@@ -78,6 +80,32 @@ impl Place {
         let found = stamp_at(self.fd.as_fd(), name.as_bytes());
         let found = found.context(|| format!("cannot look at '{name}'"))?;
         Ok(found.is_some())
+    }
+
+    /// Whether what stands under `name` is left alone, whatever it holds.
+    ///
+    /// # Errors
+    /// When it cannot be looked at.
+    pub fn is_left_alone(&self, name: &str) -> Result<bool> {
+        let found = stamp_at(self.fd.as_fd(), name.as_bytes());
+        let found = found.context(|| format!("cannot look at '{name}'"))?;
+        Ok(found.is_some_and(|stamp| !stamp.is_file() || stamp.size > LARGEST))
+    }
+
+    /// Whether a file stands under `name` that has this sha256. It is read in pieces.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn has_sha256(&self, name: &str, sha256: &str) -> Result<bool> {
+        if !self.has(name)? || self.is_left_alone(name)? {
+            return Ok(false);
+        }
+        let what = || format!("cannot read '{name}'");
+        let fd = open_at(self.fd.as_fd(), name.as_bytes()).context(what)?;
+        let file = crate::git::regular::accept(File::from(fd)).context(what)?;
+        let mut hasher = Sha256::new();
+        std::io::copy(&mut file.take(LARGEST), &mut hasher).context(what)?;
+        Ok(hex(&hasher.finalize()) == sha256)
     }
 
     /// What stands under `name`. Bytes that are not ours are somebody's edit once nobody is writing them any more.
