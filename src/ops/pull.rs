@@ -64,7 +64,7 @@ fn receive(ctx: &Context<'_>, store: &Store, dry_run: DryRun) -> Result<PulledRe
     let plan = Plan::make(ctx, Some(&depot), &mut own, theirs)?;
     let Received { plan, taken } = match dry_run {
         DryRun::Yes => {
-            let taken = plan.incoming(&own);
+            let taken = plan.incoming();
             Received { plan, taken }
         }
         DryRun::No => {

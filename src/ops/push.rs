@@ -107,7 +107,7 @@ fn send(ctx: &Context<'_>, store: &Store, request: &Request) -> Result<PushedRec
         remote: setup.remote,
         shared_ref: setup.shared_ref,
         sent: plan.outgoing().into_iter().chain(sent).collect(),
-        to_pull: plan.incoming(&own).len(),
+        to_pull: plan.incoming().len(),
         conflicts: plan.conflicts(),
         commit: commit.map(|commit| commit.to_string()),
         refused: plan.refused,

@@ -1,10 +1,13 @@
 //! New objects that wait for the refs that will hold them.
 //!
-//! They are few and small, such as a note, its tree and its commit, and stay in memory until they are safe: what a prune takes
-//! in between can be written again. [`Transaction::commit_with`](crate::git::refs::Transaction::commit_with) has the order.
+//! They are few and mostly small, such as a note, its tree and its commit, and stay in memory, large ones packed, until they are safe: what a
+//! prune takes in between can be written again. [`Transaction::commit_with`](crate::git::refs::Transaction::commit_with) has the order.
+
+use std::sync::Arc;
 
 use super::ObjectKind;
 use super::hash::hash;
+use super::packed::Packed;
 use super::store::ObjectStore;
 use super::writer::{ObjectWriter, WriteMode, Written};
 use crate::error::Result;
@@ -16,7 +19,7 @@ use crate::git::{ObjectFormat, Oid};
 #[derive(Debug)]
 pub struct NewObjects {
     format: ObjectFormat,
-    all: Vec<(Oid, ObjectKind, Vec<u8>)>,
+    all: Vec<(Oid, ObjectKind, Arc<Packed>)>,
 }
 
 /// Objects that no ref holds yet, and that can be written as often as it takes until one does.
@@ -72,7 +75,19 @@ impl NewObjects {
     pub fn put(&mut self, kind: ObjectKind, data: &[u8]) -> Result<Oid> {
         let oid = hash(self.format, kind, data)?;
         if self.all.iter().all(|(known, _, _)| *known != oid) {
-            self.all.push((oid, kind, data.to_vec()));
+            self.all.push((oid, kind, Arc::new(Packed::new(data))));
+        }
+        Ok(oid)
+    }
+
+    /// The same with what is packed already, which is held once.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn put_packed(&mut self, kind: ObjectKind, data: &Arc<Packed>) -> Result<Oid> {
+        let oid = hash(self.format, kind, &data.bytes())?;
+        if self.all.iter().all(|(known, _, _)| *known != oid) {
+            self.all.push((oid, kind, Arc::clone(data)));
         }
         Ok(oid)
     }
@@ -80,7 +95,7 @@ impl NewObjects {
     /// Hands them to a writer.
     pub(super) fn put_all(&self, writer: &ObjectWriter<'_>) -> Result<()> {
         for (_, kind, data) in &self.all {
-            writer.put(*kind, data)?;
+            writer.put(*kind, &data.bytes())?;
         }
         Ok(())
     }

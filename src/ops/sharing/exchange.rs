@@ -15,8 +15,9 @@ use super::plan::Plan;
 use super::scan;
 use super::setup::Setup;
 use super::taken;
-use super::tree::{self, ANEW, Key, SharedTree};
+use super::tree::{self, ANEW, Key, SharedTree, TreeChange};
 use super::unfinished;
+use super::waiting::Waiting;
 use super::{Changed, Refused};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -151,26 +152,32 @@ fn edits(own: &Own) -> Vec<TreeChange> {
     let unfinished = own.unfinished.iter();
     let unfinished = unfinished.filter(|(key, _)| !own.edited.contains_key(*key));
     let all = own.edited.iter().chain(unfinished);
-    all.map(|(key, shared)| (key.clone(), Some(shared.encode(key.0, &key.1))))
+    all.map(|(key, record)| (key.clone(), Some(record.clone())))
         .collect()
 }
 
 /// The same with what comes, but for what was refused.
 fn edits_and_incoming(own: &Own, plan: &Plan, refused: &BTreeSet<Key>) -> Vec<TreeChange> {
-    let mut changes: BTreeMap<Key, Option<Vec<u8>>> = edits(own).into_iter().collect();
+    let mut changes: BTreeMap<Key, Option<Waiting>> = edits(own).into_iter().collect();
     for one in plan.differences.iter().filter(|one| one.is_incoming) {
         if !refused.contains(&one.key) {
-            let bytes = one.merged.encode(one.key.0, &one.key.1);
-            changes.insert(one.key.clone(), Some(bytes));
+            changes.insert(one.key.clone(), Some(one.merged.clone()));
         }
     }
     changes.into_iter().collect()
 }
 
 /// Brings what our records say of conflicts and deletions up to what was edited here: who sets a field again has decided.
-fn mark(ctx: &Context<'_>, store: &Store, own: &Own) -> Result<()> {
-    for (key, shared) in &own.edited {
-        taken::put(ctx, store, key, shared, (own.now.get(key), &own.author))?;
+fn mark(ctx: &Context<'_>, store: &Store, depot: &Depot, own: &Own) -> Result<()> {
+    for (key, record) in &own.edited {
+        let now = own.said(depot, key)?;
+        taken::put(
+            ctx,
+            store,
+            key,
+            &record.get(),
+            (now.as_deref(), &own.author),
+        )?;
     }
     Ok(())
 }
@@ -185,9 +192,6 @@ pub struct Sent {
     /// How often it was tried.
     pub tries: u32,
 }
-
-/// What a record becomes in a tree; None: it goes.
-type TreeChange = (Key, Option<Vec<u8>>);
 
 /// Commits that are made for a push.
 struct Outgoing {
@@ -245,10 +249,9 @@ pub fn push(
         }
         let plan = Plan::make(ctx, Some(depot), own, theirs)?;
         scan::refuse(&plan.findings(ctx, allowed))?;
-        let changes: Vec<TreeChange> = plan
-            .differences
-            .iter()
-            .filter_map(|one| Some((one.key.clone(), Some(one.outgoing.clone()?))))
+        let going = plan.differences.iter().filter(|one| one.is_outgoing);
+        let changes: Vec<TreeChange> = going
+            .map(|one| (one.key.clone(), Some(one.merged.clone())))
             .collect();
         if changes.is_empty() {
             let commit = plan.theirs;
@@ -261,7 +264,7 @@ pub fn push(
         let mut new = none(store);
         let Outgoing { commit, kept } = outgoing(ctx, depot, &mut new, own, (&plan, &changes))?;
         // Before our side has it: who dies in between finds the same edits again.
-        mark(ctx, store, own)?;
+        mark(ctx, store, depot, own)?;
         let refs = [(SHARED_OUTGOING, commit), (SHARED_OWN, kept)];
         depot.set_and_delete_refs(&new, &refs, &[SHARED_TAKING])?;
         readable(depot, commit)?;
@@ -340,8 +343,8 @@ pub fn take_in(
     own: &Own,
     mut plan: Plan,
 ) -> Result<Received> {
-    mark(ctx, store, own)?;
-    let mut taken = plan.incoming(own);
+    mark(ctx, store, depot, own)?;
+    let mut taken = plan.incoming();
     let Some(theirs) = plan.theirs else {
         return Ok(Received { plan, taken });
     };
@@ -360,7 +363,7 @@ pub fn take_in(
     };
     let (new, ours) = side(&BTreeSet::new())?;
     unfinished::begin(depot, &new, ours)?;
-    let refused = put_all(ctx, store, own, &plan)?;
+    let refused = put_all(ctx, store, depot, own, &plan)?;
     if refused.is_empty() {
         unfinished::end(depot, &none(store), ours)?;
     } else {
@@ -383,6 +386,7 @@ pub fn take_in(
 fn put_all(
     ctx: &Context<'_>,
     store: &Store,
+    depot: &Depot,
     own: &Own,
     plan: &Plan,
 ) -> Result<BTreeMap<Key, String>> {
@@ -396,8 +400,9 @@ fn put_all(
             if !one.is_incoming {
                 continue;
             }
-            let now = own.now.get(&one.key);
-            match taken::put(ctx, store, &one.key, &one.merged, (now, &own.author)) {
+            let now = own.said(depot, &one.key)?;
+            let now = (now.as_deref(), &own.author);
+            match taken::put(ctx, store, &one.key, &one.merged.get(), now) {
                 Ok(()) => {}
                 Err(error) if matches!(error.code(), Code::Io | Code::NoSpace | Code::Busy) => {
                     return Err(error);

@@ -3,6 +3,7 @@
 //! Sessions and experiments of others are in the tree of our side alone. What came from elsewhere goes back to where it came from, and to no
 //! other remote.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +11,14 @@ use serde_json::Value;
 
 use super::experiments;
 use super::fields::{Fields, Kind, names_of_others, take_apart};
+use super::limits::{unreadable, way_out};
 use super::lost;
 use super::record::{Author, LONGEST_NAME, Shared};
 use super::sessions;
 use super::setup::{Prompts, Setup, author};
-use super::tree::{Key, LARGEST_RECORD, LARGEST_SENT, SharedTree};
+use super::tree::{Key, SharedTree};
 use super::unfinished;
+use super::waiting::{Said, Waiting};
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
@@ -28,7 +31,7 @@ use crate::store::Store;
 use crate::store::checkpoint;
 use crate::store::id::{IdKind, IssueId};
 use crate::store::names::{self, Record, RecordKind, session_component};
-use crate::store::records::Json;
+use crate::store::records::{Held, Json};
 
 /// Of a record that was changed more often than this since it was exchanged, all changes are of the time of the last one.
 const MOST_STEPS: usize = 200;
@@ -42,11 +45,11 @@ pub struct Own {
     /// What that holds, and what a pull that died had put into our records.
     pub tree: SharedTree,
     /// The latter, which the commit lacks.
-    pub unfinished: BTreeMap<Key, Shared>,
+    pub unfinished: BTreeMap<Key, Waiting>,
     /// The records that were edited here since.
-    pub edited: BTreeMap<Key, Shared>,
+    pub edited: BTreeMap<Key, Waiting>,
     /// What each of our records says now.
-    pub now: BTreeMap<Key, Fields>,
+    now: BTreeMap<Key, Said>,
     /// Whether conversations go along.
     prompts: Prompts,
     /// Issues that are here and came from nobody.
@@ -214,13 +217,21 @@ impl Own {
                 }
             }
         }
-        let listed = store.records(records)?;
-        for (name, error) in listed.invalid {
-            self.notices
-                .push(format!("{name} stays here: {}", error.message()));
-        }
-        for (name, held) in listed.records {
+        let first = self.notices.len();
+        let mut invalid = Vec::new();
+        for (name, tip) in store.record_tips(records)? {
             let Some(id) = id_of(&name) else { continue };
+            let held = tip.and_then(|(tip, notices)| {
+                let held = store.record_at_commit(&name, tip)?;
+                Ok(Held { notices, ..held })
+            });
+            let held = match held {
+                Ok(held) => held,
+                Err(error) => {
+                    invalid.push(format!("{name} stays here: {}", error.message()));
+                    continue;
+                }
+            };
             self.notices.extend(held.notices.iter().cloned());
             match held.into_only(&name) {
                 Ok(note) => self.take(ctx, depot, (kind, id), note.json)?,
@@ -229,6 +240,7 @@ impl Own {
                     .push(format!("{name} stays here: {}", error.message())),
             }
         }
+        self.notices.splice(first..first, invalid);
         Ok(())
     }
 
@@ -271,7 +283,7 @@ impl Own {
         if *kind == Kind::Session && is_told_elsewhere(&shared, &now, &self.author, ctx.env.now()) {
             // With texts in it, maybe, of which ours says nothing: then it is not sent from here either.
             if self.prompts == Prompts::Redacted {
-                self.now.insert(key, now);
+                self.now.insert(key, Said::Whole(now));
             }
             return Ok(());
         }
@@ -293,9 +305,14 @@ impl Own {
                 self.stick(key, &why);
                 return Ok(());
             }
-            self.edited.insert(key.clone(), shared);
+            let record = Waiting::new(&key, shared);
+            let said = Said::edited(*kind, now, &record);
+            self.now.insert(key.clone(), said);
+            self.edited.insert(key, record);
+        } else {
+            let said = Said::beside(*kind, now, &shared);
+            self.now.insert(key, said);
         }
-        self.now.insert(key, now);
         Ok(())
     }
 
@@ -305,7 +322,10 @@ impl Own {
         if *kind == Kind::Chat {
             ctx.redactor().json(&mut json);
         }
-        let json = json.as_object().cloned().unwrap_or_default();
+        let json = match json {
+            Value::Object(json) => json,
+            _ => Json::new(),
+        };
         let mut now = take_apart(*kind, id, &self.author.by, &json);
         let all = now.len();
         now.retain(|name, _| name.len() <= LONGEST_NAME);
@@ -406,7 +426,7 @@ impl Own {
         // What is deleted here and never was there is nobody's business, nor what was said in it.
         let is_known = |key: &Key| there.records.contains_key(key);
         self.edited
-            .retain(|key, shared| shared.deletion().is_none() || is_known(key));
+            .retain(|key, record| !record.is_deleted() || is_known(key));
     }
 
     fn notice_deletion(
@@ -419,9 +439,27 @@ impl Own {
             && shared.deletion().is_none()
         {
             shared.delete(ctx.env.now(), &self.author);
-            self.edited.insert(key, shared);
+            let record = Waiting::new(&key, shared);
+            self.edited.insert(key, record);
         }
         Ok(())
+    }
+
+    /// What a record of ours says now.
+    ///
+    /// # Errors
+    /// What our side holds of it cannot be read.
+    pub fn said(&self, depot: &Depot, key: &Key) -> Result<Option<Cow<'_, Fields>>> {
+        let Some(said) = self.now.get(key) else {
+            return Ok(None);
+        };
+        if let Some(fields) = said.fields() {
+            return Ok(Some(fields));
+        }
+        let shared = self.tree.read_record(Some(depot), key)?;
+        Ok(shared
+            .and_then(std::result::Result::ok)
+            .map(|shared| Cow::Owned(shared.view())))
     }
 
     /// A record of our side, as it is now.
@@ -430,7 +468,7 @@ impl Own {
     /// Its object cannot be read.
     pub fn record(&mut self, depot: Option<&Depot>, key: &Key) -> Result<Option<Shared>> {
         match self.edited.get(key) {
-            Some(shared) => Ok(Some(shared.clone())),
+            Some(record) => Ok(Some(record.get().into_owned())),
             None => self.tree.record(depot, key),
         }
     }
@@ -522,36 +560,6 @@ fn settled(shared: &Shared, json: &Json) -> BTreeSet<String> {
         .filter(|field| !is_open(field))
         .map(str::to_owned)
         .collect()
-}
-
-/// Why nobody could read a record, not even here.
-pub fn unreadable(kind: Kind, id: &str, bytes: &[u8]) -> Option<String> {
-    if size(bytes) > LARGEST_RECORD {
-        return too_large_to_send(bytes);
-    }
-    let read = Shared::decode(kind, id, bytes);
-    read.err().map(|why| why.to_string())
-}
-
-/// Why a record does not go, which can be read here.
-pub fn too_large_to_send(bytes: &[u8]) -> Option<String> {
-    let size = size(bytes);
-    (size > LARGEST_SENT).then(|| format!("it has {size} bytes, and at most {LARGEST_SENT} go"))
-}
-
-/// What makes a record that is too large small enough.
-pub fn way_out(kind: Kind, id: &str) -> String {
-    match kind {
-        Kind::Issue => format!("; 'tw issue edit {id}' makes its texts shorter"),
-        Kind::Chat => {
-            "; 'tw share init REMOTE --prompts none' leaves all conversations here".to_owned()
-        }
-        Kind::Session | Kind::Experiment => String::new(),
-    }
-}
-
-fn size(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 fn id_of(name: &Record) -> Option<String> {

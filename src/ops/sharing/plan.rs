@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::own::{Own, too_large_to_send, unreadable, way_out};
+use super::limits::{too_large_to_send, unreadable, way_out};
+use super::own::Own;
 use super::record::{Edit, Shared};
 use super::scan::{self, Finding};
 use super::tree::{ANEW, Key, SharedTree, most_before};
+use super::waiting::Waiting;
 use super::{Change, Changed, Conflict, Refused};
 use crate::error::Result;
 use crate::git::Oid;
@@ -20,13 +22,17 @@ pub struct Difference {
     /// Of which record.
     pub key: Key,
     /// Ours.
-    pub own: Option<Shared>,
+    pub own: Option<Waiting>,
     /// The remote's.
-    pub theirs: Option<Shared>,
+    pub theirs: Option<Waiting>,
     /// Both.
-    pub merged: Shared,
-    /// What goes, when the remote lacks something.
-    pub outgoing: Option<Vec<u8>>,
+    pub merged: Waiting,
+    /// The fields of it in which values lost.
+    pub conflicts: BTreeSet<String>,
+    /// Who is said to have made it, when that was not here.
+    pub claimed_by: Option<String>,
+    /// Whether that goes, for the remote lacks something.
+    pub is_outgoing: bool,
     /// Whether we lack something.
     pub is_incoming: bool,
 }
@@ -93,20 +99,20 @@ impl Plan {
         let mut left = 0;
         // Issues first, as their kinds are ordered.
         for one in &mut self.differences {
-            if one.theirs.is_some() || one.outgoing.is_none() {
+            if one.theirs.is_some() || !one.is_outgoing {
                 continue;
             }
             if count < most_before(one.key.0) {
                 count += 1;
                 continue;
             }
-            one.outgoing = None;
+            one.is_outgoing = false;
             self.unsent.insert(one.key.clone());
             own.edited.remove(&one.key);
             left += 1;
         }
         self.differences
-            .retain(|one| one.outgoing.is_some() || one.is_incoming);
+            .retain(|one| one.is_outgoing || one.is_incoming);
         if left > 0 {
             let left = text::count(left, "new record");
             own.notice(format!(
@@ -141,18 +147,19 @@ impl Plan {
         if ours.is_none() {
             own.edited.remove(&key);
         }
-        let Some(mut one) = Difference::between(key, ours, theirs) else {
+        let Some(sides) = Sides::of(ours, theirs) else {
             return Ok(());
         };
-        if let Some((why, is_readable)) = one.too_large() {
+        let (mut goes, mut comes) = (sides.is_outgoing, sides.is_incoming);
+        if goes && let Some((why, is_readable)) = too_large(&key, &sides.merged) {
             own.notice(why);
-            self.unsent.insert(one.key.clone());
-            one.outgoing = None;
-            one.is_incoming &= is_readable;
-        } else if own.withholds(&one.key) {
-            one.outgoing = None;
+            self.unsent.insert(key.clone());
+            goes = false;
+            comes &= is_readable;
         }
-        if one.outgoing.is_some() || one.is_incoming {
+        goes &= !own.withholds(&key);
+        if goes || comes {
+            let one = sides.wait(own, key, (goes, comes));
             self.differences.push(one);
         }
         Ok(())
@@ -160,7 +167,7 @@ impl Plan {
 
     /// What the remote would get.
     pub fn outgoing(&self) -> Vec<Changed> {
-        let going = self.differences.iter().filter(|one| one.outgoing.is_some());
+        let going = self.differences.iter().filter(|one| one.is_outgoing);
         going
             .map(|one| Changed {
                 kind: one.key.0.into(),
@@ -172,16 +179,16 @@ impl Plan {
     }
 
     /// What our records would get.
-    pub fn incoming(&self, own: &Own) -> Vec<Changed> {
+    pub fn incoming(&self) -> Vec<Changed> {
         let coming = self.differences.iter().filter(|one| one.is_incoming);
         // What others made and deleted before it came here was never here.
-        let coming = coming.filter(|one| one.own.is_some() || one.merged.deletion().is_none());
+        let coming = coming.filter(|one| one.own.is_some() || !one.merged.is_deleted());
         coming
             .map(|one| Changed {
                 kind: one.key.0.into(),
                 id: one.key.1.clone(),
                 change: change(one.own.as_ref(), &one.merged),
-                claimed_by: one.claimed_by(own),
+                claimed_by: one.claimed_by.clone(),
             })
             .collect()
     }
@@ -189,12 +196,10 @@ impl Plan {
     /// Fields that both sides set.
     pub fn conflicts(&self) -> Vec<Conflict> {
         let each = self.differences.iter().flat_map(|one| {
-            let lost = one.merged.conflicts();
-            let fields: BTreeSet<String> = lost.iter().map(|lost| lost.field.to_owned()).collect();
-            fields.into_iter().map(|field| Conflict {
+            one.conflicts.iter().map(|field| Conflict {
                 kind: one.key.0,
                 id: one.key.1.clone(),
-                field,
+                field: field.clone(),
             })
         });
         each.collect()
@@ -202,62 +207,99 @@ impl Plan {
 
     /// Secrets in what would go: in every value of ours that the remote does not have.
     pub fn findings(&self, ctx: &Context<'_>, allowed: &[String]) -> Vec<Finding> {
-        let going = self.differences.iter().filter(|one| one.outgoing.is_some());
-        let texts: Vec<scan::Texts<'_>> = going
-            .filter_map(|one| {
-                let own = one.own.as_ref()?;
-                Some((&one.key, own.beyond(one.theirs.as_ref())))
-            })
-            .collect();
-        scan::findings(ctx.redactor(), &texts, allowed)
+        let going = self.differences.iter().filter(|one| one.is_outgoing);
+        let mut found = Vec::new();
+        // One after the other: of what waits packed one is held whole.
+        for one in going {
+            let Some(own) = one.own.as_ref().map(Waiting::get) else {
+                continue;
+            };
+            let theirs = one.theirs.as_ref().map(Waiting::get);
+            let texts = (&one.key, own.beyond(theirs.as_deref()));
+            found.extend(scan::findings(ctx.redactor(), &[texts], allowed));
+        }
+        found.sort();
+        found.dedup();
+        found
     }
 }
 
-fn change(before: Option<&Shared>, after: &Shared) -> Change {
+fn change(before: Option<&Waiting>, after: &Waiting) -> Change {
     match before {
-        _ if after.deletion().is_some() => Change::Deleted,
+        _ if after.is_deleted() => Change::Deleted,
         None => Change::Added,
         Some(_) => Change::Changed,
     }
 }
 
-impl Difference {
-    /// Who is said to have made it, when that was not here: what was not here before came from elsewhere, whoever it says.
-    fn claimed_by(&self, own: &Own) -> Option<String> {
-        match self.own {
-            _ if own.made(&self.key) => None,
-            Some(_) => self.merged.claimed_by(&own.author),
-            None => self.merged.origin().map(Edit::claimant),
-        }
-    }
+/// Why a record does not go, when what both sides made of it is too large; and whether it can be kept here.
+fn too_large((kind, id): &Key, merged: &Shared) -> Option<(String, bool)> {
+    let bytes = merged.encode(*kind, id);
+    let unreadable = unreadable(*kind, id, &bytes);
+    let is_readable = unreadable.is_none();
+    let why = unreadable.or_else(|| too_large_to_send(&bytes))?;
+    let what = format!("{} {id} stays here: {why}", kind.as_str());
+    Some((format!("{what}{}", way_out(*kind, id)), is_readable))
+}
 
-    /// Why it does not go, when what both sides made of it is too large; and whether it can be kept here.
-    fn too_large(&self) -> Option<(String, bool)> {
-        let bytes = self.outgoing.as_ref()?;
-        let (kind, id) = &self.key;
-        let unreadable = unreadable(*kind, id, bytes);
-        let is_readable = unreadable.is_none();
-        let why = unreadable.or_else(|| too_large_to_send(bytes))?;
-        let what = format!("{} {id} stays here: {why}", kind.as_str());
-        Some((format!("{what}{}", way_out(*kind, id)), is_readable))
-    }
+/// One record as both sides have it, and what both make of it.
+struct Sides {
+    own: Option<Shared>,
+    theirs: Option<Shared>,
+    merged: Shared,
+    is_outgoing: bool,
+    is_incoming: bool,
+}
 
-    fn between(key: Key, own: Option<Shared>, theirs: Option<Shared>) -> Option<Self> {
+impl Sides {
+    fn of(own: Option<Shared>, theirs: Option<Shared>) -> Option<Self> {
         let merged = match (&own, &theirs) {
             (Some(own), Some(theirs)) => own.merge(theirs),
             (Some(only), None) | (None, Some(only)) => only.clone(),
             (None, None) => return None,
         };
-        let is_incoming = own.as_ref() != Some(&merged);
-        let is_outgoing = theirs.as_ref() != Some(&merged);
-        let outgoing = is_outgoing.then(|| merged.encode(key.0, &key.1));
-        (is_incoming || is_outgoing).then_some(Self {
+        Some(Self {
+            is_outgoing: theirs.as_ref() != Some(&merged),
+            is_incoming: own.as_ref() != Some(&merged),
+            own,
+            theirs,
+            merged,
+        })
+    }
+
+    /// Who is said to have made it, when that was not here: what was not here before came from elsewhere, whoever it says.
+    fn claimed_by(&self, own: &Own, key: &Key) -> Option<String> {
+        match self.own {
+            _ if own.made(key) => None,
+            Some(_) => self.merged.claimed_by(&own.author),
+            None => self.merged.origin().map(Edit::claimant),
+        }
+    }
+
+    /// What waits of them.
+    fn wait(self, own: &Own, key: Key, (is_outgoing, is_incoming): (bool, bool)) -> Difference {
+        let claimed_by = self.claimed_by(own, &key);
+        let lost = self.merged.conflicts().into_iter();
+        let conflicts = lost.map(|lost| lost.field.to_owned()).collect();
+        let edited = own.edited.get(&key).cloned();
+        let new = |record| Waiting::new(&key, record);
+        let own = self.own.map(|own| edited.unwrap_or_else(|| new(own)));
+        let theirs = self.theirs.map(new);
+        // What is the same waits once.
+        let merged = match (&own, &theirs) {
+            (Some(own), _) if !self.is_incoming => own.clone(),
+            (_, Some(theirs)) if !self.is_outgoing => theirs.clone(),
+            _ => new(self.merged),
+        };
+        Difference {
             key,
             own,
             theirs,
             merged,
-            outgoing,
+            conflicts,
+            claimed_by,
+            is_outgoing,
             is_incoming,
-        })
+        }
     }
 }

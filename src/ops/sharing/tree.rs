@@ -15,6 +15,7 @@ use super::Refused;
 use super::experiments;
 use super::fields::{Kind, canonical};
 use super::record::Shared;
+use super::waiting::Waiting;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::commit::commit_text;
@@ -47,6 +48,9 @@ pub const ANEW: &str = "'tw share init REMOTE' with another remote, or '--as-bra
 
 /// Which record.
 pub type Key = (Kind, String);
+
+/// What a record becomes in a tree; None: it goes.
+pub type TreeChange = (Key, Option<Waiting>);
 
 /// What a commit of shared records holds.
 #[derive(Debug, Default)]
@@ -244,22 +248,33 @@ impl SharedTree {
     /// # Errors
     /// The object cannot be read.
     pub fn record(&mut self, depot: Option<&Depot>, key: &Key) -> Result<Option<Shared>> {
+        match self.read_record(depot, key)? {
+            Some(Ok(record)) => Ok(Some(record)),
+            Some(Err(why)) => {
+                self.refuse(&path(key.0, &key.1), &why);
+                Ok(None)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The same, or why it is refused.
+    ///
+    /// # Errors
+    /// The object cannot be read.
+    pub fn read_record(
+        &self,
+        depot: Option<&Depot>,
+        key: &Key,
+    ) -> Result<Option<std::result::Result<Shared, String>>> {
         let (Some(depot), Some(oid)) = (depot, self.records.get(key)) else {
             return Ok(None);
         };
-        let (kind, id) = key;
         let bytes = small_blob(&depot.objects, *oid)?;
-        let read = match &bytes {
-            Some(bytes) => Shared::decode(*kind, id, bytes).map_err(|why| why.to_string()),
+        Ok(Some(match &bytes {
+            Some(bytes) => Shared::decode(key.0, &key.1, bytes).map_err(|why| why.to_string()),
             None => Err("it is too large".to_owned()),
-        };
-        match read {
-            Ok(record) => Ok(Some(record)),
-            Err(why) => {
-                self.refuse(&path(*kind, id), &why);
-                Ok(None)
-            }
-        }
+        }))
     }
 }
 
@@ -325,26 +340,24 @@ fn small_blob(objects: &ObjectStore, oid: Oid) -> Result<Option<Vec<u8>>> {
 pub fn write(
     (objects, new): (&ObjectStore, &mut NewObjects),
     base: Option<Oid>,
-    changes: &[(Key, Option<Vec<u8>>)],
+    changes: &[TreeChange],
 ) -> Result<Oid> {
     let mut edits = Vec::new();
-    let mut put = |new: &mut NewObjects, path: String, bytes: Option<&[u8]>| -> Result<()> {
-        let node = match bytes {
-            Some(bytes) => Some(Node {
-                mode: 0o100_644,
-                oid: new.put(ObjectKind::Blob, bytes)?,
-            }),
-            None => None,
-        };
-        edits.push((path.into_bytes(), node));
-        Ok(())
+    let file = |oid| Node {
+        mode: 0o100_644,
+        oid,
     };
     if base.is_none() {
         let format = serde_json::json!({"major": MAJOR, "minor": 0, "what": "records of tw"});
-        put(new, FORMAT.to_owned(), Some(&canonical(&format)))?;
+        let oid = new.put(ObjectKind::Blob, &canonical(&format))?;
+        edits.push((FORMAT.as_bytes().to_vec(), Some(file(oid))));
     }
-    for ((kind, id), bytes) in changes {
-        put(new, path(*kind, id), bytes.as_deref())?;
+    for (key, record) in changes {
+        let oid = match record {
+            Some(record) => Some(record.put_into(new, key)?),
+            None => None,
+        };
+        edits.push((path(key.0, &key.1).into_bytes(), oid.map(file)));
     }
     let mut put_tree = |bytes: &[u8]| new.put(ObjectKind::Tree, bytes);
     tree::edit(objects, &mut put_tree, base, &edits)

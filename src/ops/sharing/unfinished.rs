@@ -12,9 +12,9 @@
 use std::collections::BTreeMap;
 
 use super::fields::Kind;
-use super::record::Shared;
 use super::taken::record_of;
 use super::tree::{Key, SharedTree};
+use super::waiting::Waiting;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::depot::Depot;
@@ -56,7 +56,7 @@ pub fn resume(
     store: &Store,
     depot: Option<&Depot>,
     own: &mut SharedTree,
-) -> Result<BTreeMap<Key, Shared>> {
+) -> Result<BTreeMap<Key, Waiting>> {
     let becomes = match depot {
         Some(depot) => depot.refs.read(SHARED_TAKING)?,
         None => None,
@@ -76,7 +76,7 @@ pub fn resume(
         }
         own.unreadable.remove(&key);
         own.records.insert(key.clone(), version);
-        found.insert(key, put);
+        found.insert(key.clone(), Waiting::new(&key, put));
     }
     Ok(found)
 }
@@ -84,8 +84,8 @@ pub fn resume(
 /// Whether a version was put into our record. One whose history cannot be read is looked at by its reader.
 fn is_put(store: &Store, key: &Key, version: Oid) -> bool {
     let line = line(version);
-    let held = record_of(key).and_then(|name| store.record(&name).ok()?);
-    let mut at = held.map(|held| held.tip);
+    let tip = record_of(key).and_then(|name| store.record_tip(&name).ok()?);
+    let mut at = tip.map(|(tip, _)| tip);
     while let Some(oid) = at {
         let Ok(commit) = store.objects.commit(oid) else {
             return false;

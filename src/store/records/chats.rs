@@ -9,9 +9,12 @@ use crate::git::Oid;
 use crate::git::notes::{blob_bytes, notes_at};
 use crate::store::chat::Chat;
 use crate::store::id::IssueId;
-use crate::store::names::Record;
+use crate::store::names::{Record, RecordKind};
 use crate::text::without_mark;
 use crate::work::{Work, count};
+
+/// The commit at which a record stands, and what had to be settled for that.
+pub type Tip = Result<(Oid, Vec<String>)>;
 
 /// Counts a note that is read, where it is a conversation.
 pub(super) fn count_read(name: &Record) {
@@ -28,6 +31,30 @@ impl Store {
     pub fn record_tip(&self, name: &Record) -> Result<Option<(Oid, Vec<String>)>> {
         let at = self.where_it_stands(name)?;
         self.settle(name, at)
+    }
+
+    /// The records of a kind, sorted, each with the same. Nothing that they say is read.
+    ///
+    /// # Errors
+    /// The refs cannot be listed. A single record that stands nowhere hides no other.
+    pub fn record_tips(&self, kind: RecordKind) -> Result<Vec<(Record, Tip)>> {
+        let (standing, broken) = self.standing_and_broken(kind)?;
+        let broken = broken.into_iter().map(|(name, error)| (name, Err(error)));
+        let settled = standing.into_iter().filter_map(|(name, at)| {
+            let tip = self.settle(&name, at).transpose()?;
+            Some((name, tip))
+        });
+        Ok(broken.chain(settled).collect())
+    }
+
+    /// How many bytes the largest note in a commit of a record has, by its header alone.
+    ///
+    /// # Errors
+    /// It is no notes commit, or cannot be read.
+    pub fn note_size(&self, commit: Oid) -> Result<u64> {
+        let notes = notes_at(&self.objects, commit)?.into_iter();
+        let sizes = notes.filter_map(|(_, blob)| self.objects.blob_size(blob));
+        Ok(sizes.max().unwrap_or(0))
     }
 
     /// The conversation of an issue, and what had to be settled. None: it has none.
