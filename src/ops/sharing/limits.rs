@@ -19,6 +19,13 @@ pub fn too_large_to_send(bytes: &[u8]) -> Option<String> {
     (size > LARGEST_SENT).then(|| format!("it has {size} bytes, and at most {LARGEST_SENT} go"))
 }
 
+/// Why a conversation is not even read that takes so many bytes here. None that came from others takes as many, and one of ours goes in more
+/// than it takes here, unless most of it is a secret.
+pub fn too_large_to_read(size: u64) -> Option<String> {
+    let why = || format!("it has {size} bytes here, and at most {LARGEST_SENT} go");
+    (size > LARGEST_RECORD).then(why)
+}
+
 /// What makes a record that is too large small enough.
 pub fn way_out(kind: Kind, id: &str) -> String {
     match kind {

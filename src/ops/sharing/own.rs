@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::experiments;
 use super::fields::{Fields, Kind, names_of_others, take_apart};
-use super::limits::{unreadable, way_out};
+use super::limits::{too_large_to_read, unreadable, way_out};
 use super::lost;
 use super::record::{Author, LONGEST_NAME, Shared};
 use super::sessions;
@@ -31,7 +31,7 @@ use crate::store::Store;
 use crate::store::checkpoint;
 use crate::store::id::{IdKind, IssueId};
 use crate::store::names::{self, Record, RecordKind, session_component};
-use crate::store::records::{Held, Json};
+use crate::store::records::Json;
 
 /// Of a record that was changed more often than this since it was exchanged, all changes are of the time of the last one.
 const MOST_STEPS: usize = 200;
@@ -221,10 +221,17 @@ impl Own {
         let mut invalid = Vec::new();
         for (name, tip) in store.record_tips(records)? {
             let Some(id) = id_of(&name) else { continue };
-            let held = tip.and_then(|(tip, notices)| {
-                let held = store.record_at_commit(&name, tip)?;
-                Ok(Held { notices, ..held })
-            });
+            let key = (kind, id);
+            let held = match tip {
+                Ok((tip, notices)) => {
+                    self.notices.extend(notices);
+                    if kind == Kind::Chat && self.leave_unread(store, &key, tip) {
+                        continue;
+                    }
+                    store.record_at_commit(&name, tip)
+                }
+                Err(error) => Err(error),
+            };
             let held = match held {
                 Ok(held) => held,
                 Err(error) => {
@@ -232,9 +239,8 @@ impl Own {
                     continue;
                 }
             };
-            self.notices.extend(held.notices.iter().cloned());
             match held.into_only(&name) {
-                Ok(note) => self.take(ctx, depot, (kind, id), note.json)?,
+                Ok(note) => self.take(ctx, depot, key, note.json)?,
                 Err(error) => self
                     .notices
                     .push(format!("{name} stays here: {}", error.message())),
@@ -242,6 +248,18 @@ impl Own {
         }
         self.notices.splice(first..first, invalid);
         Ok(())
+    }
+
+    /// Leaves a conversation here that is too large by the header of its note alone, unread.
+    fn leave_unread(&mut self, store: &Store, key: &Key, tip: Oid) -> bool {
+        let size = store.note_size(tip).unwrap_or(0);
+        let Some(why) = too_large_to_read(size) else {
+            return false;
+        };
+        self.notice_elsewhere(key, &Json::new());
+        let why = format!("{why}{}", way_out(key.0, &key.1));
+        self.stick(key.clone(), &why);
+        true
     }
 
     /// What has no ref here any more was lost, and is nothing to be told to others: it stays as it was shared.

@@ -550,3 +550,45 @@ fn no_push_makes_more_records_than_anybody_reads() {
     a.json(["share", "init", "origin", "--as-branch"]);
     assert_ne!(a.json(["push"])["sent"], json!([]));
 }
+
+/// What is far too large is known by its size alone.
+#[test]
+fn a_conversation_that_is_far_too_large_stays_unread() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    a.json(["share", "init", "origin", "--prompts", "redacted"]);
+    b.json(["share", "init", "origin", "--prompts", "redacted"]);
+    let id = a.report_with_chat("s", "ask the oracle");
+    let long = "all work and no play ".repeat(820_000);
+    a.plant_in("chats", &id, |chat| {
+        chat["messages"][0]["text"] = json!(long);
+    });
+    // Settles the record's refs.
+    a.json(["issue", "chat", &id, "--last", "0"]);
+    let work = a.dir.with_extension("work");
+    let pushed = a
+        .command()
+        .args(["--json", "push"])
+        .env("TW_TEST_WORK", &work)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(pushed.stdout).unwrap();
+    assert!(
+        said.contains("bytes here, and at most 8388608 go; 'tw share init"),
+        "{said}"
+    );
+    let work = std::fs::read_to_string(&work).unwrap();
+    assert!(work.contains("chat_reads 0\n"), "{work}");
+    assert!(!hub.tree().contains("chats/"), "{}", hub.tree());
+    // Nor is it lost to what others make of it.
+    b.json(["pull"]);
+    assert_eq!(a.json(["pull"])["received"], json!([]));
+    let chat = a.json(["issue", "chat", &id]);
+    assert!(chat["chat"]["messages"][0]["text"] == *long);
+    // A part of it goes.
+    a.plant_in("chats", &id, |chat| {
+        chat["messages"][0]["text"] = json!("short");
+    });
+    a.json(["push"]);
+    assert!(hub.tree().contains("chats/"), "{}", hub.tree());
+}

@@ -276,13 +276,18 @@ impl Clone_<'_> {
 
     /// Changes an issue's record by plain git.
     pub fn plant(&self, id: &str, change: impl FnOnce(&mut Value)) {
-        let notes = format!("--ref=timewarp/issues/{id}");
+        self.plant_in("issues", id, change);
+    }
+
+    /// Changes a record of an issue, or its conversation in `chats`, by plain git.
+    pub fn plant_in(&self, records: &str, id: &str, change: impl FnOnce(&mut Value)) {
+        let notes = format!("--ref=timewarp/{records}/{id}");
         let annotated = self.git(["notes", &notes, "list"]);
         let annotated = annotated.split_whitespace().nth(1).unwrap().to_owned();
         let body = self.git([
             "cat-file",
             "blob",
-            &format!("refs/notes/timewarp/issues/{id}:{annotated}"),
+            &format!("refs/notes/timewarp/{records}/{id}:{annotated}"),
         ]);
         let mut issue: Value = serde_json::from_str(&body).unwrap();
         change(&mut issue);
@@ -301,7 +306,7 @@ impl Clone_<'_> {
             .output()
             .unwrap();
         let made = String::from_utf8(made.stdout).unwrap();
-        let parent = format!("refs/notes/timewarp/issues/{id}");
+        let parent = format!("refs/notes/timewarp/{records}/{id}");
         let commit = self.git(["commit-tree", "-m", "planted", "-p", &parent, made.trim()]);
         self.git(["update-ref", &parent, commit.trim()]);
     }
