@@ -17,6 +17,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 pub use self::identity::{DirId, DirIds};
+pub use self::known::{Changed, change_known};
 pub use self::listing::{entries, is_dir, is_there, tells_of_names, try_entries};
 pub use self::rename::{
     ASIDE, Exchanged, exchange, place_to_free, rename_to_free, rename_to_free_in, replace_known,
@@ -32,6 +33,7 @@ use crate::git::lease::open_leased;
 use crate::work::{Work, count};
 
 mod identity;
+mod known;
 mod listing;
 mod rename;
 mod temps;
@@ -424,46 +426,7 @@ pub fn write_atomic_by(
     Ok(())
 }
 
-/// Changes a file that others write as well, whole or not at all, and durably: the one that had the bytes `old`, or none, when it was
-/// read. None for the new bytes: it goes. False: it has others by now, or somebody is saving it, and is left as it is. What an earlier change left beside it whose
-/// process died goes as well.
-///
-/// # Errors
-/// As [`replace_known`].
-pub fn change_known(path: &Path, old: Option<&[u8]>, new: Option<(&[u8], u32)>) -> Result<bool> {
-    let what = || format!("cannot change '{}'", path.display());
-    let temp = temp_of(path);
-    let name = |path: &Path| path.file_name().unwrap_or_default().as_bytes().to_vec();
-    let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    let dir = open_dir(parent).context(what)?;
-    // One that cannot be removed is in nobody's way.
-    let _ = clear_dead_temps_of(path);
-    let may_go = |found: &[u8]| old == Some(found);
-    let (temp_name, place) = (name(&temp), name(path));
-    let changed = match new {
-        None => rename::remove_known(dir.as_fd(), &temp_name, &place, &may_go),
-        Some((bytes, mode)) => {
-            let write = &mut |file: &mut File| file.write_all(bytes);
-            if let Err(error) = write_temp(&temp, path, Durable::Yes, mode, write) {
-                let _ = std::fs::remove_file(&temp);
-                return Err(error).context(what);
-            }
-            replace_known(dir.as_fd(), &temp_name, &place, &may_go)
-        }
-    };
-    let changed = changed.context(what)?;
-    dir.sync_all().context(what)?;
-    Ok(changed)
-}
-
-fn write_temp(
-    temp: &Path,
-    path: &Path,
-    durable: Durable,
-    mode: u32,
-    write: &mut dyn FnMut(&mut File) -> io::Result<()>,
-) -> io::Result<()> {
+fn create_temp(temp: &Path, mode: u32) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let create = || rustix::fs::open(temp, flags, Mode::from_raw_mode(mode));
     let fd = match create() {
@@ -474,7 +437,17 @@ fn write_temp(
         }
         other => other?,
     };
-    let mut file = File::from(fd);
+    Ok(File::from(fd))
+}
+
+fn write_temp(
+    temp: &Path,
+    path: &Path,
+    durable: Durable,
+    mode: u32,
+    write: &mut dyn FnMut(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut file = create_temp(temp, mode)?;
     write(&mut file)?;
     fail_point("file-written");
     // The umask may have taken bits away (0777 takes all).

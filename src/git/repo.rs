@@ -2,7 +2,7 @@
 //!
 //! Owns discovery, identity (git directory, common directory, working tree), HEAD, and git's configuration. Promises:
 //! what the environment says in `GIT_DIR`, `GIT_WORK_TREE`, `GIT_INDEX_FILE` and the like is never followed; what cannot
-//! be worked in is refused by name before anything is touched; nothing here writes but [`Repo::set_config`]. Leaves out refs other than
+//! be worked in is refused by name before anything is touched; nothing here writes but [`Repo::edit_config`]. Leaves out refs other than
 //! HEAD, the index, and object writing, which have modules of their own.
 
 mod config;

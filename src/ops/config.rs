@@ -3,7 +3,7 @@
 //! What is set is git's configuration, written by git itself: its other lines stay as they are. The team's file is left to its
 //! editors.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -140,15 +140,12 @@ fn write(ctx: &Context<'_>, key: &Key, file: ConfigFile, change: &Change) -> Res
             Change::Unset => ctx.repo.set_config(file, key.git, Values::None),
         };
     }
-    // git is told nothing of the environment: the file that is named there is named to it.
-    let git = || {
-        let git = Git::new(&ctx.repo).arg("config");
-        match (file, ctx.env.var("GIT_CONFIG_GLOBAL")) {
-            (ConfigFile::Local, _) => git.arg("--local"),
-            (ConfigFile::Global, None) => git.arg("--global"),
-            (ConfigFile::Global, Some(path)) => git.arg("--file").arg(path),
-        }
-    };
+    ctx.repo
+        .edit_config(file, |copy| write_by_git(ctx, key, copy, change))
+}
+
+fn write_by_git(ctx: &Context<'_>, key: &Key, file: &Path, change: &Change) -> Result<()> {
+    let git = || Git::new(&ctx.repo).args(["config", "--file"]).arg(file);
     match change {
         Change::Set(value) => git()
             .args(["--replace-all", key.git, value])

@@ -110,11 +110,13 @@ mod tests {
         for name in ["a.tmp-1-1-0", "ab.tmp-1-1-0", "b.tmp-1-1-0"] {
             std::fs::write(at(name), "").expect("write");
         }
-        assert!(change_known(&at("a"), None, Some((b"x", 0o644))).expect("changed"));
+        let made = change_known(&at("a"), None, Some((b"x", 0o644)));
+        assert!(made.expect("changed").is_made());
         assert!(!at("a.tmp-1-1-0").exists());
         assert!(at("ab.tmp-1-1-0").exists() && at("b.tmp-1-1-0").exists());
         std::fs::write(at("b"), "x").expect("write");
-        assert!(change_known(&at("b"), Some(b"x"), None).expect("changed"));
+        let gone = change_known(&at("b"), Some(b"x"), None);
+        assert!(gone.expect("changed").is_made());
         assert!(!at("b.tmp-1-1-0").exists());
     }
 }

@@ -1,11 +1,16 @@
 //! The settings of git that change what `tw` does, each with git's default; and a setting changed.
 
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Repo;
 use super::config::{ConfigEntry, user_config, user_file};
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::{change_known, followed, read_optional, temp_of};
+use crate::git::{create, regular};
+use crate::interrupt;
 
 /// `core.sharedRepository`: who else may write here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,33 +50,57 @@ impl Repo {
     /// Changes a key without git. What is there stays as it is written.
     ///
     /// # Errors
-    /// There is no home directory; the file is locked or cannot be written.
+    /// As [`Self::edit_config`].
     pub fn set_config(&self, file: ConfigFile, key: &str, values: Values<'_>) -> Result<()> {
-        let file = match file {
-            ConfigFile::Local => self.common_dir.join("config"),
-            ConfigFile::Global => user_config(&self.env).ok_or_else(|| {
-                Error::new(Code::Usage, "there is no home directory: HOME is not set")
-            })?,
-        };
+        self.edit_config(file, |copy| Ok(set_values(copy, key, values)?))
+    }
+
+    /// Changes one of git's files as `edit` changes the copy that it is given, which nobody else may read. The file stays open to those who
+    /// may use it, and to nobody else: git, and libgit2, make one for whoever runs them. git's lock is held meanwhile.
+    ///
+    /// # Errors
+    /// There is no home directory; `BUSY` when the file is locked, or written by somebody else meanwhile; it cannot be written.
+    pub fn edit_config(
+        &self,
+        file: ConfigFile,
+        edit: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<()> {
+        let file = followed(self.config_file(file)?);
         let what = || format!("cannot write '{}'", file.display());
-        let mut config = git2::Config::open(&file).context(what)?;
-        // Matches no value that there is, or every one.
-        let pattern = match values {
-            Values::OneMore(_) => "^$.",
-            _ => ".*",
-        };
-        match values {
-            Values::Only(value) => match config.remove_multivar(key, pattern) {
-                Err(error) if error.code() != git2::ErrorCode::NotFound => Err(error),
-                _ => config.set_str(key, value),
-            },
-            Values::OneMore(value) => config.set_multivar(key, pattern, value),
-            Values::None => match config.remove_multivar(key, pattern) {
-                Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(()),
-                other => other,
-            },
+        // What stays of the lock keeps everybody out.
+        let _deferred = interrupt::defer_quietly();
+        let lock = lock(&file)?;
+        // As the umask has it, should this be the first.
+        let mode = lock.0.metadata().context(what)?.permissions().mode() & 0o666;
+        let old = read_optional(&file)?;
+        let copy = Fleeting(temp_of(&self.common_dir.join("config")));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let made = options.open(&copy.0);
+        made.and_then(|mut made| made.write_all(old.as_deref().unwrap_or_default()))
+            .context(what)?;
+        edit(&copy.0)?;
+        let new = regular::read(&copy.0).context(what)?;
+        if old.as_deref().unwrap_or_default() == new {
+            return Ok(());
         }
-        .context(what)
+        if change_known(&file, old.as_deref(), Some((&new, mode)))?.is_made() {
+            return Ok(());
+        }
+        let message = format!(
+            "'{}' was written by somebody else meanwhile",
+            file.display()
+        );
+        Err(Error::new(Code::Busy, message).hint("run the command again"))
+    }
+
+    fn config_file(&self, file: ConfigFile) -> Result<PathBuf> {
+        let path = match file {
+            ConfigFile::Local => Some(self.common_dir.join("config")),
+            ConfigFile::Global => user_config(&self.env),
+        };
+        let path = path.filter(|path| !path.as_os_str().is_empty());
+        path.ok_or_else(|| Error::new(Code::Usage, "there is no home directory: HOME is not set"))
     }
 
     /// The strongest value of a configuration key, lossy text; empty for a key without a value.
@@ -192,6 +221,52 @@ impl Repo {
         }
         let configured = self.config.path(key, &self.root);
         configured.or_else(|| user_file(&self.env, name).filter(|file| !is_out_of_reach(file)))
+    }
+}
+
+/// A file that goes at the end.
+struct Fleeting(PathBuf);
+
+impl Drop for Fleeting {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Locks one of git's files as git does.
+fn lock(file: &Path) -> Result<Fleeting> {
+    let mut path = file.as_os_str().to_owned();
+    path.push(".lock");
+    let path = PathBuf::from(path);
+    match create::new_file(&path, 0o666) {
+        Ok(_) => Ok(Fleeting(path)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let message = format!("'{}' exists", path.display());
+            Err(Error::new(Code::Busy, message)
+                .hint("another git process seems to be writing there; wait for it to end")
+                .hint("if none is, a git process may have crashed: remove that file"))
+        }
+        Err(error) => Err(error).context(|| format!("cannot create '{}'", path.display())),
+    }
+}
+
+fn set_values(file: &Path, key: &str, values: Values<'_>) -> std::result::Result<(), git2::Error> {
+    let mut config = git2::Config::open(file)?;
+    // Matches no value that there is, or every one.
+    let pattern = match values {
+        Values::OneMore(_) => "^$.",
+        _ => ".*",
+    };
+    match values {
+        Values::Only(value) => match config.remove_multivar(key, pattern) {
+            Err(error) if error.code() != git2::ErrorCode::NotFound => Err(error),
+            _ => config.set_str(key, value),
+        },
+        Values::OneMore(value) => config.set_multivar(key, pattern, value),
+        Values::None => match config.remove_multivar(key, pattern) {
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(()),
+            other => other,
+        },
     }
 }
 

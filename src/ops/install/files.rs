@@ -1,11 +1,11 @@
-//! Files changed whole or not at all, with the permission bits that they have.
+//! Files changed whole or not at all, for those who may use them now.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::outcome::Installed;
 use crate::agents::install::directories;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::Changed;
 use crate::git::{create, fs, regular};
 
 /// What a file becomes.
@@ -32,13 +32,13 @@ pub fn carry_out(
         Change::None => done.unchanged.push(path.to_owned()),
         Change::Write(text) => {
             if !done.dry_run {
-                write(path, old, &text, 0o644)?;
+                write(path, old, (&text, 0o644), done)?;
             }
             done.changed.push(path.to_owned());
         }
         Change::Remove => {
             if !done.dry_run {
-                change_known(path, old, None)?;
+                change_known(path, old, None, done)?;
                 remove_empty_parents(path);
             }
             done.removed.push(path.to_owned());
@@ -55,21 +55,30 @@ pub fn clear_after_death(path: &Path) {
     }
 }
 
-/// Writes a file with the bits that it has, or `mode` when it is new. `old` as for [`carry_out`].
+/// Writes a file, with these permission bits when it is new. `old` as for [`carry_out`].
 ///
 /// # Errors
 /// As [`carry_out`].
-pub fn write(path: &Path, old: Option<&str>, text: &str, mode: u32) -> Result<()> {
+pub fn write(path: &Path, old: Option<&str>, new: (&str, u32), done: &mut Installed) -> Result<()> {
     if let Some(dir) = path.parent() {
         create::dirs(dir, 0o777).context(|| format!("cannot create '{}'", dir.display()))?;
     }
-    let mode = path.metadata().map_or(mode, |meta| meta.mode() & 0o7777);
-    change_known(path, old, Some((text.as_bytes(), mode)))
+    change_known(path, old, Some(new), done)
 }
 
 /// Agents and editors write these files, too: what they saved since `old` was read is not ours to replace.
-fn change_known(path: &Path, old: Option<&str>, new: Option<(&[u8], u32)>) -> Result<()> {
-    if fs::change_known(path, old.map(str::as_bytes), new)? {
+fn change_known(
+    path: &Path,
+    old: Option<&str>,
+    new: Option<(&str, u32)>,
+    done: &mut Installed,
+) -> Result<()> {
+    let new = new.map(|(text, mode)| (text.as_bytes(), mode));
+    if let Changed::Made(lost) = fs::change_known(path, old.map(str::as_bytes), new)? {
+        if !lost.is_empty() {
+            let (path, what) = (path.display(), lost.words());
+            done.note(format!("'{path}' could not keep: {what}"));
+        }
         return Ok(());
     }
     let why = if regular::open(path).is_ok_and(|file| fs::has_writer(&file)) {

@@ -1,6 +1,5 @@
 //! The desk is no content: it stands in git's `info/exclude`, and is only where tw may write.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Error, Result, ResultExt};
@@ -70,8 +69,8 @@ const TURNS: usize = 10;
 pub fn exclude_desk(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
     let path = exclude_file(ctx);
     for _ in 0..TURNS {
-        let meta = path.symlink_metadata().ok();
-        if meta.as_ref().is_some_and(|meta| !meta.is_file()) {
+        let meta = path.symlink_metadata();
+        if meta.is_ok_and(|meta| !meta.is_file()) {
             return Err(Error::new(
                 Code::WouldOverwrite,
                 format!("'{}' is not a regular file", path.display()),
@@ -89,9 +88,8 @@ pub fn exclude_desk(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
         if let Some(dir) = path.parent() {
             create::dirs(dir, 0o777).context(|| format!("cannot create '{}'", dir.display()))?;
         }
-        let mode = meta.map_or(0o644, |meta| meta.mode() & 0o7777);
         // The user's own file.
-        if change_known(&path, old.as_deref(), Some((&new, mode)))? {
+        if change_known(&path, old.as_deref(), Some((&new, 0o644)))?.is_made() {
             return Ok(true);
         }
     }
