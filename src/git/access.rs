@@ -128,6 +128,13 @@ impl Lost {
         words.join(", ")
     }
 
+    /// Where these permission bits give nobody more for it, nothing was lost: of what nobody recorded the group of.
+    pub fn forget_if_harmless(&mut self, perm: u32) {
+        if self.narrow(perm) == perm {
+            *self = Self::default();
+        }
+    }
+
     /// The permission bits that let nobody in who was kept out: a group that is another one, or without the ACL that said what its bits mean, gets
     /// what everybody has.
     pub fn narrow(&self, perm: u32) -> u32 {
@@ -371,6 +378,9 @@ pub const RUNS_AS: u32 = 0o6000;
 
 /// The bit of a directory in which only the owner of a name changes it, or that of the directory.
 pub const STICKY: u32 = 0o1000;
+
+/// The bit of a directory whose group is that of what is made in it.
+pub const SETGID: u32 = 0o2000;
 
 /// Whether this process may make, rename and remove names in an open directory, as far as its owner's bits and ACLs say.
 pub fn lets_us_write(dir: impl AsFd) -> bool {

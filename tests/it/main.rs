@@ -10,6 +10,7 @@
 
 mod access;
 mod access_alone;
+mod access_group;
 mod access_known;
 mod agent_versions;
 mod apply;

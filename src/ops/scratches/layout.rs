@@ -116,7 +116,11 @@ pub fn lay_out(
     let nodes: BTreeMap<Vec<u8>, Node> = tree::flatten(&store.objects, stored.tree)?
         .into_iter()
         .collect();
-    let extras = stored_extras(store, stored)?;
+    let mut extras = stored_extras(store, stored)?;
+    if !rustix::process::geteuid().is_root() {
+        // As root what is made belongs to whom its directory belongs to; else the bits were meant for this group.
+        extras.access.owner = extras.access.owner.or_else(|| present.root_owner());
+    }
     let plan = plan(&extras, &nodes);
     let objects = &store.objects;
     let copy = |oid, out: &mut dyn std::io::Write| objects.copy_blob(oid, out);

@@ -8,6 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::access::{Access, SETGID, give_bits};
 use crate::git::create;
 use crate::ops::Context;
 
@@ -101,16 +102,16 @@ impl RootBits {
         let meta = root.metadata()?;
         // With an access control list these bits are its mask, and not the group's.
         let list = rustix::fs::getxattr(root, "system.posix_acl_access", &mut [0u8; 0][..]);
-        let of_group = if list.is_ok() { 0 } else { 0o070 };
+        let of_group = if list.is_ok() { 0 } else { 0o070 | SETGID };
         Ok(Self {
             bits: meta.mode() & (0o707 | of_group) | 0o700,
             group: meta.gid(),
         })
     }
 
-    /// Makes a directory with the permission bits of the root.
+    /// Makes a directory with the group and the permission bits of the root.
     fn make(&self, dir: &Path) -> std::io::Result<()> {
-        create::new_dir(dir, self.bits)?;
+        create::new_dir(dir, self.bits & 0o777)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = match rustix::fs::open(dir, flags, Mode::empty()) {
             // Others take away what is empty; whoever makes something in it finds out.
@@ -119,11 +120,9 @@ impl RootBits {
         };
         let stat = rustix::fs::fstat(&fd)?;
         // Another group gets what everybody has.
-        let most = 0o707 | (self.bits & 0o007) << 3;
-        if stat.st_gid != self.group && self.bits & !most != 0 {
-            rustix::fs::fchmod(&fd, Mode::from_raw_mode(stat.st_mode & (0o7000 | most)))?;
-        }
-        Ok(())
+        let mut lost = Access::owned((stat.st_uid, self.group)).give_owner(&fd)?;
+        let bits = stat.st_mode & 0o7777 | self.bits & SETGID;
+        Ok(give_bits(&fd, bits, &mut lost)?)
     }
 }
 

@@ -18,8 +18,9 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Result, ResultExt};
+use crate::git::access::{Access, without_capabilities};
 use crate::git::command::Git;
-use crate::git::fs::{Root, Stamp, read_link_at, stamp_at, stamp_of};
+use crate::git::fs::{Root, read_link_at, stamp_at, stamp_of};
 use crate::git::hex::hex;
 use crate::git::regular::read_rules;
 use crate::git::repo::holds_repository;
@@ -62,6 +63,12 @@ impl<'a> Present<'a> {
         };
         let manifest = capture(ctx, ctx.store()?, &wanted)?.manifest;
         Ok(Self { ctx, manifest })
+    }
+
+    /// Whom the root directory belongs to.
+    pub fn root_owner(&self) -> Option<(u32, u32)> {
+        let root = self.manifest.dirs.first();
+        root.map(|root| (root.stamp.uid, root.stamp.gid))
     }
 
     /// Gives files that were laid out the times of the present's, where they are the same.
@@ -286,14 +293,14 @@ fn dirs(trees: &dyn ReadTree, root: Oid) -> Result<Vec<(Vec<u8>, Oid)>> {
 }
 
 fn copy_dir(
-    (from, to): (&Root, &Root),
+    (from_root, to): (&Root, &Root),
     dir: &[u8],
     files: &[&[u8]],
     brought: &mut Brought,
 ) -> Result<()> {
-    let opened = from
+    let opened = from_root
         .open_dir(dir)
-        .and_then(|from| Ok((from, make_dirs(to, dir)?)));
+        .and_then(|from| Ok((from, make_dirs(to, dir, Some(from_root))?)));
     let (from_dir, to_dir) = match opened {
         Ok(both) => both,
         Err(Errno::NOSPC) => return Err(std::io::Error::from(Errno::NOSPC).into()),
@@ -305,7 +312,7 @@ fn copy_dir(
     };
     for full in files {
         let name = path::split(full).1;
-        match copy(from, full, (from_dir.as_fd(), to_dir.as_fd(), name)) {
+        match copy(from_root, full, (from_dir.as_fd(), to_dir.as_fd(), name)) {
             Ok(true) => brought.files += 1,
             Ok(false) => {}
             Err(error) if error.raw_os_error() == Some(Errno::NOSPC.raw_os_error()) => {
@@ -338,7 +345,8 @@ fn copy(
         rustix::fs::symlinkat(OsStr::from_bytes(&target), to_dir, OsStr::from_bytes(name))?;
     } else if stamp.is_file() {
         let source = from.open_file(full)?;
-        copy_file(source, &stamp, to_dir, name)?;
+        let (access, stat) = Access::at(from_dir, name)?.ok_or(Errno::NOENT)?;
+        copy_file(source, (access, stat.st_mode), to_dir, name)?;
     } else {
         return Ok(false);
     }
@@ -346,23 +354,23 @@ fn copy(
     Ok(true)
 }
 
+/// For those who may use the original, and for nobody until it is whole.
 fn copy_file(
     source: OwnedFd,
-    stamp: &Stamp,
+    (mut access, mode): (Access, u32),
     to_dir: BorrowedFd<'_>,
     name: &[u8],
 ) -> std::io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::from_bits_truncate(stamp.permissions() & 0o777 | 0o200);
-    let target = rustix::fs::openat(to_dir, OsStr::from_bytes(name), flags, mode)?;
+    let own = Mode::RUSR | Mode::WUSR;
+    let target = rustix::fs::openat(to_dir, OsStr::from_bytes(name), flags, own)?;
+    without_capabilities(&mut access);
+    let mut lost = access.give_owner(&target)?;
     if !clone(&target, &source) {
         let (mut source, mut target) = (File::from(source), File::from(target.try_clone()?));
         std::io::copy(&mut source, &mut target)?;
     }
-    Ok(rustix::fs::fchmod(
-        &target,
-        Mode::from_bits_truncate(stamp.permissions() & 0o777),
-    )?)
+    Ok(access.give_rest(&target, mode & 0o777, &mut lost)?)
 }
 
 /// Shares the blocks, where the file system can.
@@ -373,22 +381,34 @@ fn clone(target: &OwnedFd, source: &OwnedFd) -> bool {
     false
 }
 
-/// Opens a directory, made with what is above it where it is not there.
-pub(super) fn make_dirs(root: &Root, dir: &[u8]) -> rustix::io::Result<OwnedFd> {
+/// Opens a directory, made with what is above it where it is not there: for those who may use the one of `like`, or as the umask has it.
+pub(super) fn make_dirs(
+    root: &Root,
+    dir: &[u8],
+    like: Option<&Root>,
+) -> rustix::io::Result<OwnedFd> {
     match root.open_dir(dir) {
         Err(Errno::NOENT) if !dir.is_empty() => {}
         other => return other,
     }
     let (above, name) = path::split(dir);
-    let fd = make_dirs(root, above)?;
-    match rustix::fs::mkdirat(
-        &fd,
-        OsStr::from_bytes(name),
-        Mode::from_bits_truncate(0o777),
-    ) {
-        Ok(()) | Err(Errno::EXIST) => root.open_dir(dir),
-        Err(errno) => Err(errno),
+    let fd = make_dirs(root, above, like)?;
+    let original = match like {
+        Some(like) => Access::at(like.open_dir(above)?.as_fd(), name)?,
+        None => None,
+    };
+    let bits = if original.is_some() { 0o700 } else { 0o777 };
+    let made = rustix::fs::mkdirat(&fd, OsStr::from_bytes(name), Mode::from_raw_mode(bits));
+    match (made, original) {
+        (Ok(()), Some((access, stat))) => {
+            let new = root.open_dir_for_reading(dir)?;
+            let mut lost = access.give_owner(&new)?;
+            access.give_rest(&new, stat.st_mode & 0o7777 | 0o700, &mut lost)?;
+        }
+        (Ok(()) | Err(Errno::EXIST), _) => {}
+        (Err(errno), _) => return Err(errno),
     }
+    root.open_dir(dir)
 }
 
 /// The time of a directory in which files were put. One that cannot be set costs a rebuild, and nothing else.

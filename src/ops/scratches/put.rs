@@ -28,7 +28,7 @@ pub fn put(
     let what = || format!("cannot write '{}'", path::display(full));
     let (dir, name) = path::split(full);
     let name = OsStr::from_bytes(name);
-    let dir = make_dirs(root, dir).context(what)?;
+    let dir = make_dirs(root, dir, None).context(what)?;
     match rustix::fs::unlinkat(&dir, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(errno) => return Err(errno).context(what),

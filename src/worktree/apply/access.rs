@@ -1,15 +1,47 @@
 //! The access that directories get, and what permission bits alone may not open.
 
 use std::collections::BTreeMap;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use super::temps::is_dir;
-use super::{Applied, Apply, set_permissions};
+use super::{Applied, Apply, Granted, set_permissions};
 use crate::error::{Result, ResultExt};
-use crate::git::access::{Access, Lost, RUNS_AS, may_change};
-use crate::git::fs::{Stamp, stamp_at};
+use crate::git::access::{Access, Lost, RUNS_AS, SETGID, may_change};
+use crate::git::fs::{Root, Stamp, stamp_at};
 use crate::git::path;
 use crate::worktree::plan::Plan;
+
+impl Granted<'_> {
+    /// Whose a file or directory shall be that an ordinary user makes in `dir` where nothing was, and of which nothing else is known: his, and
+    /// the group's that most paths of that side have, which is the root directory's unless a list says otherwise. Its permission bits
+    /// were meant for that group. None where it gets that group by itself, and of what was pulled, whose bits are usual ones.
+    pub(super) fn own_in(
+        self,
+        root: &Root,
+        dir: BorrowedFd<'_>,
+    ) -> rustix::io::Result<Option<(u32, u32)>> {
+        let Some(recorded) = self.recorded.filter(|list| !list.inherits) else {
+            return Ok(None);
+        };
+        let above = rustix::fs::fstat(dir)?;
+        let inherits = above.st_mode & SETGID != 0;
+        // Its list may have named another one: then the directory knows better than the root.
+        if self.foreign && inherits {
+            return Ok(None);
+        }
+        let usual = match recorded.owner {
+            Some((_, group)) => group,
+            None => rustix::fs::fstat(root.fd())?.st_gid,
+        };
+        let by_itself = if inherits {
+            above.st_gid
+        } else {
+            rustix::process::getegid().as_raw()
+        };
+        let user = rustix::process::geteuid().as_raw();
+        Ok((usual != by_itself).then_some((user, usual)))
+    }
+}
 
 impl Apply<'_> {
     /// Narrows directories that are to be closed to somebody before anything is put in them: what is put there is theirs to see at no

@@ -147,6 +147,9 @@ impl Apply<'_> {
                 (above.st_uid, above.st_gid)
             };
             lost = Access::owned(owner).give_owner(&new).context(what)?;
+        } else if let Some(own) = self.access.own_in(self.root, dir.as_fd())? {
+            lost = Access::owned(own).give_owner(&new).context(what)?;
+            lost.forget_if_harmless(perm);
         }
         if !self.access.inherits() {
             disinherit(&new).context(what)?;

@@ -10,7 +10,7 @@
 //! that it shall have, the others are made with it at once.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -48,6 +48,8 @@ pub(super) struct Place<'d> {
     dir: BorrowedFd<'d>,
     /// Its own owner and group, once they were asked for.
     owner: Cell<Option<(u32, u32)>>,
+    /// See [`Granted::own_in`], once it was asked for.
+    own: OnceCell<Option<(u32, u32)>>,
     by_itself: Cell<ByItself>,
     /// Permission bits that a file was asked to be made with, and was.
     exact: Cell<Option<u32>>,
@@ -58,6 +60,7 @@ impl<'d> Place<'d> {
         Self {
             dir,
             owner: Cell::new(None),
+            own: OnceCell::new(),
             by_itself: Cell::new(ByItself::Unknown),
             exact: Cell::new(None),
         }
@@ -292,6 +295,9 @@ impl<'a> Temps<'a> {
             (None, Some(owner)) => Access::owned(owner).give_owner(file)?,
             (None, None) => Lost::default(),
         };
+        if access.is_none() && !self.privileged {
+            lost.forget_if_harmless(side.perm);
+        }
         lost.join(before);
         if access.is_none() && !self.granted.inherits() {
             disinherit(file)?;
@@ -352,14 +358,21 @@ impl<'a> Temps<'a> {
         Ok(Some(access))
     }
 
-    /// Who shall own a file that is made as root where nothing says so: whom most files of that side belong to, else its directory's owner.
+    /// Who shall own a file where nothing says so. One that root makes: whom most files of that side belong to, else its directory's owner.
     fn owner(
         &self,
         place: &Place<'_>,
         access: Option<&Access>,
     ) -> rustix::io::Result<Option<(u32, u32)>> {
-        if !self.privileged || access.is_some() {
+        if access.is_some() {
             return Ok(None);
+        }
+        if !self.privileged {
+            let own = match place.own.get() {
+                Some(own) => *own,
+                None => self.granted.own_in(self.root, place.dir)?,
+            };
+            return Ok(*place.own.get_or_init(|| own));
         }
         match self.granted.usual_owner() {
             Some(owner) => Ok(Some(owner)),
@@ -376,7 +389,7 @@ impl<'a> Temps<'a> {
     ) -> rustix::io::Result<Lost> {
         let access = match self.access(place.dir, entry)? {
             Some(access) => access,
-            None => match self.owner(place, None)? {
+            None => match self.owner(place, None)?.filter(|_| self.privileged) {
                 Some(owner) => Cow::Owned(Access::owned(owner)),
                 None => return Ok(Lost::default()),
             },
