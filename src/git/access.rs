@@ -251,6 +251,24 @@ impl Access {
         Ok(Some((access, stat)))
     }
 
+    /// Permission bits that without its ACL let in nobody whom that keeps out: those of the group are its mask, and what the group itself may is
+    /// an entry of it. None where it has no ACL.
+    pub fn bits_without_acl(&self, perm: u32) -> Option<u32> {
+        let list = self.attributes.get(ACL)?;
+        let entries = || acl_entries(list);
+        let mask = entries().find(|(tag, _)| *tag == ACL_MASK);
+        let mask = mask.map_or(0o7, |(_, bits)| bits & perm >> 3);
+        Some(entries().fold(perm, |perm, (tag, bits)| {
+            let bits = bits & mask;
+            match tag {
+                ACL_OWNING_GROUP => perm & (0o7707 | bits << 3),
+                ACL_USER => perm & (0o7700 | bits << 3 | bits),
+                ACL_GROUP => perm & (0o7770 | bits),
+                _ => perm,
+            }
+        }))
+    }
+
     /// What is to be given up when a file of this access and mode gets permission bits that were recorded without its ACL, and that would give
     /// those it names more than they have.
     pub fn widened(&self, mode: u32, perm: u32) -> Option<Lost> {
@@ -402,6 +420,19 @@ fn is_same_id(one: u32, other: u32) -> bool {
 /// An entry of an ACL that is for one user, or one group.
 const ACL_USER: u16 = 0x02;
 const ACL_GROUP: u16 = 0x08;
+/// The entries for the owning group, and for the most that it and all who are named get.
+const ACL_OWNING_GROUP: u16 = 0x04;
+const ACL_MASK: u16 = 0x10;
+
+/// The entries of an ACL: each a tag, and what it lets do.
+fn acl_entries(list: &[u8]) -> impl Iterator<Item = (u16, u32)> {
+    let entries = list.get(4..).unwrap_or_default().as_chunks::<8>().0;
+    entries.iter().map(|entry| {
+        let tag = u16::from_le_bytes([entry[0], entry[1]]);
+        let bits = u16::from_le_bytes([entry[2], entry[3]]);
+        (tag, u32::from(bits) & 0o7)
+    })
+}
 
 /// The ids in an ACL as the system gives it: a version, then entries of a tag, bits and an id (`acl(5)`, `linux/posix_acl_xattr.h`).
 fn acl_ids(list: &mut [u8]) -> impl Iterator<Item = (u16, &mut [u8; 4])> {
@@ -564,6 +595,54 @@ mod tests {
             (lost(false, true, true), 0o0604, 0o0604),
         ] {
             assert_eq!(lost.narrow(perm), narrow, "{perm:o}");
+        }
+    }
+
+    #[test]
+    fn without_its_acl_a_file_is_open_to_nobody_more() {
+        let list = |entries: &[(u16, u16)]| {
+            let entries = entries.iter().flat_map(|(tag, bits)| {
+                let [tag, bits] = [tag, bits].map(|word| word.to_le_bytes());
+                [tag[0], tag[1], bits[0], bits[1], 7, 0, 0, 0]
+            });
+            let list = [2, 0, 0, 0].into_iter().chain(entries).collect();
+            let attributes = BTreeMap::from([(ACL.to_vec(), list)]);
+            Access {
+                attributes,
+                ..Access::default()
+            }
+        };
+        for (entries, perm, without) in [
+            (&[][..], 0o2755, 0o2755),
+            (
+                &[(ACL_USER, 4), (ACL_OWNING_GROUP, 0), (ACL_MASK, 4)],
+                0o640,
+                0o600,
+            ),
+            (
+                &[(ACL_USER, 6), (ACL_OWNING_GROUP, 4), (ACL_MASK, 6)],
+                0o664,
+                0o644,
+            ),
+            // The bits of the group were changed since: they are the mask.
+            (
+                &[(ACL_USER, 6), (ACL_OWNING_GROUP, 6), (ACL_MASK, 6)],
+                0o644,
+                0o644,
+            ),
+            (
+                &[(ACL_USER, 0), (ACL_OWNING_GROUP, 4), (ACL_MASK, 4)],
+                0o644,
+                0o600,
+            ),
+            (
+                &[(ACL_GROUP, 0), (ACL_OWNING_GROUP, 4), (ACL_MASK, 4)],
+                0o644,
+                0o640,
+            ),
+        ] {
+            let bits = list(entries).bits_without_acl(perm);
+            assert_eq!(bits, Some(without), "{entries:?} {perm:o}");
         }
     }
 

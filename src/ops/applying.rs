@@ -35,7 +35,6 @@ use crate::store::Store;
 use crate::store::state::State;
 use crate::store::stored::Stored;
 use crate::store::trigger::SwapKind;
-use crate::worktree::manifest::Kind;
 use crate::worktree::plan::{Extras, Side};
 
 pub use run::{AppliedRun, apply_run};
@@ -335,8 +334,9 @@ impl<'a, 's> Applying<'a, 's> {
         self.entries
             .replace(self.index_entries(capture, &steps.merged)?.into());
         let mut becomes = PathChanges {
-            paths: self.sides(capture, &steps),
+            paths: self.sides(&read, capture, &steps)?,
             dirs: self.emptied(&read, capture, &steps)?,
+            renamed: steps.merged.renamed.clone(),
         };
         self.add_bits(&read, capture, &mut becomes)?;
         Ok(becomes)
@@ -399,23 +399,39 @@ impl<'a, 's> Applying<'a, 's> {
         self.changes.get(*steps.step_of.get(full)?)
     }
 
-    /// The paths with their permission bits: a file that is there keeps its own, as far as its mode stays.
-    fn sides(&self, capture: &Capture<'_>, steps: &Steps) -> Vec<(Vec<u8>, Option<Side>)> {
-        let side = |full: &[u8], node: Node| {
-            let here = capture.manifest.file(full);
-            let kept = here.filter(|file| file.kind == Kind::File && file.git_mode == node.mode);
+    /// The paths with their permission bits ([`three_way::bits_after`]).
+    fn sides(
+        &self,
+        trees: &dyn tree::ReadTree,
+        capture: &Capture<'_>,
+        steps: &Steps,
+    ) -> Result<Vec<(Vec<u8>, Option<Side>)>> {
+        let side = |full: &[u8], node: Node| -> Result<Side> {
+            if node.mode == LINK_MODE {
+                return Ok(Side { node, perm: 0 });
+            }
+            let from = steps.merged.renamed.get(full);
+            let from = from.map_or(full, Vec::as_slice);
             let change = self.change_of(steps, full);
             let extras = change.map_or(self.last_extras(), |change| &change.extras);
-            let perm = match kept {
-                _ if node.mode == LINK_MODE => 0,
-                Some(file) => file.stamp.permissions(),
-                None => extras.permissions(full, node.mode),
+            let base = change.and_then(|change| change.base.zip(change.base_extras.as_ref()));
+            let found = match base {
+                Some((tree, extras)) => {
+                    let node = tree::find(trees, tree, from)?;
+                    node.map(|node| extras.permissions(from, node.mode))
+                }
+                None => None,
             };
-            Side { node, perm }
+            let bits = (found, extras.permissions(full, node.mode));
+            let perm = three_way::bits_after(capture.manifest.file(from), bits, node.mode);
+            Ok(Side { node, perm })
         };
         let paths = steps.merged.paths.iter();
         paths
-            .map(|(full, node)| (full.clone(), node.map(|node| side(full, node))))
+            .map(|(full, node)| {
+                let side = node.map(|node| side(full, node));
+                Ok((full.clone(), side.transpose()?))
+            })
             .collect()
     }
 

@@ -17,6 +17,7 @@ use crate::git::textmerge::{Labels, Style};
 use crate::git::tree::{self, Change, LINK_MODE, Node, ReadTree};
 use crate::store::Store;
 use crate::store::lock::Owner;
+use crate::worktree::manifest::{FileRec, Kind};
 
 /// The trees of a merge, and what its sides are called.
 pub struct Sides<'a> {
@@ -281,10 +282,30 @@ impl<'a, 's> ThreeWay<'a, 's> {
     }
 }
 
+/// The permission bits that a changed file gets. `here`: the file that is there, under whatever name. `bits`: those that the change found, and
+/// those that it left. Bits that somebody changed since stay, but for that it becomes a program, for those who may read it, or is none any more.
+pub fn bits_after(here: Option<FileRec>, bits: (Option<u32>, u32), git_mode: u32) -> u32 {
+    let (found, left) = bits;
+    let here = here.filter(|file| file.kind == Kind::File);
+    let Some((now, mode)) = here.map(|file| (file.stamp.permissions(), file.git_mode)) else {
+        return left;
+    };
+    if found == Some(now) {
+        left
+    } else if mode == git_mode {
+        now
+    } else if git_mode == 0o100_755 {
+        now | 0o100 | left & 0o111 & (now & 0o444) >> 2
+    } else {
+        now & !0o111
+    }
+}
+
 impl Steps {
     fn add(&mut self, at: usize, step: Merged) {
         let Merged {
             paths,
+            renamed,
             taken,
             merged,
             adjacent,
@@ -302,6 +323,11 @@ impl Steps {
             all.adjacent.remove(full);
         }
         all.paths.extend(paths);
+        // An earlier step may have renamed it already.
+        for (to, from) in renamed {
+            let from = all.renamed.get(&from).cloned().unwrap_or(from);
+            all.renamed.insert(to, from);
+        }
         all.merged.extend(merged);
         all.adjacent.extend(adjacent);
         all.conflicts.extend(conflicts);

@@ -115,6 +115,8 @@ pub struct Granted<'a> {
     pub recorded: Option<&'a AccessList>,
     /// By path, of what comes from another side.
     pub elsewhere: Option<&'a BTreeMap<Vec<u8>, Access>>,
+    /// What counts as not known.
+    pub kept: Option<&'a BTreeSet<Vec<u8>>>,
     /// Somebody else made that side: its content gets no capabilities.
     pub foreign: bool,
 }
@@ -125,15 +127,16 @@ impl<'a> Granted<'a> {
         Self {
             recorded: Some(&side.access),
             elsewhere: Some(&plan.access),
+            kept: Some(&plan.keep_access),
             foreign: side.foreign,
         }
     }
 
     /// What was recorded of a path.
     pub fn of(self, path: &[u8]) -> Option<Cow<'a, Access>> {
-        let elsewhere = self.elsewhere.and_then(|access| access.get(path));
-        match elsewhere {
+        match self.elsewhere.and_then(|access| access.get(path)) {
             Some(access) => Some(Cow::Borrowed(access)),
+            None if self.kept.is_some_and(|kept| kept.contains(path)) => None,
             None => self.recorded?.of(path),
         }
     }

@@ -75,6 +75,8 @@ pub struct Plan {
     pub beyond: BTreeMap<Vec<u8>, Lost>,
     /// Owner, group and attributes of paths that come from another side than the one that it leads to.
     pub access: BTreeMap<Vec<u8>, Access>,
+    /// Paths that keep owner, group and attributes of what is there, whatever the side that it leads to recorded.
+    pub keep_access: BTreeSet<Vec<u8>>,
     /// Directories that no record has: they keep owner, group and attributes, and get the bits that stand here as they are.
     pub unrecorded: BTreeSet<Vec<u8>>,
     /// Large files that a filter converts, which come out with git's text of them: their bytes are nowhere.

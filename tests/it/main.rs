@@ -12,6 +12,7 @@ mod access;
 mod access_alone;
 mod access_group;
 mod access_known;
+mod access_merged;
 mod agent_versions;
 mod apply;
 mod arguments;

@@ -55,7 +55,7 @@ impl Capture<'_> {
 ///
 /// # Errors
 /// One cannot be looked at.
-fn access_of<'p>(
+pub fn access_of<'p>(
     root: &Root,
     paths: impl Iterator<Item = &'p Vec<u8>>,
 ) -> Result<BTreeMap<Vec<u8>, Access>> {

@@ -39,7 +39,7 @@ use crate::worktree::cache::{self, IndexMeta, Meta};
 use crate::worktree::capture::Likely;
 use crate::worktree::manifest::{Kind, Manifest, no_oid};
 use crate::worktree::scan::Suspects;
-pub use access::recorded as recorded_access;
+pub use access::{access_of, recorded as recorded_access};
 pub use derived::Derived;
 pub use index::IndexSummary;
 use index::head_text;

@@ -103,6 +103,8 @@ pub struct Conflict {
 pub struct Merged {
     /// What each path becomes that is not to stay as it is.
     pub paths: BTreeMap<Vec<u8>, Option<Node>>,
+    /// Of files that get another name, the new one and that of ours.
+    pub renamed: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Paths of the base and of theirs that were merged, whatever came of it.
     pub taken: BTreeSet<Vec<u8>>,
     /// Paths that both sides changed, merged without a conflict.
@@ -250,6 +252,7 @@ impl Merging<'_, '_> {
         let result = if moved.is_some() { at } else { to };
         if ours.is_some() && at != result {
             self.merged.paths.insert(at.to_vec(), None);
+            self.merged.renamed.insert(result.to_vec(), at.to_vec());
         }
         let three = Three {
             base: change.old,

@@ -11,7 +11,7 @@ use crate::git::fs::Root;
 use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::textmerge::Labels;
-use crate::git::tree::{self, Node};
+use crate::git::tree::{self, LINK_MODE, Node};
 use crate::ops::capture::{Capture, Storing};
 use crate::ops::merge::{Conflict, Merged};
 use crate::ops::record::Made;
@@ -22,7 +22,7 @@ use crate::ops::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use crate::ops::swap::pathindex::{self, EntryChanges, PathEntries};
 use crate::ops::swap::taken_back;
 use crate::ops::swap::{changes, prepare, read_tree, swap, undo_log};
-use crate::ops::three_way::{Sides, ThreeWay};
+use crate::ops::three_way::{Sides, ThreeWay, bits_after};
 use crate::store::state::State;
 use crate::store::stored::Stored;
 use crate::worktree::plan::{Extras, Plan, Side};
@@ -193,6 +193,7 @@ impl TakingBack<'_> {
         Ok(PathChanges {
             paths: self.sides(capture, &merged),
             dirs: self.dirs()?,
+            renamed: merged.renamed,
         })
     }
 
@@ -233,10 +234,9 @@ impl TakingBack<'_> {
     fn sides(&self, capture: &Capture<'_>, merged: &Merged) -> Vec<(Vec<u8>, Option<Side>)> {
         let mut sides = Vec::new();
         for (path, node) in &merged.paths {
-            sides.push((
-                path.clone(),
-                node.map(|node| self.side(capture, path, node)),
-            ));
+            let from = merged.renamed.get(path).unwrap_or(path);
+            let side = node.map(|node| self.side(capture, (path, from), node));
+            sides.push((path.clone(), side));
         }
         for (path, [before, after]) in &self.paths {
             let (Some(before), Some(after), Some(here)) =
@@ -264,20 +264,21 @@ impl TakingBack<'_> {
         sides
     }
 
-    fn side(&self, capture: &Capture<'_>, path: &[u8], node: Node) -> Side {
-        let [before, after] = self.paths.get(path).copied().unwrap_or_default();
-        let of_mode = |side: &Side| side.node.mode == node.mode;
-        let before = before.filter(of_mode).map(|side| side.perm);
-        let after = after.filter(of_mode).map(|side| side.perm);
-        let here = capture.manifest.file(path);
-        let here = here.filter(|file| file.git_mode == node.mode);
-        let here = here.map(|file| file.stamp.permissions());
-        let perm = match here {
-            Some(here) if Some(here) != after => here,
-            _ => before
-                .or(here)
-                .unwrap_or_else(|| self.extras.permissions(path, node.mode)),
-        };
+    /// `from`: the name that the file has now.
+    fn side(&self, capture: &Capture<'_>, (path, from): (&[u8], &[u8]), node: Node) -> Side {
+        if node.mode == LINK_MODE {
+            return Side { node, perm: 0 };
+        }
+        let sides = |path: &[u8]| self.paths.get(path).copied().unwrap_or_default();
+        let [before, _] = sides(path);
+        let [_, after] = sides(from);
+        let before = before.filter(|side| side.node.mode == node.mode);
+        let left = before.map_or_else(
+            || self.extras.permissions(path, node.mode),
+            |side| side.perm,
+        );
+        let bits = (after.map(|side| side.perm), left);
+        let perm = bits_after(capture.manifest.file(from), bits, node.mode);
         Side { node, perm }
     }
 

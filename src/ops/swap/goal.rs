@@ -4,7 +4,7 @@
 //! and the swap a new level of the undo log.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -107,6 +107,8 @@ pub struct PathChanges {
     pub paths: Vec<(Vec<u8>, Option<Side>)>,
     /// Directories to make (with these bits), or to remove when nothing is left in them.
     pub dirs: Vec<(Vec<u8>, Option<u32>)>,
+    /// Of files that get another name, the new one and that of now: who may use them stays the same.
+    pub renamed: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 /// Single paths, as a journal or a level of the undo log has them.

@@ -1,5 +1,7 @@
 //! From a goal and a capture to the plan: which paths change, and how.
 
+mod keep_access;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Context;
@@ -33,7 +35,8 @@ pub(super) fn make_plan(
     others: &Others<'_>,
 ) -> Result<Plan> {
     let computed;
-    let (changes, saved) = match &goal.aim {
+    let nothing = AccessList::default();
+    let (changes, saved, wanted) = match &goal.aim {
         Aim::Snapshot(aim) => {
             let planner = SnapshotPlanner {
                 ctx,
@@ -44,23 +47,24 @@ pub(super) fn make_plan(
             };
             return planner.plan(goal.ends_stay());
         }
-        Aim::Paths(aim) => (&aim.changes, &aim.saved),
+        Aim::Paths(aim) => (&aim.changes, &aim.saved, &aim.saved.access),
         Aim::Computed { compute, saved, .. } => {
             computed = compute(capture)?;
-            (&computed, *saved)
+            (&computed, *saved, &nothing)
         }
     };
-    Ok(PathPlanner {
+    PathPlanner {
         clean: others.clean,
         root: &Root::open(ctx.repo.worktree_root())?,
         manifest: &capture.manifest,
         now: capture.access(ctx)?,
         saved,
+        wanted,
         changes,
         plan: Plan::default(),
         dirs: BTreeMap::new(),
     }
-    .plan())
+    .plan(matches!(goal.aim, Aim::Computed { .. }))
 }
 
 /// What of what is there is not for the plan that leads to a snapshot to remove, beside the rules of that side.
@@ -355,6 +359,8 @@ struct PathPlanner<'a> {
     /// Owner, group and attributes as they are now.
     now: &'a AccessList,
     saved: &'a Extras,
+    /// Owner, group and attributes that come back to what is there.
+    wanted: &'a AccessList,
     changes: &'a PathChanges,
     plan: Plan,
     /// By path, to become those of the plan.
@@ -362,7 +368,8 @@ struct PathPlanner<'a> {
 }
 
 impl PathPlanner<'_> {
-    fn plan(mut self) -> Plan {
+    /// `merges`: changes are put onto what is there, which keeps its access.
+    fn plan(mut self, merges: bool) -> Result<Plan> {
         self.add_paths();
         self.take_files_above();
         let giving_way = self.giving_way();
@@ -370,14 +377,17 @@ impl PathPlanner<'_> {
             self.add_what_gives_way(&giving_way);
         }
         self.plan
-            .leave_bits_of_others((self.now, &self.saved.access), may_change);
+            .leave_bits_of_others((self.now, self.wanted), may_change);
         self.plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
         self.add_named_dirs();
         self.keep_parents_of_removed(&giving_way);
         self.make_missing_parents();
+        if merges {
+            self.keep_access()?;
+        }
         self.open_closed_parents();
         self.plan.dirs = self.dirs.into_values().collect();
-        self.plan
+        Ok(self.plan)
     }
 
     fn add_paths(&mut self) {
@@ -427,7 +437,7 @@ impl PathPlanner<'_> {
     /// Whether a path is to have another access than it has now, and this process may give it that.
     fn gets_other_access(&self, path: &[u8]) -> bool {
         let now = self.now.of(path);
-        self.saved.access.differs(self.now, path) && now.is_some_and(|now| may_change(now.uid))
+        self.wanted.differs(self.now, path) && now.is_some_and(|now| may_change(now.uid))
     }
 
     /// The directories in whose place a file comes back.
