@@ -146,6 +146,14 @@ pub struct Extras {
     pub replaced: Option<Box<Extras>>,
 }
 
+fn of_mode([file, executable, directory]: [u32; 3], git_mode: u32) -> u32 {
+    match git_mode {
+        0o100_755 => executable,
+        tree::DIR_MODE => directory,
+        _ => file,
+    }
+}
+
 /// What files, executables and directories are to group and others that nobody here has opened wider.
 const USUAL: [u32; 3] = [0o644, 0o755, 0o755];
 
@@ -162,19 +170,19 @@ impl Extras {
     /// The permission bits of a file with this git mode. Of a pulled side group and others get no more than is usual,
     /// unless what is replaced gave it to them.
     pub fn permissions(&self, path: &[u8], git_mode: u32) -> u32 {
-        let of_mode = |[file, executable, directory]: [u32; 3]| match git_mode {
-            0o100_755 => executable,
-            tree::DIR_MODE => directory,
-            _ => file,
-        };
-        let recorded = self.modes.get(path).copied();
-        let recorded = recorded.unwrap_or_else(|| of_mode(self.defaults));
+        let recorded = self.recorded_permissions(path, git_mode);
         if !self.is_pulled {
             return recorded;
         }
         let replaced = self.replaced.as_ref();
         let had = replaced.map_or(0, |side| side.permissions(path, git_mode));
-        recorded & (0o7700 | of_mode(USUAL) | had)
+        recorded & (0o7700 | of_mode(USUAL, git_mode) | had)
+    }
+
+    /// The same, whoever made this side.
+    pub fn recorded_permissions(&self, path: &[u8], git_mode: u32) -> u32 {
+        let recorded = self.modes.get(path).copied();
+        recorded.unwrap_or_else(|| of_mode(self.defaults, git_mode))
     }
 
     /// Whether both record the same permission bits and empty directories.

@@ -28,11 +28,15 @@ use crate::git::path::display;
 use crate::git::tree;
 use crate::ops::Context;
 use crate::ops::address::resolve;
+use crate::ops::swap::extras::{bits_without_acls, stored_extras};
 use crate::redact::redacted_bytes;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_SEEN};
-use crate::store::snapshot::{HeadRecord, SnapshotRecord, TakenIn, author_time, encode_commit};
+use crate::store::snapshot::{
+    HeadRecord, SnapshotRecord, TakenIn, author_time, encode_commit, octal,
+};
+use crate::store::state::stored_path;
 use crate::store::trigger::Trigger;
 
 /// A larger commit of a chain is refused.
@@ -99,6 +103,12 @@ pub fn named(
         let is_typed =
             stored.record.trigger == Trigger::Manual || setup.prompts == Prompts::Redacted;
         let mut record = shared_part(&stored.record);
+        // ACLs stay here: the numbers in them are others' elsewhere.
+        let closed = bits_without_acls(store, &stored, &stored_extras(store, &stored)?)?;
+        let closed = closed.into_iter();
+        record
+            .modes
+            .extend(closed.map(|(path, bits)| (stored_path(&path), octal(bits))));
         let name = own
             .author
             .name

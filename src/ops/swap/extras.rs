@@ -1,6 +1,6 @@
 //! What a tree cannot say of a side: permission bits, empty directories, access.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Context;
 use super::super::capture::Capture;
@@ -31,7 +31,7 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     let defaults =
         [0o100_644, 0o100_755, tree::DIR_MODE].map(|mode| record.default_permissions(mode));
     let [file, executable, directory] = defaults;
-    Ok(Extras {
+    let mut extras = Extras {
         modes: lists
             .modes
             .into_iter()
@@ -49,7 +49,37 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
         foreign,
         is_pulled,
         replaced: None,
-    })
+    };
+    if foreign {
+        let closed = bits_without_acls(store, stored, &extras)?;
+        extras.modes.extend(closed);
+    }
+    Ok(extras)
+}
+
+/// Of the paths of which a snapshot recorded an ACL the permission bits that they have where it is not given: those alone let in nobody whom it
+/// kept out. `extras`: the snapshot's.
+///
+/// # Errors
+/// Its lists or trees cannot be read.
+pub fn bits_without_acls(
+    store: &Store,
+    stored: &Stored,
+    extras: &Extras,
+) -> Result<BTreeMap<Vec<u8>, u32>> {
+    let mut found = BTreeMap::new();
+    for (path, access) in store.recorded_access(stored)?.paths {
+        let node = tree::find(&store.objects, stored.tree, &path)?;
+        let is_dir = || extras.leads_to_empty_dir(&path).then_some(tree::DIR_MODE);
+        let Some(mode) = node.map(|node| node.mode).or_else(is_dir) else {
+            continue;
+        };
+        // What is usual here is looked at when they are used.
+        let recorded = extras.recorded_permissions(&path, mode);
+        let bits = access.bits_without_acl(recorded);
+        found.extend(bits.map(|bits| (path, bits)));
+    }
+    Ok(found)
 }
 
 /// Whether what somebody left looks as it was before, with the same tree: the same permission bits, and no directory more in which nothing

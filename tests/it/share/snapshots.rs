@@ -5,7 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use serde_json::{Value, json};
 
 use super::hub::{Clone_, Hub, REF};
-use crate::access::{USER, all_below, give_all, may_act_for_others};
+use crate::access::{USER, acl_of, all_below, give_all, may_act_for_others, set_attribute};
+use crate::sandbox::skipped;
 
 pub const CHAIN: &str = "refs/timewarp-shared/snapshots-v1";
 
@@ -562,4 +563,30 @@ fn what_is_pulled_does_not_hang_on_what_another_repository_lends() {
     b.git(["fsck", "--strict", "--full"]);
     let blob = format!("refs/timewarp/snapshots/{id}:b.txt");
     assert_eq!(b.git(["cat-file", "blob", &blob]), "new here\n");
+}
+
+/// The ACL is not given where its names may be others', and its mask, which the mode shows, is not what the group may.
+#[test]
+fn an_acl_that_is_not_pulled_lets_nobody_in_whom_it_kept_out() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    a.write("private", "for one\n");
+    std::fs::create_dir(a.dir.join("dir")).unwrap();
+    a.write("dir/x", "for one\n");
+    for (path, owner, bits) in [("private", 6, 0o640), ("dir", 7, 0o750)] {
+        let path = a.dir.join(path);
+        if !set_attribute(&path, "system.posix_acl_access", &acl_of(3000, owner)) {
+            skipped("access lists", "no ACLs here");
+            return;
+        }
+        std::fs::set_permissions(path, PermissionsExt::from_mode(bits)).unwrap();
+    }
+    let id = snapshot(&a, "private");
+    a.json(["push", "--snapshots", &id]);
+    b.json(["pull"]);
+    b.json(["travel", &id]);
+    for (path, bits) in [("private", 0o600), ("dir", 0o700)] {
+        let mode = b.dir.join(path).metadata().unwrap().mode();
+        assert_eq!(mode & 0o7777, bits, "{path}");
+    }
 }
