@@ -12,8 +12,12 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::error::{Code, Error};
 use crate::git::Oid;
+use crate::store::Store;
+use crate::store::id::SnapshotId;
 use crate::store::snapshot::{SnapshotRecord, TakenIn};
+use crate::store::stored::Stored;
 
 /// What `tw` says about a record, whatever the stored document claims.
 const OURS: [&str; 8] = [
@@ -73,6 +77,18 @@ pub struct Listed {
     pub foreign: bool,
     /// The commit's JSON document, unknown fields included, without blanks.
     pub document: String,
+}
+
+impl SnapshotView {
+    /// What is stored of it.
+    ///
+    /// # Errors
+    /// It cannot be read, or is gone by now.
+    pub fn stored(&self, store: &Store) -> crate::error::Result<Stored> {
+        let id = SnapshotId::parse(&self.id)
+            .ok_or_else(|| Error::new(Code::CorruptRecord, "the snapshot has no id"))?;
+        store.read_id(&id)
+    }
 }
 
 impl Serialize for SnapshotView {

@@ -92,6 +92,7 @@ mod sandbox;
 mod scale;
 mod schema;
 mod scratch;
+mod scratch_access;
 mod search;
 mod seeds;
 mod session;

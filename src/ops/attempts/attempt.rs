@@ -91,7 +91,7 @@ impl Subject {
             None => BTreeMap::new(),
         };
         // Those are as the present has them, for the check, too.
-        protected.retain(|full, _| !with.contains_key(full));
+        protected.retain(|full, _| !with.nodes.contains_key(full));
         Ok(Self {
             shown: Redacting::new(ctx).command(&words, command_line),
             source,
@@ -344,11 +344,12 @@ impl Plan<'_> {
         slot: Slot,
     ) -> Result<Status> {
         scratch.put_over(&subject.with)?;
-        for (full, named) in &subject.protected {
-            if named.is_of_check {
-                scratch.put(full, Some(named.node))?;
-            }
-        }
+        let named = subject.protected.iter();
+        let of_check = named.filter(|(_, named)| named.is_of_check);
+        let of_check: Vec<_> = of_check
+            .map(|(full, named)| (full.as_slice(), named.node))
+            .collect();
+        scratch.put_as_recorded(&of_check)?;
         let log = self.log(run.run, "-verify");
         run.verify = self.check(subject, (scratch, slot), &log, &mut run.outside)?;
         Ok(match &run.verify {

@@ -146,7 +146,7 @@ fn search(
     let all = States::read(ctx, store, Scope::All)?;
     let kept: HashSet<String> = all.all.iter().map(|state| state.tree.to_string()).collect();
     verdicts::forget(store, &kept)?;
-    let question = question(ctx, store, request, present.tree)?;
+    let question = question(ctx, store, request, present)?;
     let name = name(ctx, request, &question)?;
     let mut search = Bisecting {
         ctx,
@@ -210,7 +210,12 @@ impl Outside {
 }
 
 /// What every probe does, with what it is given.
-fn question(ctx: &Context<'_>, store: &Store, request: &Bisect, present: Oid) -> Result<Question> {
+fn question(
+    ctx: &Context<'_>,
+    store: &Store,
+    request: &Bisect,
+    present: &Stored,
+) -> Result<Question> {
     let logs = store.common(verdicts::DIR).join("logs");
     private_dir(&logs)?;
     clear_old(&logs);

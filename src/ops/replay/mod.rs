@@ -109,7 +109,7 @@ fn replay(
     told: &dyn PhaseObserver,
 ) -> Result<ReplayAnswer> {
     let store = ctx.store()?;
-    let with = With::named(ctx, store, (present.tree, None), &request.with)?;
+    let with = With::named(ctx, store, (&present.stored(store)?, None), &request.with)?;
     let kept::All {
         records: earlier,
         invalid,

@@ -122,26 +122,13 @@ pub fn lay_out(
         extras.access.owner = extras.access.owner.or_else(|| present.root_owner());
     }
     let plan = plan(&extras, &nodes);
-    let objects = &store.objects;
-    let copy = |oid, out: &mut dyn std::io::Write| objects.copy_blob(oid, out);
     let tag = format!("open-{}", stored.id.tail());
-    let applied = Apply {
-        root,
-        tag: &tag,
-        copy_blob: &copy,
-        expected: &|_| Expected::Absent,
-        is_noted: &|_, _| true,
-        securing: &mut NoOneElse,
-        access: &Granted::by(&extras, &plan),
-        replaced: None,
-        protected: &[],
-        progress: there.progress,
-    }
-    .run(&plan)?;
+    let mut applied = write(there, (store, root), &tag, (&plan, &extras))?;
     present.give_times(root, &nodes)?;
     // It remembers the times.
     write_index(there, store, stored, &lists, &nodes)?;
-    let brought = present.bring_ignored(root)?;
+    let mut brought = present.bring_ignored(root)?;
+    applied.lost.extend(std::mem::take(&mut brought.lost));
     present.give_dir_times(root, &store.objects, stored.tree)?;
     let is_submodule = |node: &Node| node.mode == GITLINK_MODE;
     let submodules = nodes.iter().filter(|(_, node)| is_submodule(node));
@@ -154,7 +141,34 @@ pub fn lay_out(
     })
 }
 
-/// The directory was empty: nothing can be in the way but what somebody puts there now.
+/// Writes what a plan has, with the access that its side has of it, where nothing is.
+///
+/// # Errors
+/// As [`lay_out`].
+pub(super) fn write(
+    there: &Context<'_>,
+    (store, root): (&Store, &Root),
+    tag: &str,
+    (plan, side): (&Plan, &Extras),
+) -> Result<Applied> {
+    let objects = &store.objects;
+    let copy = |oid, out: &mut dyn std::io::Write| objects.copy_blob(oid, out);
+    Apply {
+        root,
+        tag,
+        copy_blob: &copy,
+        expected: &|_| Expected::Absent,
+        is_noted: &|_, _| true,
+        securing: &mut NoOneElse,
+        access: &Granted::by(side, plan),
+        replaced: None,
+        protected: &[],
+        progress: there.progress,
+    }
+    .run(plan)
+}
+
+/// Nothing was there: nothing can be in the way but what somebody puts there now.
 struct NoOneElse;
 
 impl Securing for NoOneElse {

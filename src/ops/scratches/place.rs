@@ -100,11 +100,11 @@ struct RootBits {
 impl RootBits {
     fn of(root: &Path) -> std::io::Result<Self> {
         let meta = root.metadata()?;
-        // With an access control list these bits are its mask, and not the group's.
+        // An access control list may keep out whom these bits would let in: the copy is its owner's alone.
         let list = rustix::fs::getxattr(root, "system.posix_acl_access", &mut [0u8; 0][..]);
-        let of_group = if list.is_ok() { 0 } else { 0o070 | SETGID };
+        let most = if list.is_ok() { 0o700 } else { 0o777 | SETGID };
         Ok(Self {
-            bits: meta.mode() & (0o707 | of_group) | 0o700,
+            bits: meta.mode() & most | 0o700,
             group: meta.gid(),
         })
     }

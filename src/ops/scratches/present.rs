@@ -3,8 +3,8 @@
 //!
 //! A file that is the same in both gets the time that it has in the present; so does a directory with the same captured files. Ignored
 //! files come along when `.worktreeinclude` at the root of the working tree (gitignore syntax) or the `scratch_include` setting names
-//! them: by reflink where the file system can, else copied, never as another name of the same file. Nothing is followed, and
-//! nothing that was laid out is replaced.
+//! them: by reflink where the file system can, else copied, never as another name of the same file, and for those who may use the present's.
+//! Nothing is followed, and nothing that was laid out is replaced.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Result, ResultExt};
-use crate::git::access::{Access, without_capabilities};
+use crate::git::access::{Access, Lost, without_capabilities};
 use crate::git::command::Git;
 use crate::git::fs::{Root, read_link_at, stamp_at, stamp_of};
 use crate::git::hex::hex;
@@ -49,6 +49,8 @@ pub struct Brought {
     pub files: usize,
     /// Which could not, and why.
     pub left: Vec<(Vec<u8>, String)>,
+    /// Files and directories whose owner, group or attributes could not all be kept.
+    pub lost: Vec<(Vec<u8>, Lost)>,
 }
 
 impl<'a> Present<'a> {
@@ -63,12 +65,6 @@ impl<'a> Present<'a> {
         };
         let manifest = capture(ctx, ctx.store()?, &wanted)?.manifest;
         Ok(Self { ctx, manifest })
-    }
-
-    /// Whom the root directory belongs to.
-    pub fn root_owner(&self) -> Option<(u32, u32)> {
-        let root = self.manifest.dirs.first();
-        root.map(|root| (root.stamp.uid, root.stamp.gid))
     }
 
     /// Gives files that were laid out the times of the present's, where they are the same.
@@ -130,6 +126,7 @@ impl<'a> Present<'a> {
         for part in parts {
             brought.files += part.files;
             brought.left.extend(part.left);
+            brought.lost.extend(part.lost);
         }
         brought.left.sort();
         for (dir, _) in dirs.iter().rev() {
@@ -293,14 +290,14 @@ fn dirs(trees: &dyn ReadTree, root: Oid) -> Result<Vec<(Vec<u8>, Oid)>> {
 }
 
 fn copy_dir(
-    (from_root, to): (&Root, &Root),
+    (from, to): (&Root, &Root),
     dir: &[u8],
     files: &[&[u8]],
     brought: &mut Brought,
 ) -> Result<()> {
-    let opened = from_root
+    let opened = from
         .open_dir(dir)
-        .and_then(|from| Ok((from, make_dirs(to, dir, Some(from_root))?)));
+        .and_then(|opened| Ok((opened, make_dirs((from, to), dir, &mut brought.lost)?)));
     let (from_dir, to_dir) = match opened {
         Ok(both) => both,
         Err(Errno::NOSPC) => return Err(std::io::Error::from(Errno::NOSPC).into()),
@@ -312,9 +309,14 @@ fn copy_dir(
     };
     for full in files {
         let name = path::split(full).1;
-        match copy(from_root, full, (from_dir.as_fd(), to_dir.as_fd(), name)) {
-            Ok(true) => brought.files += 1,
-            Ok(false) => {}
+        match copy(from, full, (from_dir.as_fd(), to_dir.as_fd(), name)) {
+            Ok(Some(lost)) => {
+                brought.files += 1;
+                if !lost.is_empty() {
+                    brought.lost.push((full.to_vec(), lost));
+                }
+            }
+            Ok(None) => {}
             Err(error) if error.raw_os_error() == Some(Errno::NOSPC.raw_os_error()) => {
                 return Err(error).context(|| format!("cannot copy '{}'", path::display(full)));
             }
@@ -324,53 +326,61 @@ fn copy_dir(
     Ok(())
 }
 
-/// Copies a file or a symlink that is not there yet. False: there is one, or nothing to copy.
+/// Copies a file or a symlink that is not there yet, and says what of its access could not be kept. None: there is one, or nothing to copy.
 fn copy(
     from: &Root,
     full: &[u8],
     (from_dir, to_dir, name): (BorrowedFd<'_>, BorrowedFd<'_>, &[u8]),
-) -> std::io::Result<bool> {
+) -> std::io::Result<Option<Lost>> {
     let Some(stamp) = stamp_at(from_dir, name)? else {
-        return Ok(false);
+        return Ok(None);
     };
     if stamp_at(to_dir, name)?.is_some() {
-        return Ok(false);
+        return Ok(None);
     }
-    if stamp.is_symlink() {
+    let lost = if stamp.is_symlink() {
         let target = read_link_at(from_dir, name)?;
         if std::path::Path::new(OsStr::from_bytes(&target)).starts_with(from.path()) {
             // What is written through it would reach the present.
             return Err(std::io::Error::other("a link into the working tree"));
         }
-        rustix::fs::symlinkat(OsStr::from_bytes(&target), to_dir, OsStr::from_bytes(name))?;
+        let name = OsStr::from_bytes(name);
+        rustix::fs::symlinkat(OsStr::from_bytes(&target), to_dir, name)?;
+        Access::owned((stamp.uid, stamp.gid)).give_link_owner(to_dir, name)?
     } else if stamp.is_file() {
-        let source = from.open_file(full)?;
         let (access, stat) = Access::at(from_dir, name)?.ok_or(Errno::NOENT)?;
-        copy_file(source, (access, stat.st_mode), to_dir, name)?;
+        let source = from.open_file(full)?;
+        let opened = rustix::fs::fstat(&source)?;
+        if (opened.st_dev, opened.st_ino) != (stat.st_dev, stat.st_ino) {
+            return Err(std::io::Error::other("it was replaced meanwhile"));
+        }
+        copy_file(source, (access, stat.st_mode), to_dir, name)?
     } else {
-        return Ok(false);
-    }
+        return Ok(None);
+    };
     set_time(to_dir, name, stamp.mtime)?;
-    Ok(true)
+    Ok(Some(lost))
 }
 
-/// For those who may use the original, and for nobody until it is whole.
+/// For those who may use the original, and for nobody else until it is whole.
 fn copy_file(
     source: OwnedFd,
     (mut access, mode): (Access, u32),
     to_dir: BorrowedFd<'_>,
     name: &[u8],
-) -> std::io::Result<()> {
+) -> std::io::Result<Lost> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let own = Mode::RUSR | Mode::WUSR;
     let target = rustix::fs::openat(to_dir, OsStr::from_bytes(name), flags, own)?;
+    // No record says that a program may do more than its content: it is not made again by a copy.
     without_capabilities(&mut access);
     let mut lost = access.give_owner(&target)?;
     if !clone(&target, &source) {
         let (mut source, mut target) = (File::from(source), File::from(target.try_clone()?));
         std::io::copy(&mut source, &mut target)?;
     }
-    Ok(access.give_rest(&target, mode & 0o777, &mut lost)?)
+    access.give_rest(&target, mode & 0o777, &mut lost)?;
+    Ok(lost)
 }
 
 /// Shares the blocks, where the file system can.
@@ -381,34 +391,37 @@ fn clone(target: &OwnedFd, source: &OwnedFd) -> bool {
     false
 }
 
-/// Opens a directory, made with what is above it where it is not there: for those who may use the one of `like`, or as the umask has it.
-pub(super) fn make_dirs(
-    root: &Root,
+/// Opens a directory of a scratch, made with what is above it where it is not there: for those who may use the present's.
+fn make_dirs(
+    (from, to): (&Root, &Root),
     dir: &[u8],
-    like: Option<&Root>,
+    lost: &mut Vec<(Vec<u8>, Lost)>,
 ) -> rustix::io::Result<OwnedFd> {
-    match root.open_dir(dir) {
+    match to.open_dir(dir) {
         Err(Errno::NOENT) if !dir.is_empty() => {}
         other => return other,
     }
     let (above, name) = path::split(dir);
-    let fd = make_dirs(root, above, like)?;
-    let original = match like {
-        Some(like) => Access::at(like.open_dir(above)?.as_fd(), name)?,
-        None => None,
-    };
-    let bits = if original.is_some() { 0o700 } else { 0o777 };
-    let made = rustix::fs::mkdirat(&fd, OsStr::from_bytes(name), Mode::from_raw_mode(bits));
-    match (made, original) {
-        (Ok(()), Some((access, stat))) => {
-            let new = root.open_dir_for_reading(dir)?;
-            let mut lost = access.give_owner(&new)?;
-            access.give_rest(&new, stat.st_mode & 0o7777 | 0o700, &mut lost)?;
+    let fd = make_dirs((from, to), above, lost)?;
+    let original = Access::at(from.open_dir(above)?.as_fd(), name)?;
+    let (access, stat) = original.ok_or(Errno::NOENT)?;
+    // Closed to others until it has its owner and attributes: who gets in before stays in.
+    let own = Mode::RWXU;
+    match rustix::fs::mkdirat(&fd, OsStr::from_bytes(name), own) {
+        Ok(()) => {
+            let new = to.open_dir_for_reading(dir)?;
+            let mut missed = access.give_owner(&new)?;
+            // Its owner goes on putting files into it.
+            access.give_rest(&new, stat.st_mode & 0o7777 | own.bits(), &mut missed)?;
+            if !missed.is_empty() {
+                lost.push((dir.to_vec(), missed));
+            }
         }
-        (Ok(()) | Err(Errno::EXIST), _) => {}
-        (Err(errno), _) => return Err(errno),
+        // Another thread puts something into it, too.
+        Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno),
     }
-    root.open_dir(dir)
+    to.open_dir(dir)
 }
 
 /// The time of a directory in which files were put. One that cannot be set costs a rebuild, and nothing else.

@@ -1,65 +1,80 @@
-//! One file of a scratch in another version.
+//! Files of a scratch in another version.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::present::make_dirs;
+use super::layout::write;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::Root;
 use crate::git::path;
-use crate::git::tree::{LINK_MODE, Node};
+use crate::git::tree::{DIR_MODE, LINK_MODE, Node};
 use crate::ops::Context;
+use crate::worktree::plan::{DirChange, Extras, Plan, PlanEntry, Side};
 
-/// Makes a path below `root` what `node` is, with these permission bits or those that the umask leaves, or takes it away.
+/// Makes paths below `root`, which are sorted, what these nodes are, with the permission bits and the access that `side` has of them and of the
+/// directories over them that are not there.
 ///
 /// # Errors
-/// The disk refuses, there is a directory in its place, or the node is a directory or a submodule.
-pub fn put(
-    there: &Context<'_>,
-    root: &Root,
-    full: &[u8],
-    node: Option<(Node, Option<u32>)>,
-) -> Result<()> {
-    let what = || format!("cannot write '{}'", path::display(full));
-    let (dir, name) = path::split(full);
-    let name = OsStr::from_bytes(name);
-    let dir = make_dirs(root, dir, None).context(what)?;
-    match rustix::fs::unlinkat(&dir, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        Err(errno) => return Err(errno).context(what),
-    }
-    let Some((node, bits)) = node else {
+/// The disk refuses, there is a directory in the place of one, or a node is a directory or a submodule.
+pub fn put(there: &Context<'_>, root: &Root, nodes: &[(&[u8], Node)], side: &Extras) -> Result<()> {
+    if nodes.is_empty() {
         return Ok(());
-    };
-    let objects = &there.store()?.objects;
-    let mode = match node.mode {
-        LINK_MODE => {
-            let target = objects.read(node.oid)?.1;
-            return rustix::fs::symlinkat(OsStr::from_bytes(&target), dir.as_fd(), name)
-                .context(what);
-        }
-        0o100_644 => 0o666,
-        0o100_755 => 0o777,
-        _ => {
-            let message = format!("'{}' is not a file", path::display(full));
-            return Err(Error::new(Code::Usage, message));
-        }
-    };
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // Never wider than wanted, not even for a moment.
-    let mode = mode & bits.unwrap_or(mode) | 0o200;
-    let file = rustix::fs::openat(&dir, name, flags, Mode::from_bits_truncate(mode));
-    let mut file = File::from(file.context(what)?);
-    objects.copy_blob(node.oid, &mut file)?;
-    if let Some(bits) = bits {
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(bits)).context(what)?;
     }
-    Ok(())
+    let mut plan = Plan::default();
+    let mut missing = BTreeSet::new();
+    for (full, node) in nodes {
+        let perm = match node.mode {
+            LINK_MODE => 0,
+            mode @ (0o100_644 | 0o100_755) => side.permissions(full, mode),
+            _ => {
+                let message = format!("'{}' is not a file", path::display(full));
+                return Err(Error::new(Code::Usage, message));
+            }
+        };
+        take_away(root, full)?;
+        for dir in path::with_parents(path::split(full).0) {
+            match root.open_dir(dir) {
+                Err(Errno::NOENT) => drop(missing.insert(dir)),
+                other => drop(other.context(|| cannot_write(full))?),
+            }
+        }
+        plan.entries.push(PlanEntry {
+            path: full.to_vec(),
+            before: None,
+            after: Some(Side { node: *node, perm }),
+        });
+    }
+    let made = missing.into_iter().map(|dir| DirChange {
+        path: dir.to_vec(),
+        before: None,
+        after: Some(side.permissions(dir, DIR_MODE)),
+    });
+    plan.dirs = made.collect();
+    // Whatever of the access cannot be given: nobody else gets at them.
+    write(there, (there.store()?, root), "put", (&plan, side)).map(drop)
+}
+
+/// Takes a file below `root` away, where it is there.
+///
+/// # Errors
+/// The disk refuses, or it is a directory.
+pub fn take_away(root: &Root, full: &[u8]) -> Result<()> {
+    let (dir, name) = path::split(full);
+    let gone = root
+        .open_dir(dir)
+        .and_then(|dir| rustix::fs::unlinkat(&dir, OsStr::from_bytes(name), AtFlags::empty()));
+    match gone {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(errno).context(|| cannot_write(full)),
+    }
+}
+
+fn cannot_write(full: &[u8]) -> String {
+    format!("cannot write '{}'", path::display(full))
 }
 
 /// Removes the directories over a path in which nothing is, up to the first for which `stays` holds.

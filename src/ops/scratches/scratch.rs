@@ -156,13 +156,26 @@ impl<'a> Scratch<'a> {
         &self.name
     }
 
-    /// Makes a path what `node` is in `store`'s objects, or takes it away: for files that a run is to have in another version.
+    /// Makes paths, which are sorted, what these nodes are, with the permission bits and the access that `side` has of them: for files that a run
+    /// is to have in another version.
     ///
     /// # Errors
-    /// The disk refuses, or there is a directory in its place.
-    pub fn put(&self, full: &[u8], node: Option<Node>) -> Result<()> {
-        let node = node.map(|node| (node, None));
-        put::put(&self.there, &self.dir.root()?, full, node)
+    /// The disk refuses, or there is a directory in the place of one.
+    pub(super) fn put(&self, nodes: &[(&[u8], Node)], side: &Extras) -> Result<()> {
+        put::put(&self.there, &self.dir.root()?, nodes, side)
+    }
+
+    /// Makes paths, which are sorted, again what the snapshot has there, permission bits and access included.
+    ///
+    /// # Errors
+    /// The disk refuses, or there is a directory in the place of one.
+    pub fn put_as_recorded(&self, nodes: &[(&[u8], Node)]) -> Result<()> {
+        self.put(nodes, &self.base.extras)
+    }
+
+    /// Takes a file away, where it is there.
+    pub(super) fn take_away_file(&self, full: &[u8]) -> Result<()> {
+        put::take_away(&self.dir.root()?, full)
     }
 
     /// What the snapshot has at a path; None: nothing, or a directory.
@@ -171,21 +184,10 @@ impl<'a> Scratch<'a> {
         Ok(found.filter(|node| !node.is_dir()))
     }
 
-    /// Makes a path again what the snapshot has there, bits and all.
-    pub(super) fn put_as_recorded(&self, full: &[u8], node: Node) -> Result<()> {
-        let bits = self.base.extras.permissions(full, node.mode);
-        put::put(
-            &self.there,
-            &self.dir.root()?,
-            full,
-            Some((node, Some(bits))),
-        )
-    }
-
     /// Takes a path away, and the directories over it that the snapshot has not and in which nothing is left.
     pub(super) fn take_away_path(&self, full: &[u8]) -> Result<()> {
         let root = self.dir.root()?;
-        put::put(&self.there, &root, full, None)?;
+        put::take_away(&root, full)?;
         let store = self.there.store()?;
         let stays = |dir: &[u8]| {
             Ok(self.base.extras.leads_to_empty_dir(dir)

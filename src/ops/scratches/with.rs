@@ -1,8 +1,10 @@
-//! Files that a run has as the present has them, whatever its snapshot says: a test that is new, instructions.
+//! Files that a run has as the present has them, whatever its snapshot says: a test that is new, instructions. Who may use them in the present,
+//! and nobody else, may use them there.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 use super::Scratch;
 use crate::error::{Code, Error, Result};
@@ -11,37 +13,47 @@ use crate::git::path;
 use crate::git::tree::{self, Node};
 use crate::ops::Context;
 use crate::ops::pathspec::Pathspec;
+use crate::ops::swap::extras::stored_extras;
 use crate::store::Store;
+use crate::store::stored::Stored;
+use crate::worktree::plan::Extras;
 
-/// What each path is to be; None: not there.
-pub type Versions = BTreeMap<Vec<u8>, Option<Node>>;
+/// What paths are to be.
+#[derive(Default)]
+pub struct Versions {
+    /// Each of them; None: not there.
+    pub nodes: BTreeMap<Vec<u8>, Option<Node>>,
+    /// Their permission bits and their access.
+    pub side: Arc<Extras>,
+}
 
 /// The paths that are meant, and what the present has there.
 pub struct With {
     only: Option<Pathspec>,
     present: BTreeMap<Vec<u8>, Node>,
+    side: Arc<Extras>,
 }
 
 impl With {
-    /// What these words name in the tree of the present, or in another: what only that one has is not there in the present.
+    /// What these words name in the snapshot of the present, or in another tree: what only that one has is not there in the present.
     ///
     /// # Errors
-    /// `PATH_NOT_FOUND` for a word that names nothing.
+    /// `PATH_NOT_FOUND` for a word that names nothing; the snapshot cannot be read.
     pub fn named(
         ctx: &Context<'_>,
         store: &Store,
-        (present, other): (Oid, Option<Oid>),
+        (present, other): (&Stored, Option<Oid>),
         words: &[OsString],
     ) -> Result<Self> {
         if words.is_empty() {
-            let present = BTreeMap::new();
             return Ok(Self {
                 only: None,
-                present,
+                present: BTreeMap::new(),
+                side: Arc::default(),
             });
         }
         let only = Pathspec::parse(ctx, words)?;
-        let files = tree::flatten(&store.objects, present)?;
+        let files = tree::flatten(&store.objects, present.tree)?;
         let others = other
             .map(|other| tree::flatten(&store.objects, other))
             .transpose()?;
@@ -53,10 +65,11 @@ impl With {
             return Err(Error::new(Code::PathNotFound, message)
                 .hint("--with takes what is captured: 'tw find PATH' tells where that is"));
         }
-        let present = files.into_iter().filter(|(full, _)| only.matches(full));
+        let meant = files.into_iter().filter(|(full, _)| only.matches(full));
         Ok(Self {
-            present: present.collect(),
+            present: meant.collect(),
             only: Some(only),
+            side: Arc::new(stored_extras(store, present)?),
         })
     }
 
@@ -77,14 +90,17 @@ impl With {
     /// The tree cannot be read.
     pub fn over(&self, store: &Store, tree: Oid) -> Result<Versions> {
         let Some(only) = &self.only else {
-            return Ok(Versions::new());
+            return Ok(Versions::default());
         };
         let gone = tree::flatten(&store.objects, tree)?.into_iter();
         let gone = gone.filter(|(full, _)| only.matches(full));
-        let mut all: Versions = gone.map(|(full, _)| (full, None)).collect();
+        let mut nodes: BTreeMap<_, _> = gone.map(|(full, _)| (full, None)).collect();
         let there = self.present.iter();
-        all.extend(there.map(|(full, node)| (full.clone(), Some(*node))));
-        Ok(all)
+        nodes.extend(there.map(|(full, node)| (full.clone(), Some(*node))));
+        Ok(Versions {
+            nodes,
+            side: Arc::clone(&self.side),
+        })
     }
 }
 
@@ -92,29 +108,32 @@ impl Scratch<'_> {
     /// Puts these versions in place.
     ///
     /// # Errors
-    /// As [`Scratch::put`].
+    /// As [`Scratch::put_as_recorded`].
     pub fn put_over(&self, versions: &Versions) -> Result<()> {
         // What goes makes room for what comes.
-        let gone = versions.iter().filter(|(_, node)| node.is_none());
-        let come = versions.iter().filter(|(_, node)| node.is_some());
-        gone.chain(come)
-            .try_for_each(|(full, node)| self.put(full, *node))
+        let mut come = Vec::new();
+        for (full, node) in &versions.nodes {
+            match node {
+                Some(node) => come.push((full.as_slice(), *node)),
+                None => self.take_away_file(full)?,
+            }
+        }
+        self.put(&come, &versions.side)
     }
 
     /// Takes them away again: what its snapshot has there comes back, and directories that were made for them go.
     ///
     /// # Errors
-    /// As [`Scratch::put`].
+    /// As [`Scratch::put_as_recorded`].
     pub fn put_back(&self, versions: &Versions) -> Result<()> {
         let mut come = Vec::new();
         // What goes makes room for what comes.
-        for full in versions.keys() {
+        for full in versions.nodes.keys() {
             match self.of_snapshot(full)? {
-                Some(node) => come.push((full, node)),
+                Some(node) => come.push((full.as_slice(), node)),
                 None => self.take_away_path(full)?,
             }
         }
-        come.into_iter()
-            .try_for_each(|(full, node)| self.put_as_recorded(full, node))
+        self.put_as_recorded(&come)
     }
 }

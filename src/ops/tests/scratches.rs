@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::Lab;
 use crate::error::Code;
-use crate::git::tree::Node;
 use crate::ops::Context;
 use crate::ops::scratch::{ScratchView, gc, list};
 use crate::ops::scratches::known::State;
 use crate::ops::scratches::shared_refs::SharedRefs;
+use crate::ops::scratches::with::With;
 use crate::ops::scratches::{Scratch, Slot};
 use crate::progress::Silent;
 use crate::store::id::SnapshotId;
@@ -302,20 +302,42 @@ fn a_file_can_have_another_version() {
     let lab = Lab::with_commit();
     let old = lab.snapshot("old").id;
     lab.write("a", "newer\n");
+    lab.write("new/deep/c", "private\n");
+    let bits = [("a", 0o600), ("new", 0o700), ("new/deep/c", 0o640)];
+    for (path, bits) in bits {
+        let perm = std::os::unix::fs::PermissionsExt::from_mode(bits);
+        std::fs::set_permissions(lab.path(path), perm).expect("set");
+    }
+    let flags = rustix::fs::XattrFlags::empty();
+    let has_attributes = rustix::fs::setxattr(lab.path("a"), "user.tw", b"value", flags).is_ok();
     let new = lab.snapshot("new").id;
     let ctx = lab.ctx();
     let scratch = lay(&ctx, &old);
     let store = ctx.store().expect("a store");
-    let node = |path: &[u8]| -> Option<Node> {
-        crate::git::tree::find(&store.objects, stored(&ctx, &new).tree, path).expect("read")
+    let there = |path: &str| scratch.dir().join(path);
+    let mode = |path: &str| {
+        let meta = there(path).metadata().expect("there");
+        std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o7777
     };
-    scratch.put(b"a", node(b"a")).expect("put");
-    scratch.put(b"dir/b", None).expect("taken away");
-    assert_eq!(
-        std::fs::read(scratch.dir().join("a")).expect("read"),
-        b"newer\n"
-    );
-    assert!(!scratch.dir().join("dir/b").exists());
+    let attribute = || rustix::fs::getxattr(there("a"), "user.tw", &mut [0_u8; 8][..]);
+    let words = ["a".into(), "new".into()];
+    let sides = (&stored(&ctx, &new), None);
+    let with = With::named(&ctx, store, sides, &words).expect("named");
+    let mut versions = with
+        .over(store, stored(&ctx, &old).tree)
+        .expect("looked up");
+    versions.nodes.insert(b"dir/b".to_vec(), None);
+    scratch.put_over(&versions).expect("put");
+    assert_eq!(std::fs::read(there("a")).expect("read"), b"newer\n");
+    assert!(!there("dir/b").exists());
+    for (path, bits) in bits {
+        assert_eq!(mode(path), bits, "{path}");
+    }
+    assert_eq!(attribute().is_ok(), has_attributes);
+    scratch.put_back(&versions).expect("put back");
+    assert_eq!(std::fs::read(there("a")).expect("read"), b"one\n");
+    assert_eq!((mode("a"), mode("dir/b")), (0o644, 0o644));
+    assert!(attribute().is_err() && !there("new").exists());
     scratch.discard().expect("gone");
 }
 

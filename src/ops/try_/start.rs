@@ -21,7 +21,7 @@ use crate::ops::tries::{Status, Try, TryRun, notices};
 use crate::ops::{Context, address, kept, snapshots};
 use crate::runner::line_or_words;
 use crate::store::Store;
-use crate::store::id::{IssueId, SnapshotId};
+use crate::store::id::IssueId;
 use crate::store::issue::{self, Issue};
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
@@ -163,12 +163,10 @@ fn subject(
     present: &SnapshotView,
 ) -> Result<Subject> {
     let store = ctx.store()?;
-    let id = SnapshotId::parse(&present.id)
-        .ok_or_else(|| Error::new(Code::CorruptRecord, "the snapshot has no id".to_owned()))?;
-    let present = store.read_id(&id)?;
+    let present = present.stored(store)?;
     let source = source.unwrap_or_else(|| present.clone());
-    let trees = (present.tree, Some(source.tree));
-    let with = With::named(ctx, store, trees, &request.with)?;
+    let sides = (&present, Some(source.tree));
+    let with = With::named(ctx, store, sides, &request.with)?;
     Subject::new(ctx, store, source, &with, (what.words, what.verify))
 }
 
