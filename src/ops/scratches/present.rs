@@ -67,6 +67,12 @@ impl<'a> Present<'a> {
         Ok(Self { ctx, manifest })
     }
 
+    /// Whom the root directory belongs to.
+    pub fn root_owner(&self) -> Option<(u32, u32)> {
+        let root = self.manifest.dirs.first();
+        root.map(|root| (root.stamp.uid, root.stamp.gid))
+    }
+
     /// Gives files that were laid out the times of the present's, where they are the same.
     ///
     /// # Errors
