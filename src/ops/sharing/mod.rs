@@ -6,7 +6,7 @@
 //! - [`fields`]: a record as fields with names, and back (pure);
 //! - [`record`]: a record as several repositories edited it, and the one merge of two such (pure);
 //! - [`tree`]: such records as a git tree. What is read may be hostile: everything is bounded before it is read;
-//! - [`waiting`]: records while they wait in memory; [`limits`]: those that are too large to go;
+//! - `waiting`: records while they wait in memory; `limits`: those that are too large to go;
 //! - [`others`]: records of others that are kept nowhere else;
 //! - [`sessions`], [`experiments`]: what of them goes, and those of others;
 //! - [`own`]: what our own records say now; [`taken`]: what is put into them; [`unfinished`]: what a pull that died had put into them;
