@@ -77,12 +77,19 @@ fn of_a_purged_directory_what_holds_an_empty_one_stays_as_it_was() {
     for dir in ["keys", "keys/inbox", "keys/old"] {
         sandbox.chmod(dir, 0o700);
     }
+    // Nothing is left of one in which only that was.
+    sandbox.write("alone/in/id", "hidden\n");
+    for dir in ["alone", "alone/in"] {
+        sandbox.chmod(dir, 0o700);
+    }
     let id = taken(&sandbox);
-    sandbox.json(["purge", "keys", "--yes-purge"]);
+    sandbox.json(["purge", "keys", "alone/in/id", "--yes-purge"]);
     let shown = sandbox.json(["show", &id]);
     let modes = json!({"keys": "0700", "keys/inbox": "0700", "other/file": "0600"});
     assert_eq!(shown["snapshot"]["modes"], modes, "{shown}");
-    std::fs::remove_dir_all(sandbox.path("keys")).unwrap();
+    for dir in ["keys", "alone"] {
+        std::fs::remove_dir_all(sandbox.path(dir)).unwrap();
+    }
     sandbox.write("a.txt", "changed\n");
     sandbox.json(["travel", &id]);
     for dir in ["keys", "keys/inbox"] {

@@ -70,12 +70,18 @@ impl<'a> Rewriter<'a> {
             None => Vec::new(),
         };
         let mut lists = self.store.lists(&stored)?;
-        edits.extend(self.access(&stored, &lists)?);
+        let gone = self.gone_with_their_files(&stored, &lists)?;
+        let stays = |path: &[u8]| !gone.contains(path) && self.stays_as_directory(path, &lists);
+        edits.extend(self.access(&stored, &stays)?);
+        let mut modes = lists.modes.clone();
+        modes.retain(|path, _| stays(path));
+        let in_modes = modes.len() != lists.modes.len();
+        lists.modes = modes;
         let before = lists.uncaptured.iter();
         self.note_found(
             before.filter_map(|(path, entry)| (entry.reason == REASON).then_some(path)),
         );
-        let in_lists = self.clean(&mut lists);
+        let in_lists = self.clean(&mut lists) || in_modes;
         if in_lists || !edits.is_empty() {
             // Which of them it was matters less than that it was one.
             self.found.extend(self.paths.iter().cloned());
@@ -102,12 +108,14 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The access list without the paths that go.
-    fn access(&self, stored: &Stored, lists: &Lists) -> Result<Option<(Vec<u8>, Option<Node>)>> {
+    fn access(
+        &self,
+        stored: &Stored,
+        stays: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Option<(Vec<u8>, Option<Node>)>> {
         let mut access = self.store.recorded_access(stored)?;
         let before = access.paths.len();
-        access
-            .paths
-            .retain(|path, _| self.stays_as_directory(path, lists));
+        access.paths.retain(|path, _| stays(path));
         if access.paths.len() == before {
             return Ok(None);
         }
@@ -138,6 +146,29 @@ impl<'a> Rewriter<'a> {
     fn stays_as_directory(&self, path: &[u8], lists: &Lists) -> bool {
         let holds = |empty: &Vec<u8>| path::is_within(empty, path);
         !self.is_purged(path) || lists.empty_dirs.iter().any(holds)
+    }
+
+    /// The directories over what goes in which nothing is left.
+    fn gone_with_their_files(&self, stored: &Stored, lists: &Lists) -> Result<BTreeSet<Vec<u8>>> {
+        let mut gone = BTreeSet::new();
+        for path in self.paths {
+            let dirs = path::with_parents(path::split(path).0);
+            for dir in dirs.filter(|dir| !dir.is_empty()) {
+                let node = tree::find_any_names(&self.store.objects, stored.tree, dir)?;
+                let Some(node) = node.filter(|node| node.is_dir()) else {
+                    continue;
+                };
+                let beneath = tree::flatten_any_names(&self.store.objects, node.oid)?;
+                let is_purged = |name: &Vec<u8>| self.is_purged(&path::join(dir, name));
+                let holds = |empty: &Vec<u8>| path::is_within(empty, dir);
+                if beneath.iter().all(|(name, _)| is_purged(name))
+                    && !lists.empty_dirs.iter().any(holds)
+                {
+                    gone.insert(dir.to_vec());
+                }
+            }
+        }
+        Ok(gone)
     }
 
     /// The files of a tree that go.
@@ -349,11 +380,7 @@ impl<'a> Rewriter<'a> {
             list.retain(|path| !self.is_purged(path));
             changed |= list.len() != before;
         }
-        let before = lists.modes.len();
-        let mut modes = std::mem::take(&mut lists.modes);
-        modes.retain(|path, _| self.stays_as_directory(path, lists));
-        lists.modes = modes;
-        changed | (lists.modes.len() != before)
+        changed
     }
 
     fn clean_record(&self, record: &mut SnapshotRecord) {
