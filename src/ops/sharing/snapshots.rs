@@ -103,6 +103,17 @@ pub fn named(
         let is_typed =
             stored.record.trigger == Trigger::Manual || setup.prompts == Prompts::Redacted;
         let mut record = shared_part(&stored.record);
+        // Whole: what a list left out would be open there to whom it is closed here.
+        let lists = store.lists(&stored)?;
+        let modes = lists.modes.iter();
+        record.modes = modes
+            .map(|(path, mode)| (stored_path(path), octal(*mode)))
+            .collect();
+        record.empty_dirs = lists
+            .empty_dirs
+            .iter()
+            .map(|dir| stored_path(dir))
+            .collect();
         // ACLs stay here: the numbers in them are others' elsewhere.
         let closed = bits_without_acls(store, &stored, &stored_extras(store, &stored)?)?;
         let closed = closed.into_iter();

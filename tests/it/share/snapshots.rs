@@ -590,3 +590,25 @@ fn an_acl_that_is_not_pulled_lets_nobody_in_whom_it_kept_out() {
         assert_eq!(mode & 0o7777, bits, "{path}");
     }
 }
+
+#[test]
+fn all_files_are_pulled_as_closed_as_they_were_however_many() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    // More of either kind than a record lists in itself.
+    for nth in 0..250 {
+        let name = format!("f{nth:03}");
+        a.write(&name, "x\n");
+        let bits = if nth < 130 { 0o644 } else { 0o600 };
+        std::fs::set_permissions(a.dir.join(&name), PermissionsExt::from_mode(bits)).unwrap();
+    }
+    let id = snapshot(&a, "many");
+    a.json(["push", "--snapshots", &id]);
+    b.json(["pull"]);
+    b.json(["travel", &id]);
+    for nth in 0..250 {
+        let name = format!("f{nth:03}");
+        let mode = |clone: &Clone_<'_>| clone.dir.join(&name).metadata().unwrap().mode() & 0o7777;
+        assert_eq!(mode(&b), mode(&a), "{name}");
+    }
+}
