@@ -7,7 +7,7 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use super::names::session_component;
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::create;
-use crate::git::fs::{self, Durable};
+use crate::git::fs;
 
 /// The directory of the logs, in a worktree's `timewarp` directory.
 const DIR: &str = "contexts";
@@ -209,11 +209,10 @@ impl HeldContext {
     /// Puts another file in its place, and tells where the old one stays.
     pub fn replace(self, bytes: &[u8], old: Old) -> Result<Option<PathBuf>> {
         let what = || format!("cannot replace '{}'", self.path.display());
-        // An agent's own log keeps the permissions that the agent gave it.
-        let mode = self.file.metadata().context(what)?.permissions().mode() & 0o777;
         let fresh = self.fresh();
         self.remove_leftovers(&fresh)?;
-        fs::write_atomic_with_mode(&fresh, bytes, Durable::Yes, mode)?;
+        // An agent's own log keeps the access that the agent gave it.
+        fs::write_to_replace(&self.path, &fresh, bytes)?;
         fail_point("context-written");
         let rotated = match old {
             Old::Rotate => Some(self.rotate().context(what)?),

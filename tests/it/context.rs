@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::Sandbox;
+use crate::access::{access_of, acl, set_attribute};
+use crate::sandbox::{Sandbox, skipped};
 
 /// A session whose log is `contexts/work.jsonl`.
 fn sandbox() -> Sandbox {
@@ -211,6 +212,22 @@ fn revert_goes_back_before_the_checkpoint_and_keeps_the_log_before() {
     let shown = context(&sandbox, &["show"]);
     assert_eq!(shown["system_prompt"], "be kind");
     assert_eq!(shown["rotated"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_log_that_is_replaced_is_for_those_whom_it_was_for() {
+    let sandbox = sandbox();
+    context(&sandbox, &["checkpoint"]);
+    say(&sandbox, "user", "one");
+    let log = sandbox.path(file("work.jsonl"));
+    if !set_attribute(&log, "user.tw", b"the agent's") {
+        skipped("access lists", "no extended attributes here");
+        return;
+    }
+    set_attribute(&log, "system.posix_acl_access", &acl(3000));
+    let before = access_of(&log);
+    context(&sandbox, &["revert", "0"]);
+    assert_eq!(access_of(&log), before);
 }
 
 #[test]

@@ -9,6 +9,8 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use rustix::io::Errno;
+
 use super::{
     Durable, Stamp, clear_dead_temps_of, create_temp, open_dir, rename, replace_known, temp_of,
     write_temp,
@@ -69,6 +71,22 @@ impl Changed {
     pub fn is_made(&self) -> bool {
         matches!(self, Self::Made(_))
     }
+}
+
+/// Writes a file, durably, that is to replace the one at `path`, for those who may use that.
+///
+/// # Errors
+/// There is none, or the new one cannot be written.
+pub fn write_to_replace(path: &Path, fresh: &Path, bytes: &[u8]) -> Result<()> {
+    let what = || format!("cannot write '{}'", fresh.display());
+    let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = open_dir(parent.unwrap_or(Path::new("."))).context(what)?;
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    let (access, stat) = Access::at(dir.as_fd(), name)
+        .and_then(|there| there.ok_or(Errno::NOENT))
+        .context(what)?;
+    write_as(fresh, (access, stat.st_mode), bytes).context(what)?;
+    Ok(())
 }
 
 /// Writes the file that is to be at `path` under its temporary name.
