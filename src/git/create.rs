@@ -18,6 +18,7 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::access::refused;
+use super::fs::dir_of;
 use super::repo::SharedRepository;
 use crate::error::{Result, ResultExt};
 
@@ -133,7 +134,7 @@ fn as_far_as_possible(given: rustix::io::Result<()>) -> rustix::io::Result<()> {
 /// As [`settle_for`], and when its directory is gone.
 pub fn settle(new: impl AsFd, path: &Path) -> io::Result<()> {
     let owner = if rustix::process::geteuid().is_root() {
-        owner_in(&rustix::fs::stat(parent(path))?)
+        owner_in(&rustix::fs::stat(dir_of(path))?)
     } else {
         None
     };
@@ -145,7 +146,7 @@ pub fn settle(new: impl AsFd, path: &Path) -> io::Result<()> {
 /// # Errors
 /// When its directory is gone, or the system refuses.
 pub fn settle_link(path: &Path) -> io::Result<()> {
-    let Some((uid, gid)) = owner_in(&rustix::fs::stat(parent(path))?) else {
+    let Some((uid, gid)) = owner_in(&rustix::fs::stat(dir_of(path))?) else {
         return Ok(());
     };
     let flags = AtFlags::SYMLINK_NOFOLLOW;
@@ -313,7 +314,7 @@ pub fn give_all(path: &Path) -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let (over, Some(name)) = (parent(path), path.file_name()) else {
+    let (over, Some(name)) = (dir_of(path), path.file_name()) else {
         return Ok(());
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -365,13 +366,6 @@ fn give_named(dir: BorrowedFd<'_>, name: &OsStr, owner: (Uid, Gid)) -> rustix::i
         }
     }
     Ok(())
-}
-
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    }
 }
 
 #[cfg(test)]

@@ -461,9 +461,14 @@ fn write_temp(
 
 /// Syncs the directory that holds `path`, so that its name survives a power cut.
 pub fn sync_parent(path: &Path) -> io::Result<()> {
+    sync_dir(dir_of(path))
+}
+
+/// The directory that holds `path`.
+pub fn dir_of(path: &Path) -> &Path {
     match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => sync_dir(dir),
-        _ => sync_dir(Path::new(".")),
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
     }
 }
 

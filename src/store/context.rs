@@ -334,10 +334,7 @@ pub fn rotations(path: &Path) -> Result<Vec<(u64, PathBuf)>> {
 }
 
 fn siblings(path: &Path) -> Result<Vec<std::ffi::OsString>> {
-    let dir = match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    };
+    let dir = fs::dir_of(path);
     let what = || format!("cannot read '{}'", dir.display());
     let entries = std::fs::read_dir(dir).context(what)?;
     entries

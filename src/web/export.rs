@@ -487,11 +487,7 @@ fn tempfile_beside(file: &Path) -> PathBuf {
 fn place(made: &Path, file: &Path) -> std::io::Result<()> {
     use std::os::fd::AsFd as _;
     use std::os::unix::ffi::OsStrExt as _;
-    let dir = match file.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    };
-    let dir = fs::open_dir(dir)?;
+    let dir = fs::open_dir(fs::dir_of(file))?;
     let name = |path: &Path| {
         let name = path.file_name().map(|name| name.as_bytes().to_vec());
         name.ok_or(std::io::ErrorKind::InvalidInput)

@@ -12,8 +12,8 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::{
-    Durable, Stamp, clear_dead_temps_of, create_temp, open_dir, rename, replace_known, temp_of,
-    write_temp,
+    Durable, Stamp, clear_dead_temps_of, create_temp, dir_of, open_dir, rename, replace_known,
+    temp_of, write_temp,
 };
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
@@ -29,9 +29,7 @@ pub fn change_known(path: &Path, old: Option<&[u8]>, new: Option<(&[u8], u32)>) 
     let what = || format!("cannot change '{}'", path.display());
     let temp = temp_of(path);
     let name = |path: &Path| path.file_name().unwrap_or_default().as_bytes().to_vec();
-    let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    let dir = open_dir(parent).context(what)?;
+    let dir = open_dir(dir_of(path)).context(what)?;
     // One that cannot be removed is in nobody's way.
     let _ = clear_dead_temps_of(path);
     let may_go = |found: &[u8]| old == Some(found);
@@ -79,8 +77,7 @@ impl Changed {
 /// There is none, or the new one cannot be written.
 pub fn write_to_replace(path: &Path, fresh: &Path, bytes: &[u8]) -> Result<()> {
     let what = || format!("cannot write '{}'", fresh.display());
-    let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let dir = open_dir(parent.unwrap_or(Path::new("."))).context(what)?;
+    let dir = open_dir(dir_of(path)).context(what)?;
     let name = path.file_name().unwrap_or_default().as_bytes();
     let (access, stat) = Access::at(dir.as_fd(), name)
         .and_then(|there| there.ok_or(Errno::NOENT))

@@ -35,8 +35,7 @@ pub fn clear_dead_temps(dir: &Path, below: Below) -> Result<()> {
 /// One cannot be removed.
 pub fn clear_dead_temps_of(path: &Path) -> Result<bool> {
     let name = path.file_name().unwrap_or_default().as_bytes();
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let dir = dir.unwrap_or(Path::new("."));
+    let dir = super::dir_of(path);
     let is_of_it = |temp: &[u8]| {
         let rest = temp.strip_prefix(name);
         rest.is_some_and(|rest| rest.starts_with(TEMP.as_bytes()))

@@ -123,11 +123,7 @@ impl<'a> Rewriter<'a> {
         if access == AccessList::default() {
             return Ok(Some((name, None)));
         }
-        let oid = self
-            .sink
-            .put(ObjectKind::Blob, &access_list::encode(&access))?;
-        let mode = 0o100_644;
-        Ok(Some((name, Some(Node { mode, oid }))))
+        Ok(Some((name, self.blob(&access_list::encode(&access))?)))
     }
 
     fn parts(&self, stored: &Stored) -> Result<Parts> {
