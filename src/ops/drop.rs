@@ -1,9 +1,10 @@
 //! `drop`: forgetting what is named, unless something holds it.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 
 use super::retention::{Candidate, Plan, answer, forgotten, levels_text};
-use crate::error::{Code, Error, Result, ResultExt};
+use crate::env::fail_point;
+use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::address;
 use crate::ops::event_log;
@@ -11,7 +12,7 @@ use crate::ops::holders::{HoldStrength, Holder, Holders, RetentionScope};
 use crate::ops::outcome::Pruned;
 use crate::ops::request::DryRun;
 use crate::ops::swap::recover::recover_by_itself;
-use crate::ops::swap::undo_log::{self, Log};
+use crate::ops::swap::undo_log;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
@@ -157,65 +158,26 @@ impl Plan<'_> {
         }
         // Noted before they go: `tw recover --dropped` finds them by the log.
         event_log::append(&self.store.dir, &events)?;
-        // Before the refs: a level whose backup is gone is worse than one step less to undo.
-        let levels = self.put_levels_aside(named)?;
-        if let Err(error) = prepared.commit() {
-            self.put_levels_back(&levels, named)?;
-            return Err(error.into());
-        }
+        fail_point("drop-logged");
+        let done = prepared.commit();
+        fail_point("drop-refs");
+        // After the refs: a step whose backup stands can be taken. A death in between is made up for by the next command.
+        let is_gone = |one: &&Candidate| {
+            let read = || self.store.refs.read(&names::snapshot_ref(&one.id));
+            // What cannot be read may be there.
+            done.is_ok() || matches!(read(), Ok(None))
+        };
+        let gone = named.iter().filter(is_gone);
+        let gone: BTreeSet<String> = gone.map(|one| one.id.to_string()).collect();
+        let levels = undo_log::forget_without(&self.store.dir, &gone)?;
+        done?;
         let mut notices: Vec<String> = labels
             .iter()
             .map(|(name, _)| format!("took {} away", names::title(name)))
             .collect();
-        if !levels.is_empty() {
-            notices.push(levels_text(levels.len(), DryRun::No));
+        if levels > 0 {
+            notices.push(levels_text(levels, DryRun::No));
         }
         Ok(notices)
-    }
-
-    /// Takes those levels out of their logs that need one of these: where each was, and where it is.
-    fn put_levels_aside(&self, named: &[Candidate]) -> Result<Vec<(PathBuf, PathBuf)>> {
-        let mut aside = Vec::new();
-        for level in self.levels_that_need(named)? {
-            let to = undo_log::put_aside(&self.store.dir, &level)?;
-            aside.extend(to.map(|to| (level, to)));
-        }
-        Ok(aside)
-    }
-
-    /// Puts levels back into their logs, but for those that need one of these that went all the same.
-    fn put_levels_back(&self, aside: &[(PathBuf, PathBuf)], named: &[Candidate]) -> Result<()> {
-        for (level, to) in aside {
-            let what = || format!("cannot move '{}' back", to.display());
-            std::fs::rename(to, level).context(what)?;
-        }
-        let mut gone = named.to_vec();
-        // What cannot be read may be there.
-        gone.retain(|one| {
-            let read = self.store.refs.read(&names::snapshot_ref(&one.id));
-            matches!(read, Ok(None))
-        });
-        self.put_levels_aside(&gone)?;
-        Ok(())
-    }
-
-    /// The undo and redo levels of this worktree that cannot be reached any more: the newest that needs one of these, and
-    /// those beneath it.
-    fn levels_that_need(&self, named: &[Candidate]) -> Result<Vec<PathBuf>> {
-        let ids: Vec<String> = named.iter().map(|one| one.id.to_string()).collect();
-        let mut found = Vec::new();
-        for log in Log::ALL {
-            let levels = undo_log::heads(&self.store.dir, log)?;
-            let levels = levels.collect::<Result<Vec<_>>>()?;
-            let needs = |level: &undo_log::LevelHead| {
-                level
-                    .needs()
-                    .iter()
-                    .any(|id| ids.iter().any(|own| own == id))
-            };
-            let lost = levels.into_iter().skip_while(|level| !needs(level));
-            found.extend(lost.map(|level| level.path));
-        }
-        Ok(found)
     }
 }

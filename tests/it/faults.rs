@@ -369,6 +369,32 @@ fn a_drop_whose_ref_cannot_be_deleted_takes_no_step_to_undo() {
     );
 }
 
+/// The steps go with the snapshots that they need, or after them.
+#[test]
+fn a_drop_that_dies_takes_no_step_whose_snapshot_stands() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["snapshot"]);
+    for text in ["one\n", "two\n", "three\n"] {
+        sandbox.write("a.txt", text);
+        sandbox.ok(["restore", "latest", "a.txt"]);
+    }
+    let levels = || sandbox.json(["undo", "--list"])["levels"].clone();
+    let before = levels();
+    let middle = before[1]["backup_id"].as_str().unwrap();
+    let drop = ["drop", "--force", "-y", middle];
+    for point in ["refs-locked", "drop-logged"] {
+        killed_at(&sandbox, point, &drop);
+        assert_eq!(levels(), before, "{point}");
+    }
+    killed_at(&sandbox, "drop-refs", &drop);
+    // What the next command that changes anything makes up for.
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("a.txt"), "three\n");
+    let (error, _) = sandbox.json_error(["undo"]);
+    assert_eq!(error["code"], "NOTHING_TO_UNDO", "{error}");
+    assert_eq!(levels(), serde_json::json!([]));
+}
+
 #[test]
 fn a_ref_lock_that_is_not_ours_is_waited_for_and_named() {
     let (sandbox, id) = eventful_as(Kind::ref_files());

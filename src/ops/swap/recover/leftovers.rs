@@ -1,13 +1,18 @@
-//! What a dead process left beside a swap: locks, temporary files, packs that nobody needs any more.
+//! What a dead process left beside a swap: locks, temporary files, packs that nobody needs any more, undo levels whose snapshots it dropped.
 
-use super::super::index_file;
+use std::collections::BTreeSet;
+
+use super::super::{index_file, undo_log};
 use crate::error::Result;
 use crate::git::fs::{Below, clear_dead_temps};
 use crate::git::liveness::Dead;
 use crate::ops::Context;
+use crate::ops::event_log::{self, RefFate};
 use crate::ops::worktrees::{self, Worktree};
 use crate::store::Store;
+use crate::store::id::SnapshotId;
 use crate::store::lock::{WorktreeLock, remove_dead_locks};
+use crate::store::names;
 
 /// Clears away what a command left that died outside a swap, or in one that had no journal yet. Costs nothing when none did. Says
 /// whether one did.
@@ -42,6 +47,7 @@ pub(super) fn remove(ctx: &Context<'_>, store: &Store) -> Result<()> {
     clear_dead_temps(ctx.repo.git_dir(), Below::Not)?;
     clear_dead_temps(store.dir.path(), Below::Too)?;
     clear_dead_temps(&store.common(""), Below::Too)?;
+    end_drop(store)?;
     let worktrees = worktrees::all(&ctx.repo)?;
     store
         .objects
@@ -49,6 +55,30 @@ pub(super) fn remove(ctx: &Context<'_>, store: &Store) -> Result<()> {
     // Last: that somebody died is what makes the next command look, should this one die as well.
     for dead in dead {
         dead.forget()?;
+    }
+    Ok(())
+}
+
+/// Takes up where a `drop` died after its refs had gone: the undo levels that needed them go, too.
+fn end_drop(store: &Store) -> Result<()> {
+    let mut dropped = BTreeSet::new();
+    for event in event_log::ref_events(&store.dir)? {
+        match event.event {
+            RefFate::Dropped => dropped.insert(event.id),
+            _ => dropped.remove(&event.id),
+        };
+    }
+    let mut gone = BTreeSet::new();
+    for id in dropped {
+        // Labels are in the log, too.
+        let parsed = SnapshotId::parse(&id);
+        let name = parsed.map(|id| names::snapshot_ref(&id));
+        if name.is_some_and(|name| matches!(store.refs.read(&name), Ok(None))) {
+            gone.insert(id);
+        }
+    }
+    if !gone.is_empty() {
+        undo_log::forget_without(&store.dir, &gone)?;
     }
     Ok(())
 }
