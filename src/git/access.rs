@@ -394,6 +394,9 @@ pub fn may_change(owner: u32) -> bool {
 /// The bits of a program that runs as its owner, or as its group.
 pub const RUNS_AS: u32 = 0o6000;
 
+/// The bit of a program that runs as its owner.
+pub const SETUID: u32 = 0o4000;
+
 /// The bit of a directory in which only the owner of a name changes it, or that of the directory.
 pub const STICKY: u32 = 0o1000;
 

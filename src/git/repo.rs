@@ -294,7 +294,7 @@ impl Repo {
     }
 
     /// The environment that the repository was found with.
-    pub(in crate::git) fn env(&self) -> &Env {
+    pub fn env(&self) -> &Env {
         &self.env
     }
 }

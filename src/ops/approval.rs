@@ -11,7 +11,6 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
 
 use sha2::{Digest, Sha256};
 
@@ -19,7 +18,6 @@ use super::elsewhere::Files;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::hex::hex;
-use crate::git::private::Identity;
 use crate::git::regular::{self, Links};
 use crate::redact;
 use crate::store::Store;
@@ -137,22 +135,7 @@ enum Where {
 
 /// A command that is approved in this very git directory.
 fn line(store: &Store, (command, files): (&str, Files), place: Where) -> Result<String> {
-    let dir = store.repo.common_dir();
-    let identity = Identity::of(dir)?;
-    let mut here = identity.key();
-    if !identity.is_certain() {
-        // The repository's id is written once: what the system noted of that then, nobody can give a copy.
-        let id = store.common("id");
-        let meta = id
-            .symlink_metadata()
-            .context(|| format!("cannot look at '{}'", id.display()))?;
-        here = format!(
-            "{here} {} {} {}",
-            meta.ino(),
-            meta.ctime(),
-            meta.ctime_nsec()
-        );
-    }
+    let here = store.place()?.key;
     let place = match place {
         Where::Anywhere => "",
         Where::Scratch => "\0scratch",

@@ -1,8 +1,9 @@
 //! The random ids that tell repositories, and linked worktrees of one name, from each other.
 //!
 //! Names repeat: every clone has a `main`, and a linked worktree may be removed and another one added under its name. The main
-//! worktree has no id of its own: a repository never has another.
+//! worktree has no id of its own: a repository never has another. And what tells a git directory from its copies, which have its id.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::state::StateDir;
@@ -11,6 +12,7 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable};
 use crate::git::hex::hex;
+use crate::git::private::Identity;
 use crate::git::random;
 
 /// The file in a linked worktree's `timewarp` directory.
@@ -18,7 +20,36 @@ pub const WORKTREE_ID: &str = "worktree-id";
 /// How many random bytes an id has.
 const LENGTH: usize = 16;
 
+/// What tells this git directory from every copy of it. It stays with one that is moved within its file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// A word or a few for it.
+    pub key: String,
+    /// Since when it is there, in seconds since the epoch.
+    pub since: i64,
+}
+
 impl Store {
+    /// Where the repository is.
+    ///
+    /// # Errors
+    /// The git directory cannot be looked at; where nothing tells when that was made, the repository's id cannot, or there is none yet.
+    pub fn place(&self) -> Result<Place> {
+        let identity = Identity::of(self.repo.common_dir())?;
+        let key = identity.key();
+        if let Some(since) = identity.since() {
+            return Ok(Place { key, since });
+        }
+        // The id is written once: what the system noted of that then, nobody can give a copy.
+        let id = self.common("id");
+        let meta = id
+            .symlink_metadata()
+            .context(|| format!("cannot look at '{}'", id.display()))?;
+        let (inode, since) = (meta.ino(), meta.ctime());
+        let key = format!("{key} {inode} {since} {}", meta.ctime_nsec());
+        Ok(Place { key, since })
+    }
+
     /// The repository's random id; `None` before anything was recorded.
     pub fn repository_id(&self) -> Result<Option<String>> {
         read(&self.common("id"))

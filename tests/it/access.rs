@@ -854,6 +854,80 @@ fn a_forged_record_gives_no_special_bits() {
 }
 
 #[test]
+fn a_copy_of_a_repository_gives_no_special_bits_and_one_that_was_moved_does() {
+    let sandbox = Sandbox::new();
+    sandbox.chmod("a.txt", 0o4755);
+    let own = sandbox.snap();
+    let id = own["snapshot_id"].as_str().unwrap();
+    sandbox.chmod("a.txt", 0o644);
+    let [copy, moved] = ["copy", "moved"].map(|name| sandbox.root().join(name));
+    let copied = sandbox
+        .command("cp")
+        .args(["-a", "repo", "copy"])
+        .current_dir(sandbox.root())
+        .output();
+    assert!(copied.unwrap().status.success());
+    std::fs::rename(sandbox.repo(), &moved).unwrap();
+    for (dir, bits) in [(copy, 0o755), (moved, 0o4755)] {
+        let ran = sandbox.tw_in(&dir, ["restore", id]);
+        assert_eq!(ran.code, 0, "{}", ran.err());
+        let there = dir.join("a.txt").metadata().unwrap().mode();
+        assert_eq!(there & 0o7777, bits, "{}", dir.display());
+    }
+}
+
+#[test]
+fn a_list_of_an_earlier_version_counts_for_what_is_no_older_than_the_repository() {
+    let sandbox = Sandbox::new();
+    sandbox.chmod("a.txt", 0o4755);
+    let old = sandbox.snap();
+    // The clock of the tests is behind that of the system, which says when the repository was made.
+    sandbox.wait(20 * 365 * 24 * 3600);
+    let new = sandbox.snap();
+    let commits = sandbox.git([
+        "for-each-ref",
+        "--format=%(objectname)",
+        "refs/timewarp/snapshots",
+    ]);
+    std::fs::write(sandbox.git_dir().join("timewarp/made-here"), commits).unwrap();
+    for (snapshot, bits) in [(old, 0o755), (new, 0o4755)] {
+        sandbox.chmod("a.txt", 0o644);
+        sandbox.json(["restore", snapshot["snapshot_id"].as_str().unwrap()]);
+        assert_eq!(mode(&sandbox, "a.txt"), bits, "{snapshot}");
+    }
+}
+
+#[test]
+fn root_makes_no_program_of_its_own_for_the_owner_of_a_repository() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for (path, owner) in [("root-s", 0), ("theirs", USER)] {
+        sandbox.write(path, "#!/bin/sh\n");
+        chown(sandbox.path(path), Some(owner), Some(owner)).unwrap();
+        sandbox.chmod(path, 0o6755);
+    }
+    // What most programs are.
+    for path in ["p1", "p2", "p3"] {
+        sandbox.program(path, "");
+    }
+    let own = sandbox.snap();
+    // He may have written the list, and any record, himself.
+    give_all(&sandbox.git_dir(), USER, USER);
+    for path in ["root-s", "theirs"] {
+        sandbox.chmod(path, 0o644);
+    }
+    let id = own["snapshot_id"].as_str().unwrap();
+    let mut restore = sandbox.tw_command();
+    restore.env("SUDO_UID", USER.to_string());
+    let ran: Ran = restore.args(["restore", id]).output().unwrap().into();
+    assert_eq!(ran.code, 0, "{}", ran.err());
+    assert_eq!(mode(&sandbox, "root-s"), 0o755);
+    assert_eq!(mode(&sandbox, "theirs"), 0o6755);
+}
+
+#[test]
 fn the_prompt_of_another_user_s_repository_says_nothing_of_a_swap() {
     if is_root() {
         skipped("an ordinary user", "root can read everything");

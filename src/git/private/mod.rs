@@ -88,6 +88,13 @@ impl Identity {
         self.id.birth_time.is_some()
     }
 
+    /// When it was made, in seconds since the epoch, where the file system says.
+    pub fn since(&self) -> Option<i64> {
+        self.id
+            .birth_time
+            .map(|born| born.div_euclid(1_000_000_000))
+    }
+
     /// A word for it.
     pub fn key(&self) -> String {
         let DirId { inode, birth_time } = self.id;

@@ -1,10 +1,12 @@
 //! What a tree cannot say of a side: permission bits, empty directories, access.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
 
 use super::super::Context;
 use super::super::capture::Capture;
-use crate::error::Result;
+use crate::error::{Result, ResultExt};
+use crate::git::access::{Access, RUNS_AS, SETUID, without_capabilities};
 use crate::git::access_list::AccessList;
 use crate::git::tree::{self, ReadTree};
 use crate::git::{Oid, path};
@@ -53,8 +55,55 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     if foreign {
         let closed = bits_without_acls(store, stored, &extras)?;
         extras.modes.extend(closed);
+    } else {
+        give_nobody_more(store, stored, &mut extras)?;
     }
     Ok(extras)
+}
+
+/// Where another user owns the git directory, he may have written the list of what was made in it, and any record: what is root's would be
+/// his to run as root. Programs then run as their owner only where he is that himself, as its group where that is the directory's, and with no
+/// capabilities.
+fn give_nobody_more(store: &Store, stored: &Stored, extras: &mut Extras) -> Result<()> {
+    let dir = store.repo.common_dir();
+    let meta = dir
+        .metadata()
+        .context(|| format!("cannot look at '{}'", dir.display()))?;
+    if meta.uid() == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    let bits_of = |access: &Access| match access {
+        // Nobody gets into root's group by the group that a directory of his happens to have.
+        one if one.uid == meta.uid() && one.gid == meta.gid() && one.gid != 0 => RUNS_AS,
+        one if one.uid == meta.uid() => SETUID,
+        _ => 0,
+    };
+    let runs = |mode: u32| mode & RUNS_AS != 0;
+    let programs = extras.modes.iter().filter(|(_, mode)| runs(**mode));
+    let mut programs: BTreeSet<&Vec<u8>> = programs.map(|(path, _)| path).collect();
+    if extras.defaults.into_iter().any(runs) {
+        // The owner of each program is recorded.
+        programs.extend(extras.access.paths.keys());
+    }
+    let mut modes = BTreeMap::new();
+    for path in programs {
+        let file = tree::find(&store.objects, stored.tree, path)?;
+        let is_dir = file.is_none() && extras.leads_to_empty_dir(path);
+        let git_mode = file.map_or(0o100_644, |node| node.mode);
+        let mode = extras.recorded_permissions(path, git_mode);
+        // Those of a directory let nobody run anything.
+        if runs(mode) && !is_dir && git_mode != tree::DIR_MODE {
+            let kept = extras.access.of(path).map_or(0, |access| bits_of(&access));
+            modes.insert(path.clone(), mode & (!RUNS_AS | kept));
+        }
+    }
+    extras.modes.extend(modes);
+    let [file, executable, _] = &mut extras.defaults;
+    *file &= !RUNS_AS;
+    *executable &= !RUNS_AS;
+    let access = extras.access.paths.values_mut();
+    access.for_each(without_capabilities);
+    Ok(())
 }
 
 /// Of the paths of which a snapshot recorded an ACL the permission bits that they have where it is not given: those alone let in nobody whom it

@@ -87,7 +87,8 @@ fn a_dry_run_of_purge_notes_no_commit_as_made_here() {
     assert_eq!(std::fs::read_to_string(&list).unwrap(), noted);
     sandbox.ok(["purge", "secret.txt", "--yes-purge"]);
     let after = std::fs::read_to_string(&list).unwrap();
-    let successor = after.strip_prefix(&noted).unwrap().trim_end();
+    let successor = after.strip_prefix(&noted).unwrap();
+    let successor = successor.split(' ').next().unwrap();
     assert_eq!(sandbox.git(["cat-file", "-t", successor]), "commit\n");
 }
 
