@@ -14,7 +14,7 @@ use crate::ops::record::{About, Made, make};
 use crate::ops::scratches::remove::EmptyDir;
 use crate::ops::scratches::shared_refs::{AT_OPENING, SharedRefs};
 use crate::ops::scratches::survey::{Survey, refusal, survey};
-use crate::ops::scratches::{gone, opening, remove};
+use crate::ops::scratches::{at_work, gone, opening, remove};
 use crate::ops::stay::untold_commits;
 use crate::ops::swap::recover::{Recovery, recover_locked};
 use crate::ops::uncapturable::{Uncapturable, Why};
@@ -33,7 +33,7 @@ use crate::worktree::manifest::{Kind, Manifest};
 /// # Errors
 /// `PATH_NOT_FOUND`; `USAGE` when `tw open` did not make it, or for the directory one stands in; `WOULD_OVERWRITE`, naming the
 /// paths, when it holds what cannot be captured: nothing is removed then; `HELD` when it is in the past or locked, or is another
-/// directory than was made.
+/// directory than was made; `BUSY` when a command of ours runs there.
 pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
     let mut recovered = Recovery(opening::clear_dead(ctx)?);
     let done = close_recovered(ctx, dir, &mut recovered);
@@ -49,6 +49,7 @@ fn close_recovered(ctx: &Context<'_>, dir: &Path, recovered: &mut Recovery) -> R
     let lock = ctx.lock(&worktree.dir, "close")?;
     recovered.0.extend(recover_locked(&there, store, &lock)?);
     check_state(store, &worktree, &dir)?;
+    let alone = at_work::keep_out(&worktree, &opened, &dir)?;
     let root = pinned.root()?;
     let found = survey(&there, store, &root)?;
     if !found.refused.is_empty() {
@@ -70,7 +71,7 @@ fn close_recovered(ctx: &Context<'_>, dir: &Path, recovered: &mut Recovery) -> R
     }
     fail_point("close-emptied");
     let parents = opened.parent_paths();
-    if remove::worktree(&pinned, &worktree.git_dir, &parents, lock)? == EmptyDir::Stays {
+    if remove::worktree(&pinned, &worktree.git_dir, &parents, (lock, alone))? == EmptyDir::Stays {
         let there = dir.display();
         notices.push(format!(
             "'{there}' is empty and stays: the directory over it lets nobody else remove it"

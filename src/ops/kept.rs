@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -16,8 +17,10 @@ use super::outcome::Invalid;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{Durable, entries, read_optional, write_atomic};
+use crate::git::process;
 use crate::git::regular::{self, Links};
 use crate::store::id::Tail;
+use crate::store::lock::{HeldFile, hold_file_within};
 use crate::store::state::{StateDir, read_json};
 use crate::text::typed;
 
@@ -42,6 +45,8 @@ pub trait RunRecord: Serialize + DeserializeOwned {
     fn created_nanos(&self) -> u32;
 }
 
+/// In its directory: held locked by who makes its runs, as long as that lives.
+const RUNNING: &str = "running";
 /// The version of the form that records are kept in.
 const VERSION: u32 = 1;
 
@@ -85,6 +90,16 @@ pub fn new_id<T: RunRecord>(ctx: &Context<'_>) -> Result<String> {
         T::LETTER,
         Tail::random()?.as_str()
     ))
+}
+
+/// Makes the directory of a new one, and says that its runs go on until the answer is dropped: nobody forgets it meanwhile.
+///
+/// # Errors
+/// The disk refuses.
+pub fn begin<T: RunRecord>(ctx: &Context<'_>, id: &str) -> Result<HeldFile> {
+    let dir = dir_of::<T>(ctx, id);
+    create::private_dir(&dir)?;
+    hold_file_within(&dir.join(RUNNING), Duration::ZERO)
 }
 
 /// Where one is kept.
@@ -227,7 +242,7 @@ pub fn to_drop<T: RunRecord>(id: &str) -> String {
 /// nothing, is forgotten by its whole id.
 ///
 /// # Errors
-/// As [`find`]; the disk refuses.
+/// As [`find`]; `BUSY` while its runs go on; the disk refuses.
 pub fn forget_named<T: RunRecord>(ctx: &Context<'_>, word: &str) -> Result<(String, Option<T>)> {
     let record = if is_unreadable::<T>(ctx, word)? {
         None
@@ -287,10 +302,15 @@ pub fn find<T: RunRecord>(ctx: &Context<'_>, word: &str) -> Result<T> {
 /// is not here may as well be somewhere else.
 ///
 /// # Errors
-/// The disk refuses.
+/// `BUSY` while its runs go on; the disk refuses.
 fn forget<T: RunRecord>(ctx: &Context<'_>, id: &str) -> Result<()> {
-    note_forgotten::<T>(ctx, id)?;
     let dir = dir_of::<T>(ctx, id);
+    if process::is_held(&dir.join(RUNNING)) {
+        let message = format!("{} {id} is still running", T::WHAT);
+        return Err(Error::new(Code::Busy, message)
+            .hint("wait for its end, or end it with Ctrl-C where it was started"));
+    }
+    note_forgotten::<T>(ctx, id)?;
     std::fs::remove_dir_all(&dir).context(|| format!("cannot remove '{}'", dir.display()))
 }
 

@@ -186,6 +186,16 @@ pub fn hold_file_within(path: &Path, wait: Duration) -> Result<HeldFile> {
     hold_until(file, operation, Instant::now() + wait, path)
 }
 
+/// As [`hold_file_within`], beside others who share it.
+///
+/// # Errors
+/// `BUSY`, naming the file; or when it cannot be made or locked.
+pub fn share_file_within(path: &Path, wait: Duration) -> Result<HeldFile> {
+    let file = open_lock_file(path)?;
+    let operation = FlockOperation::NonBlockingLockShared;
+    hold_until(file, operation, Instant::now() + wait, path)
+}
+
 fn open_lock_file(path: &Path) -> Result<File> {
     // Where others may write, the name could lead to a file of theirs, which would be made or emptied.
     let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();

@@ -1624,3 +1624,101 @@ fn runs_are_told_although_they_cannot_be_recorded() {
     let ran = sandbox.tw(["try", "-n", "1", "--", script]);
     assert!(!ran.err().contains("tw try"), "{}", ran.err());
 }
+
+/// What a run says of a command of ours that is given beside it.
+fn said_beside(sandbox: &Sandbox, words: &str) -> String {
+    let tw = env!("CARGO_BIN_EXE_tw");
+    let file = sandbox.root().join("said");
+    format!(
+        "'{tw}' -C '{}' --json {words} >'{}'; true",
+        sandbox.repo().display(),
+        file.display()
+    )
+}
+
+/// The document that it said.
+fn said(sandbox: &Sandbox) -> Value {
+    let bytes = std::fs::read(sandbox.root().join("said")).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+#[test]
+fn a_try_that_is_running_is_not_forgotten_and_no_scratch_closed_that_a_run_is_made_in() {
+    for words in ["try drop latest", "close $TW_SCRATCH"] {
+        let sandbox = checked();
+        let script = said_beside(&sandbox, words);
+        let (document, code) = tried(&sandbox, &["try", "--", &script]);
+        let error = &said(&sandbox)["error"];
+        assert_eq!(error["code"], "BUSY", "{words}: {error}");
+        assert!(
+            error["hint"].as_str().unwrap().contains("Ctrl-C"),
+            "{error}"
+        );
+        assert_eq!(
+            (code, &document["runs"][0]["status"]),
+            (0, &json!("unverified"))
+        );
+        sandbox.json(["try", "show", "latest"]);
+        sandbox.json(["try", "drop", "latest"]);
+        swept(&sandbox);
+    }
+}
+
+#[test]
+fn a_directory_in_which_a_check_runs_or_from_which_runs_are_made_is_not_closed() {
+    let sandbox = checked();
+    let id = crate::stage::taken(&sandbox);
+    let reported = sandbox.json([
+        "issue",
+        "report",
+        "--task-context",
+        "t",
+        "--symptom",
+        "s",
+        "--success-criteria",
+        "c",
+    ]);
+    let issue = reported["issue_id"].as_str().unwrap();
+    let dir = sandbox.root().join("opened");
+    let dir = dir.to_str().unwrap();
+    let script = said_beside(&sandbox, &format!("close '{dir}'"));
+    for command in [
+        &["issue", "verify", issue, "--"][..],
+        &["try", "--"],
+        &["bisect", "run", "--"],
+    ] {
+        sandbox.json(["open", &id, dir]);
+        for text in ["one\n", "more\n"] {
+            sandbox.write("../opened/a.txt", text);
+            sandbox.ok(["-C", dir, "snapshot"]);
+        }
+        let words = [&["-C", dir][..], command, &[&script]].concat();
+        sandbox.tw(&words);
+        let error = &said(&sandbox)["error"];
+        assert_eq!(error["code"], "BUSY", "{command:?}: {error}");
+        std::fs::remove_file(sandbox.root().join("said")).unwrap();
+        // The issue's own, of a check there.
+        let _ = std::fs::remove_dir_all(sandbox.root().join("opened/.timewarp"));
+        sandbox.json(["close", dir]);
+    }
+}
+
+#[test]
+fn a_replay_that_is_running_is_not_forgotten() {
+    let sandbox = checked();
+    let reported = sandbox.json([
+        "issue",
+        "report",
+        "--task-context",
+        "t",
+        "--symptom",
+        "s",
+        "--success-criteria",
+        "c",
+    ]);
+    let script = said_beside(&sandbox, "replay drop latest");
+    sandbox.tw(["replay", "--status", "open", "--", &script]);
+    let error = &said(&sandbox)["error"];
+    assert_eq!(error["code"], "BUSY", "{reported}: {error}");
+    sandbox.json(["replay", "drop", "latest"]);
+}

@@ -29,6 +29,7 @@ use super::compare::{Beyond, Patches, Side, sides};
 use super::elsewhere::Files;
 use super::outcome::{Diff, OtherKind};
 use super::pathspec::Pathspec;
+use super::scratches::at_work;
 use super::scratches::present::Present;
 use super::scratches::surroundings::Surroundings;
 use super::scratches::with::With;
@@ -163,6 +164,7 @@ fn search(
         snapshots,
     };
     let before = Surroundings::look(ctx)?;
+    let _at_work = at_work::begin(ctx)?;
     let stop = interrupt::defer();
     ctx.progress.begin("probing", None);
     let found = search.search(&stop);

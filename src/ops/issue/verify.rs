@@ -20,6 +20,7 @@ use crate::ops::approval;
 use crate::ops::elsewhere::Files;
 use crate::ops::issues::{desk, find, load, snapshot_files, update};
 use crate::ops::redaction::Redacting;
+use crate::ops::scratches::at_work;
 use crate::runner::program::own_program;
 use crate::runner::{End, Job};
 use crate::store::Store;
@@ -230,6 +231,7 @@ fn run(
     deferred: &Deferred,
 ) -> Result<Option<(issue::Verify, Vec<String>)>> {
     store.dir.create()?;
+    let _at_work = at_work::begin(ctx)?;
     let place = store.dir.file(LOG);
     // What a check printed is not redacted: that of one whose 'tw' was killed goes with the next.
     fs::clear_dead_temps_of(&place)?;

@@ -23,12 +23,12 @@ use super::outcome::{Invalid, SnapshotView, Taken};
 use super::redaction::Redacting;
 use super::replays::{Replay, Replayed};
 use super::request::Take;
+use super::scratches::at_work;
 use super::scratches::with::With;
 use super::swap::recover::Recovery;
 use super::tries::{self, Status, TryRun, rank};
 use super::{Context, snapshots};
 use crate::error::{Error, Result};
-use crate::git::create;
 use crate::interrupt;
 use crate::runner::line_or_words;
 use crate::store::Store;
@@ -116,7 +116,7 @@ fn replay(
     } = kept::all::<Replay>(ctx)?;
     let id = kept::new_id::<Replay>(ctx)?;
     let logs = kept::dir_of::<Replay>(ctx, &id);
-    create::private_dir(&logs)?;
+    let _running = (kept::begin::<Replay>(ctx, &id)?, at_work::begin(ctx)?);
     let now = ctx.env.now();
     let mut record = Replay {
         replay_id: id,

@@ -8,6 +8,7 @@
 //! and known again by its inode number and the time it was made ([`PinnedDir`]). git makes worktrees one at a time; a
 //! death in the middle leaves nothing that the next command does not take back ([`opening`]); nothing of a scratch is removed before what it holds was saved ([`survey`]).
 
+pub mod at_work;
 pub mod gone;
 pub mod known;
 pub mod layout;

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 
 use super::{Start, Tried};
 use crate::error::{Code, Error, Result};
-use crate::git::create;
 use crate::interrupt::{self, Deferred};
 use crate::ops::approval;
 use crate::ops::attempts::{
@@ -15,6 +14,7 @@ use crate::ops::elsewhere::Files;
 use crate::ops::issues::{self, desk};
 use crate::ops::outcome::{SnapshotView, Taken};
 use crate::ops::request::Take;
+use crate::ops::scratches::at_work;
 use crate::ops::scratches::with::With;
 use crate::ops::swap::recover::Recovery;
 use crate::ops::tries::{Status, Try, TryRun, notices};
@@ -62,7 +62,7 @@ fn run(
     let subject = subject(ctx, request, (source, what), present)?;
     let id = kept::new_id::<Try>(ctx)?;
     let logs = kept::dir_of::<Try>(ctx, &id);
-    create::private_dir(&logs)?;
+    let _running = (kept::begin::<Try>(ctx, &id)?, at_work::begin(ctx)?);
     let mut record = new_record(ctx, request, id, &subject);
     record.issue_id = issue.as_ref().map(|issue| issue.id.to_string());
     kept::save(ctx, &record)?;

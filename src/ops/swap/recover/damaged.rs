@@ -46,6 +46,7 @@ enum Holds {
 const OWN: &[(&str, Holds)] = &[
     ("gate", Holds::Lock),
     ("lock", Holds::Lock),
+    ("at-work", Holds::Lock),
     ("running", Holds::Directory),
     ("state.json", Holds::State),
     ("journal.json", Holds::Journal),
