@@ -28,6 +28,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::command::Git;
 use crate::git::create;
 use crate::git::fs::is_there;
+use crate::git::liveness::Dead;
 use crate::git::repo::SharedRepository;
 use crate::store::Store;
 use crate::store::id::IdKind;
@@ -56,8 +57,8 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
         tell("head", head(ctx, store)),
         tell("index", index(ctx, store)),
         states(ctx, store, (&noted, failed)),
-        interrupted(&worktrees),
-        locks(&worktrees),
+        interrupted(ctx, &worktrees),
+        tell("locks", locks(ctx, store, &worktrees)),
     ];
     checks.push(tell("id", id(store)));
     checks.extend(private::check(ctx));
@@ -320,11 +321,14 @@ fn recover_in(ctx: &Context<'_>, worktree: &Worktree, state: Option<&Error>) -> 
     }
 }
 
-fn interrupted(worktrees: &[Worktree]) -> Check {
-    let mut dead = Vec::new();
+fn interrupted(ctx: &Context<'_>, worktrees: &[Worktree]) -> Check {
+    let (mut dead, mut fixes) = (Vec::new(), Vec::new());
     for worktree in worktrees {
         match worktree.dir.journal() {
-            Ok(Some(_)) if is_interrupted(&worktree.dir) => dead.push(worktree.name.clone()),
+            Ok(Some(_)) if is_interrupted(&worktree.dir) => {
+                dead.push(worktree.name.clone());
+                fixes.push(recover_in(ctx, worktree, None));
+            }
             Ok(_) => {}
             Err(error) => return tell("interrupted", Err(error)),
         }
@@ -335,32 +339,34 @@ fn interrupted(worktrees: &[Worktree]) -> Check {
             ok("no swap was interrupted")
         } else {
             let message = format!("unfinished swap in worktree {}", listed(&dead));
-            broken(message, Some("tw recover".to_owned()))
+            broken(message, Some(fixes.join("; ")))
         }),
     )
 }
 
 /// Locks that a dead process of ours left: git would wait for them for ever.
-fn locks(worktrees: &[Worktree]) -> Check {
-    let mut dead = Vec::new();
+fn locks(ctx: &Context<'_>, store: &Store, worktrees: &[Worktree]) -> Result<Finding> {
+    let (mut dead, mut fixes) = (Vec::new(), Vec::new());
     for worktree in worktrees {
         for path in git_locks(&worktree.git_dir) {
             if is_dead_lock(&path) {
                 dead.push(path.display().to_string());
+                fixes.push(recover_in(ctx, worktree, None));
             }
         }
     }
-    tell(
-        "locks",
-        Ok(if dead.is_empty() {
-            ok("no lock was left behind")
-        } else {
-            warning(
-                format!("a tw that died left {}", listed(&dead)),
-                "tw recover",
-            )
-        }),
-    )
+    let of_refs = store.refs.locks_of(&Dead::find(&store.common(""))?)?;
+    if !of_refs.is_empty() {
+        fixes.push("tw recover".to_owned());
+    }
+    dead.extend(of_refs.iter().map(|path| path.display().to_string()));
+    fixes.dedup();
+    Ok(if dead.is_empty() {
+        ok("no lock was left behind")
+    } else {
+        let message = format!("a tw that died left {}", listed(&dead));
+        warning(message, fixes.join("; "))
+    })
 }
 
 fn undo_log(ctx: &Context<'_>, store: &Store, noted: &[(&Worktree, Noted)]) -> Result<Finding> {

@@ -396,6 +396,42 @@ fn a_drop_that_dies_takes_no_step_whose_snapshot_stands() {
 }
 
 #[test]
+fn the_check_up_names_the_ref_locks_of_the_dead_and_recover_takes_them_away() {
+    let files = Kind::ref_files();
+    for (kind, lock) in [
+        (files, "refs/timewarp/records/labels/other.lock"),
+        (files.with_reftable(), "reftable/tables.list.lock"),
+    ] {
+        let (sandbox, id) = eventful_as(kind);
+        let locks = || {
+            let checks = sandbox.json(["doctor"])["checks"].clone();
+            let mut checks = checks.as_array().unwrap().iter();
+            checks
+                .find(|check| check["name"] == "locks")
+                .unwrap()
+                .clone()
+        };
+        assert_eq!(locks()["status"], "ok");
+        killed_at(&sandbox, "refs-locked", &["label", &id, "other"]);
+        // Somebody else's.
+        let others = ".git/refs/timewarp/others.lock";
+        sandbox.write(others, "");
+        let check = locks();
+        let said = check["message"].as_str().unwrap();
+        assert_eq!(check["status"], "warning", "{check}");
+        assert!(
+            said.contains(lock) && !said.contains("others.lock"),
+            "{said}"
+        );
+        assert_eq!(check["fix"], "tw recover");
+        sandbox.json(["recover"]);
+        assert_eq!(locks()["status"], "ok");
+        assert!(!sandbox.exists(format!(".git/{lock}")));
+        assert!(sandbox.exists(others));
+    }
+}
+
+#[test]
 fn a_ref_lock_that_is_not_ours_is_waited_for_and_named() {
     let (sandbox, id) = eventful_as(Kind::ref_files());
     let lock = ".git/refs/timewarp/records/labels/name.lock";

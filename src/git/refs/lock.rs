@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::{self, Error, ResultExt};
+use crate::error::{self, Error};
 use crate::git::create;
-use crate::git::fs::entries;
+use crate::git::fs::{entries, remove_optional};
 use crate::git::liveness::{Dead, Flush, Inode, LivenessFile, Source, remove_with_retry};
 
 /// Where marks are kept, below the common directory.
@@ -173,55 +173,64 @@ impl Drop for LockFile {
     }
 }
 
-/// Removes the locks that the dead left on refs and on `packed-refs`. True: there was one.
+/// The locks that the dead left on refs, on `packed-refs`, and on the lists of tables.
 ///
 /// # Errors
-/// One cannot be removed, or a directory that may hold one cannot be read.
-pub(super) fn clear_locks_of(common_dir: &Path, dead: &Dead) -> error::Result<bool> {
+/// A directory that may hold one cannot be read.
+pub(super) fn locks_of(common_dir: &Path, dead: &Dead) -> error::Result<Vec<PathBuf>> {
     let inodes = dead.linked()?;
     if inodes.is_empty() {
-        return Ok(false);
+        return Ok(Vec::new());
     }
-    let mut found = false;
-    let worktrees = entries(&common_dir.join("worktrees"))?.into_iter();
-    let mut pending: Vec<PathBuf> = worktrees.map(|path| path.join("refs")).collect();
-    pending.push(common_dir.join("refs"));
+    let mut found = Vec::new();
+    let worktrees = entries(&common_dir.join("worktrees"))?;
+    let mut pending: Vec<PathBuf> = Vec::new();
+    for git_dir in worktrees.into_iter().chain([common_dir.to_owned()]) {
+        found.push(lock_path(&super::reftable::list_in(&git_dir)));
+        pending.push(git_dir.join("refs"));
+    }
     while let Some(dir) = pending.pop() {
         for path in entries(&dir)? {
             if path.extension().is_some_and(|end| end == "lock") {
-                found |= remove_known(&path, &inodes)?;
+                found.push(path);
             } else if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
                 pending.push(path);
             }
         }
     }
-    found |= super::reftable::clear_locks_of(common_dir, &inodes)?;
-    let packed = common_dir.join("packed-refs");
-    let packed = std::fs::canonicalize(&packed).unwrap_or(packed);
-    let lock = lock_path(&packed);
-    if is_known(&lock, &inodes) {
-        // Made under this lock; git would stumble over it.
-        remove_with_retry(&super::rewrite::new_path(&packed));
-        found |= remove_known(&lock, &inodes)?;
-    }
+    found.push(lock_path(&packed_refs(common_dir)));
+    found.retain(|path| is_known(path, &inodes));
     Ok(found)
+}
+
+/// Removes them. True: there was one.
+///
+/// # Errors
+/// One cannot be removed, or a directory that may hold one cannot be read.
+pub(super) fn clear_locks_of(common_dir: &Path, dead: &Dead) -> error::Result<bool> {
+    let found = locks_of(common_dir, dead)?;
+    let packed = packed_refs(common_dir);
+    for path in &found {
+        if *path == lock_path(&packed) {
+            // Made under this lock; git would stumble over it.
+            remove_with_retry(&super::rewrite::new_path(&packed));
+        }
+        remove_optional(path)?;
+    }
+    if !dead.is_empty() {
+        super::reftable::clear_unfinished(common_dir)?;
+    }
+    Ok(!found.is_empty())
+}
+
+fn packed_refs(common_dir: &Path) -> PathBuf {
+    let packed = common_dir.join("packed-refs");
+    std::fs::canonicalize(&packed).unwrap_or(packed)
 }
 
 fn is_known(path: &Path, inodes: &HashSet<Inode>) -> bool {
     path.symlink_metadata()
         .is_ok_and(|meta| inodes.contains(&(meta.dev(), meta.ino())))
-}
-
-pub(super) fn remove_known(path: &Path, inodes: &HashSet<Inode>) -> error::Result<bool> {
-    if !is_known(path, inodes) {
-        return Ok(false);
-    }
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).context(|| format!("cannot remove '{}'", path.display()))
-        }
-        _ => Ok(true),
-    }
 }
 
 impl From<io::Error> for LockError {

@@ -222,6 +222,14 @@ impl Refs {
         }
     }
 
+    /// The locks that the dead left on refs, and on what holds many of them.
+    ///
+    /// # Errors
+    /// A directory that may hold one cannot be read.
+    pub fn locks_of(&self, dead: &Dead) -> Result<Vec<PathBuf>> {
+        lock::locks_of(&self.common_dir, dead)
+    }
+
     /// Removes the locks that the dead left on refs and on `packed-refs`.
     ///
     /// # Errors

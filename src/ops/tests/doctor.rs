@@ -108,7 +108,8 @@ fn interruptions_dead_locks_and_unreadable_states_are_seen_in_every_worktree() {
     let journal = serde_json::to_vec(&super::lab::journal()).expect("plain");
     std::fs::write(dir.join("journal.json"), journal).expect("written");
     let (status, message, fix) = check(&lab, "interrupted");
-    assert_eq!((status, fix.as_str()), (CheckStatus::Error, "tw recover"));
+    let recover = format!("tw -C {} recover", other.display());
+    assert_eq!((status, fix), (CheckStatus::Error, recover));
     assert!(message.contains("'other'"));
     let owner = Owner::this_process("travel-x");
     std::fs::write(git_dir.join("index.lock"), owner.line()).expect("written");

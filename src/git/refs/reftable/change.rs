@@ -1,6 +1,6 @@
 //! A stack that is held, and changed in one step.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -10,12 +10,12 @@ use super::block::{Section, push_text, push_varint};
 use super::stack::Named;
 use super::table::Table;
 use super::write::{BLOCK_SIZE, Plan, table};
-use super::{DIR, LIST, LogEntry, Record, Stack, View, corrupt, kind};
+use super::{DIR, LogEntry, Record, Stack, View, corrupt, kind};
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Below, Durable, clear_dead_temps, entries, remove_optional, write_atomic_by};
-use crate::git::liveness::{Flush, Inode};
-use crate::git::refs::lock::{LockError, LockFile, Locking, lock_path, remove_known};
+use crate::git::liveness::Flush;
+use crate::git::refs::lock::{LockError, LockFile, Locking, lock_path};
 use crate::git::refs::loose::Value;
 
 /// How long SHA-1's ids are.
@@ -334,22 +334,16 @@ impl Content {
     }
 }
 
-/// Removes the locks and unfinished files that the dead left in all stacks of a repository. True: there was a lock.
+/// Removes the unfinished files that the dead left in all stacks of a repository.
 ///
 /// # Errors
 /// One cannot be removed, or the worktrees cannot be listed.
-pub(in crate::git::refs) fn clear_locks_of(
-    common_dir: &Path,
-    inodes: &HashSet<Inode>,
-) -> Result<bool> {
+pub(in crate::git::refs) fn clear_unfinished(common_dir: &Path) -> Result<()> {
     let worktrees = entries(&common_dir.join("worktrees"))?;
-    let mut found = false;
     for git_dir in [common_dir.to_owned()].into_iter().chain(worktrees) {
-        let dir = git_dir.join(DIR);
-        found |= remove_known(&lock_path(&dir.join(LIST)), inodes)?;
-        clear_dead_temps(&dir, Below::Not)?;
+        clear_dead_temps(&git_dir.join(DIR), Below::Not)?;
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Brings a stack to disk: its tables, its list, and their names.

@@ -35,9 +35,11 @@ mod table;
 mod tests;
 mod write;
 
-pub(super) use change::{Held, clear_locks_of, sync};
+pub(super) use change::{Held, clear_unfinished, sync};
 pub(in crate::git) use stack::LogEntry;
 pub(super) use stack::{Stack, View};
+
+use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Error};
 
@@ -45,6 +47,11 @@ use crate::error::{Code, Error};
 pub(super) const DIR: &str = "reftable";
 /// What names the tables of a stack.
 pub(super) const LIST: &str = "tables.list";
+
+/// What names the tables of the stack in a git directory.
+pub(super) fn list_in(git_dir: &Path) -> PathBuf {
+    git_dir.join(DIR).join(LIST)
+}
 
 /// What a record says of a ref: the types of the format.
 mod kind {
