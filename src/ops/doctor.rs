@@ -313,6 +313,9 @@ fn recover_in(ctx: &Context<'_>, worktree: &Worktree, state: Option<&Error>) -> 
     if let Some(hint) = hint.and_then(|error| error.hints().first()) {
         return hint.clone();
     }
+    if let Some(way_out) = worktrees::if_gone(&ctx.repo, worktree) {
+        return way_out;
+    }
     match worktrees::root(worktree) {
         Some(root) if worktree.git_dir != ctx.repo.git_dir() => {
             format!("tw -C {} recover", typed_path(&root))

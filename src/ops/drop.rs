@@ -118,7 +118,11 @@ fn check_held(holders: &Holders, named: &[Candidate], force: bool) -> Result<()>
     let firm = held
         .iter()
         .any(|(_, by)| by.iter().any(|holder| holder.grip == HoldStrength::Firm));
-    error = if firm {
+    let mut by = held.iter().flat_map(|(_, by)| by);
+    let way_out = by.find_map(|holder| holders.if_gone(holder));
+    error = if let Some(way_out) = way_out.filter(|_| firm) {
+        error.hint(way_out)
+    } else if firm {
         error.hint("'tw status' in that worktree says what it is needed for")
     } else {
         let ids: Vec<String> = named.iter().map(|one| one.id.to_string()).collect();

@@ -74,6 +74,8 @@ pub struct Holders {
     commits: HashMap<Oid, Vec<Holder>>,
     /// Chats whose issue does not exist, older than [`ORPHAN_SECONDS`]: their refs.
     pub orphans: Vec<(String, Oid)>,
+    /// Worktrees whose directories are gone: how they are called in messages, and what can be done about them.
+    gone: Vec<(String, String)>,
 }
 
 impl Holders {
@@ -88,6 +90,15 @@ impl Holders {
             }
         }
         found
+    }
+
+    /// What can be done about a holder that is a worktree whose directory is gone.
+    pub fn if_gone(&self, holder: &Holder) -> Option<&str> {
+        let (_, way_out) = self
+            .gone
+            .iter()
+            .find(|(called, _)| holder.text.ends_with(called))?;
+        Some(way_out)
     }
 
     fn id(&mut self, id: &str, grip: HoldStrength, text: String) {
@@ -114,8 +125,14 @@ pub fn find(
     let mut holders = Holders::default();
     for worktree in worktrees::all(&ctx.repo)? {
         let own = worktree.git_dir == ctx.repo.git_dir();
-        of_worktree(&mut holders, &worktree, own, gone)
-            .map_err(|error| unreadable(&worktree, error).hint("nothing was forgotten"))?;
+        let way_out = worktrees::if_gone(&ctx.repo, &worktree);
+        let called = format!("worktree '{}'", worktree.name);
+        holders
+            .gone
+            .extend(way_out.map(|way_out| (called, way_out)));
+        of_worktree(&mut holders, &worktree, own, gone).map_err(|error| {
+            unreadable(&ctx.repo, &worktree, error).hint("nothing was forgotten")
+        })?;
         of_head(ctx, store, &mut holders, &worktree)
             .map_err(|error| error.hint("nothing was forgotten"))?;
     }
@@ -214,7 +231,9 @@ fn of_head(
     let root = worktree.dir.root_of_head(&pointer)?;
     let flag = worktrees::root(worktree).map(|root| format!("-C {} ", typed_path(&root)));
     let flag = flag.unwrap_or_default();
-    let to_leave = format!("to leave the workspace: 'tw {flag}workspace off'");
+    let to_leave = worktrees::if_gone(&ctx.repo, worktree);
+    let to_leave =
+        to_leave.unwrap_or_else(|| format!("to leave the workspace: 'tw {flag}workspace off'"));
     let head = Repo::discover(&root, ctx.env).map_err(|error| {
         error
             .while_doing("the head of the workspace")

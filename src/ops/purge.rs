@@ -160,14 +160,18 @@ impl Purging<'_> {
             let state = worktree
                 .dir
                 .state()
-                .map_err(|error| unreadable(worktree, error))?;
+                .map_err(|error| unreadable(&self.ctx.repo, worktree, error))?;
+            let held = |what: &str, command: &str| {
+                let message = format!("worktree '{name}' {what}");
+                let hint = worktrees::if_gone(&self.ctx.repo, worktree);
+                let hint = hint.unwrap_or_else(|| format!("run '{command}' there first"));
+                Err(Error::new(Code::Held, message).hint(hint))
+            };
             if state.mode == Mode::Past {
-                let message = format!("worktree '{name}' is in the past");
-                return Err(Error::new(Code::Held, message).hint("run 'tw return' there first"));
+                return held("is in the past", "tw return");
             }
             if worktree.dir.needs_recovery()? {
-                let message = format!("worktree '{name}' has an unfinished swap");
-                return Err(Error::new(Code::Held, message).hint("run 'tw recover' there first"));
+                return held("has an unfinished swap", "tw recover");
             }
         }
         Ok(())

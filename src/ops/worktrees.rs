@@ -14,6 +14,7 @@ use crate::git::fs;
 use crate::git::pinned::{DirId, is_same_dir};
 use crate::git::repo::{Repo, gitfile_of, gitfile_target};
 use crate::store::state::{StateDir, path_from_stored, read_json};
+use crate::text::typed_path;
 
 /// Says that `tw open` made a worktree; in its `timewarp` directory.
 pub const OPENED: &str = "opened.json";
@@ -129,8 +130,36 @@ pub fn root(worktree: &Worktree) -> Option<PathBuf> {
 }
 
 /// Says which worktree's record could not be read, and that nothing was done for that reason.
-pub fn unreadable(worktree: &Worktree, error: Error) -> Error {
-    error.while_doing(format!("worktree '{}'", worktree.name))
+pub fn unreadable(repo: &Repo, worktree: &Worktree, error: Error) -> Error {
+    let error = error.while_doing(format!("worktree '{}'", worktree.name));
+    match if_gone(repo, worktree) {
+        Some(way_out) => error.with_hints([way_out]),
+        None => error,
+    }
+}
+
+/// What can be done about a worktree whose directory is gone, in which nobody can run anything; None for one that stands.
+pub fn if_gone(repo: &Repo, worktree: &Worktree) -> Option<String> {
+    let link = gitfile_of(&worktree.git_dir).ok()??;
+    if worktree.is_main || !matches!(fs::is_there(&link), Ok(false)) {
+        return None;
+    }
+    let dir = link.parent()?;
+    let forget = if repo.is_private() {
+        // Its user need not have git.
+        format!("rm -r {}", typed_path(&worktree.git_dir))
+    } else if matches!(fs::is_there(&worktree.git_dir.join("locked")), Ok(false)) {
+        "git worktree prune".to_owned()
+    } else {
+        format!(
+            "git worktree unlock {} && git worktree prune",
+            typed_path(dir)
+        )
+    };
+    let dir = dir.display();
+    Some(format!(
+        "'{dir}' is gone: bring it back, or '{forget}' forgets it with all that is kept of it"
+    ))
 }
 
 /// The git directory that a worktree's `.git` leads to, a file or a symlink, when it is one of this repository's linked worktrees. By

@@ -98,3 +98,60 @@ fn of_a_purged_directory_what_holds_an_empty_one_stays_as_it_was() {
     let returned = sandbox.json(["return"]);
     assert_eq!(returned["experiment_id"], json!(null), "{returned}");
 }
+
+/// Nothing can be run in it, and what was there needs what was taken.
+#[test]
+fn a_worktree_whose_directory_is_gone_can_be_forgotten_as_the_hint_says() {
+    for is_locked in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.write("secret.txt", "hidden\n");
+        let id = taken(&sandbox);
+        sandbox.git(["worktree", "add", "-q", "../linked"]);
+        sandbox.ok(["-C", "../linked", "travel", &id]);
+        let backups = [
+            "for-each-ref",
+            "--format=%(refname:lstrip=3)",
+            "refs/timewarp/backups",
+        ];
+        let backup = sandbox.git(backups);
+        std::fs::remove_dir_all(sandbox.root().join("linked")).unwrap();
+        if is_locked {
+            sandbox.git(["worktree", "lock", "../linked"]);
+        }
+        let command = if is_locked {
+            "git worktree unlock "
+        } else {
+            "git worktree prune"
+        };
+        let purge = ["purge", "secret.txt", "--yes-purge"];
+        let drop = ["drop", "-y", "--force", backup.trim()];
+        for words in [&purge[..], &drop] {
+            let (error, _) = sandbox.json_error(words);
+            assert_eq!(error["code"], "HELD", "{error}");
+            assert!(error["hint"].as_str().unwrap().contains(command), "{error}");
+        }
+        let said = sandbox.tw(purge).err();
+        assert_eq!(sandbox.paste_hint(&said, command).code, 0, "{said}");
+        sandbox.json(purge);
+        sandbox.json(drop);
+    }
+}
+
+#[test]
+fn what_is_damaged_of_a_worktree_whose_directory_is_gone_is_forgotten_with_it() {
+    let sandbox = Sandbox::new();
+    taken(&sandbox);
+    sandbox.git(["worktree", "add", "-q", "../linked"]);
+    sandbox.ok(["-C", "../linked", "snapshot"]);
+    sandbox.write(".git/worktrees/linked/timewarp/state.json", "{");
+    std::fs::remove_dir_all(sandbox.root().join("linked")).unwrap();
+    let (error, _) = sandbox.json_error(["prune"]);
+    assert_eq!(error["code"], "CORRUPT_RECORD", "{error}");
+    let checks = sandbox.tw(["doctor"]).out();
+    let said = sandbox.tw(["prune"]).err();
+    for said in [&checks, &said] {
+        assert!(said.contains("'git worktree prune' forgets it"), "{said}");
+    }
+    sandbox.paste_hint(&said, "git worktree prune");
+    sandbox.json(["prune"]);
+}

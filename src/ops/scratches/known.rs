@@ -69,7 +69,7 @@ pub fn all(ctx: &Context<'_>) -> Result<Vec<KnownScratch>> {
     let mut found = Vec::new();
     for worktree in worktrees::all(&ctx.repo)? {
         let opened = worktrees::opened(&worktree.dir);
-        let Some(opened) = opened.map_err(|error| unreadable(&worktree, error))? else {
+        let Some(opened) = opened.map_err(|error| unreadable(&ctx.repo, &worktree, error))? else {
             continue;
         };
         let dir = opened.path();
