@@ -30,7 +30,12 @@ pub fn path_of_session(timewarp_dir: &Path, session_id: &str) -> PathBuf {
     if rotation_of(&name).is_some() {
         name = session_component(&format!("{session_id}/"));
     }
-    timewarp_dir.join(DIR).join(format!("{name}.jsonl"))
+    dir_of_sessions(timewarp_dir).join(format!("{name}.jsonl"))
+}
+
+/// Where the logs of sessions are, in a worktree's `timewarp` directory.
+pub fn dir_of_sessions(timewarp_dir: &Path) -> PathBuf {
+    timewarp_dir.join(DIR)
 }
 
 /// The number of a rotation in a name without its suffix, and the name before it.

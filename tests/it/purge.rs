@@ -99,6 +99,22 @@ fn of_a_purged_directory_what_holds_an_empty_one_stays_as_it_was() {
     assert_eq!(returned["experiment_id"], json!(null), "{returned}");
 }
 
+#[test]
+fn a_purge_says_that_the_logs_of_contexts_were_not_searched() {
+    let sandbox = Sandbox::new();
+    sandbox.write("secret.txt", "hidden\n");
+    sandbox.ok(["snapshot"]);
+    sandbox.json(["context", "append", "--role", "user", "hidden"]);
+    let purged = sandbox.json(["purge", "secret.txt", "--yes-purge"]);
+    let told = purged["unreachable"].to_string();
+    let dir = sandbox.git_dir().join("timewarp/contexts");
+    assert!(told.contains("context logs of worktree 'main'"), "{told}");
+    assert!(
+        told.contains(&format!("'rm -r {}'", dir.display())),
+        "{told}"
+    );
+}
+
 /// Nothing can be run in it, and what was there needs what was taken.
 #[test]
 fn a_worktree_whose_directory_is_gone_can_be_forgotten_as_the_hint_says() {

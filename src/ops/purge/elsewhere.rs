@@ -21,6 +21,7 @@ use crate::ops::gitview::Trees;
 use crate::ops::holders::record_tips;
 use crate::ops::worktrees::{self, Worktree};
 use crate::store::Store;
+use crate::store::context;
 use crate::store::names;
 use crate::text::{typed_bytes, typed_path};
 
@@ -63,6 +64,7 @@ pub fn search(
     search.stash()?;
     search.records()?;
     search.output();
+    search.contexts(worktrees);
     let Search {
         mut said, found, ..
     } = search;
@@ -277,6 +279,21 @@ impl Search<'_> {
                 self.said.push(format!(
                     "what commands printed in {what} was not searched, in '{}': {forget}",
                     dir.display()
+                ));
+            }
+        }
+    }
+
+    /// Conversations that harnesses keep here, with what their tools read and wrote.
+    fn contexts(&mut self, worktrees: &[Worktree]) {
+        for worktree in worktrees {
+            let dir = context::dir_of_sessions(worktree.dir.path());
+            if fs::entries(&dir).map_or(true, |entries| !entries.is_empty()) {
+                self.said.push(format!(
+                    "what stands in context logs of worktree '{}' was not searched, in '{}': 'rm -r {}' deletes it",
+                    worktree.name,
+                    dir.display(),
+                    typed_path(&dir)
                 ));
             }
         }
