@@ -11,7 +11,7 @@ use crate::ops::outcome::Closed;
 /// Takes an experiment of the directory first, ignored files too, then removes the directory. What a command makes again goes
 /// without being saved, and is named: node_modules/, .venv/, venv/, __pycache__/, .next/, target/, .cache/, .gradle/, *.pid,
 /// *.sock and .DS_Store where git does not track them, unless default_excludes is off. Refuses when the directory holds
-/// anything else that cannot be captured. Branches, tags and stashes that came while it was open stay, and are named.
+/// anything else that cannot be captured, or while a try, replay, bisection or check runs in or from it. Branches, tags and stashes that came while it was open stay, and are named.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -6,6 +6,7 @@ use crate::ops::replay::{self, Dropped};
 /// Forget a replay and its logs
 ///
 /// What its runs left stays as long as any experiment: see 'tw prune'. One that cannot be read is forgotten by its whole id.
+/// Refuses while its runs go on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
