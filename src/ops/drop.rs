@@ -173,7 +173,7 @@ impl Plan<'_> {
         };
         let gone = named.iter().filter(is_gone);
         let gone: BTreeSet<String> = gone.map(|one| one.id.to_string()).collect();
-        let levels = undo_log::forget_without(&self.store.dir, &gone)?;
+        let levels = undo_log::forget_unreachable(&self.store.dir, &|id| gone.contains(id))?;
         done?;
         let mut notices: Vec<String> = labels
             .iter()

@@ -7,7 +7,6 @@
 //! A level that leaves its log so cannot be gone to any more and holds nothing; it is put aside for a while, since it alone may
 //! tell that its swap happened and which paths that changed.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -222,16 +221,16 @@ pub fn put_aside(dir: &StateDir, level: &Path) -> Result<Option<PathBuf>> {
     }
 }
 
-/// Takes those levels out of their logs that cannot be reached without these ids, and says how many: of each log the newest that needs one
-/// of them, and those beneath it.
+/// Takes those levels out of their logs that cannot be reached any more, and says how many: of each log the newest that needs an id which is
+/// gone, and those beneath it.
 ///
 /// # Errors
 /// As [`levels`]; one cannot be moved.
-pub fn forget_without(dir: &StateDir, ids: &BTreeSet<String>) -> Result<usize> {
+pub fn forget_unreachable(dir: &StateDir, is_gone: &dyn Fn(&str) -> bool) -> Result<usize> {
     let mut count = 0;
     for log in Log::ALL {
         let levels = heads(dir, log)?.collect::<Result<Vec<_>>>()?;
-        let needs = |level: &LevelHead| level.needs().iter().any(|id| ids.contains(*id));
+        let needs = |level: &LevelHead| level.needs().into_iter().any(is_gone);
         let lost: Vec<_> = levels.iter().skip_while(|level| !needs(level)).collect();
         // The oldest first: until the last one goes, it bars the way to those beneath it.
         for level in lost.into_iter().rev() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{index_file, undo_log};
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::git::fs::{Below, clear_dead_temps};
 use crate::git::liveness::Dead;
 use crate::ops::Context;
@@ -68,19 +68,16 @@ fn end_drop(store: &Store) -> Result<()> {
             _ => dropped.remove(&event.id),
         };
     }
-    let mut gone = BTreeSet::new();
-    for id in dropped {
-        // Labels are in the log, too.
-        let parsed = SnapshotId::parse(&id);
+    let is_gone = |id: &str| {
+        let parsed = SnapshotId::parse(id).filter(|_| dropped.contains(id));
         let name = parsed.map(|id| names::snapshot_ref(&id));
-        if name.is_some_and(|name| matches!(store.refs.read(&name), Ok(None))) {
-            gone.insert(id);
-        }
+        name.is_some_and(|name| matches!(store.refs.read(&name), Ok(None)))
+    };
+    match undo_log::forget_unreachable(&store.dir, &is_gone) {
+        // Those that go by such a level say so.
+        Err(error) if matches!(error.code(), Code::CorruptRecord | Code::NewerRecord) => Ok(()),
+        forgotten => forgotten.map(drop),
     }
-    if !gone.is_empty() {
-        undo_log::forget_without(&store.dir, &gone)?;
-    }
-    Ok(())
 }
 
 /// Whether a swap of this id still has its journal, in whatever worktree: what it keeps is needed until it is recovered.
