@@ -912,19 +912,31 @@ fn root_makes_no_program_of_its_own_for_the_owner_of_a_repository() {
     for path in ["p1", "p2", "p3"] {
         sandbox.program(path, "");
     }
-    let own = sandbox.snap();
+    let made = sandbox.snap();
     // He may have written the list, and any record, himself.
     give_all(&sandbox.git_dir(), USER, USER);
+    let tw = |args: &[&str]| {
+        let mut command = sandbox.tw_command();
+        command.env("SUDO_UID", USER.to_string());
+        Sandbox::json_of(command, args)
+    };
+    let bits = || ["root-s", "theirs"].map(|path| mode(&sandbox, path));
     for path in ["root-s", "theirs"] {
         sandbox.chmod(path, 0o644);
     }
-    let id = own["snapshot_id"].as_str().unwrap();
-    let mut restore = sandbox.tw_command();
-    restore.env("SUDO_UID", USER.to_string());
-    let ran: Ran = restore.args(["restore", id]).output().unwrap().into();
-    assert_eq!(ran.code, 0, "{}", ran.err());
-    assert_eq!(mode(&sandbox, "root-s"), 0o755);
-    assert_eq!(mode(&sandbox, "theirs"), 0o6755);
+    tw(&["restore", made["snapshot_id"].as_str().unwrap()]);
+    assert_eq!(bits(), [0o755, 0o6755]);
+    // What root made itself it brings back.
+    sandbox.chmod("root-s", 0o6755);
+    let own = tw(&["snapshot"])["snapshot"]["snapshot_id"].clone();
+    sandbox.write("a.txt", "more\n");
+    sandbox.remove("root-s");
+    tw(&["restore", own.as_str().unwrap()]);
+    assert_eq!(bits(), [0o6755, 0o6755]);
+    tw(&["travel", made["snapshot_id"].as_str().unwrap()]);
+    assert_eq!(bits(), [0o755, 0o6755]);
+    tw(&["return"]);
+    assert_eq!(bits(), [0o6755, 0o6755]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::git::access_list::AccessList;
 use crate::git::tree::{self, ReadTree};
 use crate::git::{Oid, path};
 use crate::store::Store;
+use crate::store::made::Made;
 use crate::store::stored::Stored;
 use crate::worktree::plan::Extras;
 
@@ -19,7 +20,8 @@ use crate::worktree::plan::Extras;
 pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     let lists = store.lists(stored)?;
     let is_pulled = store.is_foreign(stored)?;
-    let foreign = is_pulled || !store.is_made_here(stored.commit)?;
+    let made = store.made(stored.commit)?;
+    let foreign = is_pulled || made == Made::Elsewhere;
     // Somebody else's snapshot must not hand out setuid programs.
     let mask = if foreign { 0o777 } else { 0o7777 };
     let record = &stored.record;
@@ -55,13 +57,13 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     if foreign {
         let closed = bits_without_acls(store, stored, &extras)?;
         extras.modes.extend(closed);
-    } else {
+    } else if made == Made::Claimed {
         give_nobody_more(store, stored, &mut extras)?;
     }
     Ok(extras)
 }
 
-/// Where another user owns the git directory, he may have written the list of what was made in it, and any record: what is root's would be
+/// Another user, who owns the git directory, may have written the list of what was made in it, and any record: what is root's would be
 /// his to run as root. Programs then run as their owner only where he is that himself, as its group where that is the directory's, and with no
 /// capabilities.
 fn give_nobody_more(store: &Store, stored: &Stored, extras: &mut Extras) -> Result<()> {
@@ -69,9 +71,6 @@ fn give_nobody_more(store: &Store, stored: &Stored, extras: &mut Extras) -> Resu
     let meta = dir
         .metadata()
         .context(|| format!("cannot look at '{}'", dir.display()))?;
-    if meta.uid() == rustix::process::geteuid().as_raw() {
-        return Ok(());
-    }
     let bits_of = |access: &Access| match access {
         // Nobody gets into root's group by the group that a directory of his happens to have.
         one if one.uid == meta.uid() && one.gid == meta.gid() && one.gid != 0 => RUNS_AS,
