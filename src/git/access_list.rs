@@ -23,6 +23,14 @@ pub struct AccessList {
 }
 
 impl AccessList {
+    /// Of these paths, and of no others.
+    pub fn of_paths(paths: BTreeMap<Vec<u8>, Access>) -> Self {
+        Self {
+            paths,
+            ..Self::default()
+        }
+    }
+
     /// The list as this process knows owners and groups, where another one wrote it.
     #[must_use]
     pub fn known_here(mut self) -> Self {

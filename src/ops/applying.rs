@@ -337,6 +337,7 @@ impl<'a, 's> Applying<'a, 's> {
             paths: self.sides(&read, capture, &steps)?,
             dirs: self.emptied(&read, capture, &steps)?,
             renamed: steps.merged.renamed.clone(),
+            ..PathChanges::default()
         };
         self.add_bits(&read, capture, &mut becomes)?;
         Ok(becomes)

@@ -4,6 +4,7 @@
 //! the other way round. Going back is always putting recorded bytes in place: undo of a travel is a return, undo of a return
 //! goes back into the past as it was left, and so does undo of a hop; anything else puts back the paths it touched.
 
+mod access;
 mod alone;
 mod back;
 mod level;

@@ -63,7 +63,11 @@ pub fn encode(access: &AccessList) -> Vec<u8> {
     serde_json::to_vec(&list).expect("plain data serialises")
 }
 
-fn decode(bytes: &[u8], name: &str) -> Result<AccessList> {
+/// The list that bytes are, of what is called by this name.
+///
+/// # Errors
+/// `CORRUPT_RECORD` when it is not well formed; `NEWER_RECORD`.
+pub fn decode(bytes: &[u8], name: &str) -> Result<AccessList> {
     let corrupt = || {
         Error::new(
             Code::CorruptRecord,

@@ -140,16 +140,6 @@ impl<'a> Granted<'a> {
             None => self.recorded?.of(path),
         }
     }
-
-    /// Owner and group of what is made where nothing was, and of which nothing else is known: those of most paths of that side.
-    fn usual_owner(&self) -> Option<(u32, u32)> {
-        self.recorded?.owner
-    }
-
-    /// Whether what is made where nothing was keeps what it inherits from its directory.
-    fn inherits(&self) -> bool {
-        self.recorded.is_none_or(|recorded| recorded.inherits)
-    }
 }
 
 /// What was done.

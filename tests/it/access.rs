@@ -987,6 +987,31 @@ fn a_purge_of_another_path_leaves_who_may_read_what_stays() {
 }
 
 #[test]
+fn a_purge_leaves_nothing_of_who_might_read_it_in_the_undo_log() {
+    let sandbox = Sandbox::new();
+    for path in ["secret.txt", "kept.txt"] {
+        sandbox.write(path, "the same\n");
+        if !set_attribute(&sandbox.path(path), "user.tw", b"then") {
+            skipped("access lists", "no extended attributes here");
+            return;
+        }
+    }
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    for path in ["secret.txt", "kept.txt"] {
+        set_attribute(&sandbox.path(path), "user.tw", b"now");
+    }
+    sandbox.json(["restore", &id]);
+    let level = || {
+        let dir = std::fs::read_dir(sandbox.path(".git/timewarp/undo")).unwrap();
+        let file = dir.map(|file| file.unwrap().path()).next().unwrap();
+        std::fs::read_to_string(file).unwrap()
+    };
+    assert!(level().contains("secret.txt"));
+    sandbox.json(["purge", "--yes-purge", "secret.txt"]);
+    assert!(!level().contains("secret.txt") && level().contains("kept.txt"));
+}
+
+#[test]
 fn what_runs_as_its_owner_runs_as_nobody_else_whoever_brings_it_back() {
     if !may_act_for_others() {
         return;

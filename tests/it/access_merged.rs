@@ -2,22 +2,32 @@
 
 use std::os::unix::fs::chown;
 
-use crate::access::{USER, access_of, acl, set_attribute};
+use crate::access::{USER, access_of, acl, acl_of, set_attribute};
+use crate::faults::killed_at;
 use crate::sandbox::{Sandbox, is_root, skipped};
 use crate::trip::mode;
+
+const ACL: &str = "system.posix_acl_access";
 
 /// The ways to put changes onto the present that were made before.
 const WAYS: [&str; 3] = ["try apply", "issue apply", "undo 2"];
 
 /// Has a shell command change the files elsewhere; then `close` is done to the present, and the change is put onto it.
 fn put_onto(sandbox: &Sandbox, way: &str, changes: &str, close: impl FnOnce()) {
+    let apply = made(sandbox, way, changes);
+    close();
+    sandbox.json(&apply);
+}
+
+/// Has a shell command change the files elsewhere, and answers the command that puts the change onto the present.
+fn made(sandbox: &Sandbox, way: &str, changes: &str) -> Vec<String> {
     sandbox.git(["add", "."]);
     sandbox.git(["commit", "-q", "-m", "all"]);
     let run = || {
         let mut command = sandbox.command("sh");
         command.arg("-c").arg(changes).assert().success();
     };
-    let apply: Vec<String> = match way {
+    match way {
         "try apply" => {
             sandbox.ok(["try", "-n", "1", "--", "sh", "-c", changes]);
             ["try", "apply", "latest"].map(str::to_owned).to_vec()
@@ -40,9 +50,7 @@ fn put_onto(sandbox: &Sandbox, way: &str, changes: &str, close: impl FnOnce()) {
             sandbox.json(["restore", id.as_str(), "other"]);
             ["undo", "2"].map(str::to_owned).to_vec()
         }
-    };
-    close();
-    sandbox.json(&apply);
+    }
 }
 
 fn lines(last: usize) -> String {
@@ -136,5 +144,94 @@ fn what_was_closed_since_stays_closed_under_a_new_name_and_as_a_program() {
         }
         sandbox.json([if way == "undo 2" { "redo" } else { "undo" }]);
         assert_eq!(mode(&sandbox, "dir"), 0o700, "{way}");
+    }
+}
+
+/// Gives a path an attribute, an ACL and, as root, another owner.
+fn mark(sandbox: &Sandbox, path: &str, number: u32) -> bool {
+    let full = sandbox.path(path);
+    if is_root() {
+        chown(&full, Some(2000 + number), Some(3000 + number)).unwrap();
+    }
+    let owner = if full.is_dir() { 7 } else { 6 };
+    set_attribute(&full, "user.tw", &number.to_le_bytes())
+        && set_attribute(&full, ACL, &acl_of(4000 + number, owner))
+}
+
+#[test]
+fn one_swap_taken_back_alone_takes_back_who_may_use_its_paths() {
+    let sandbox = Sandbox::new();
+    let paths = ["marked", "written", "since", "dir/f", "dir", "named"];
+    for path in ["marked", "written", "since", "dir/f", "old", "other"] {
+        sandbox.write(path, format!("{path}\n{}", lines(30)));
+    }
+    let marked = paths.iter().take(5).all(|path| mark(&sandbox, path, 1));
+    if !marked {
+        skipped("access lists", "no attributes and ACLs here");
+        return;
+    }
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    std::fs::rename(sandbox.path("old"), sandbox.path("named")).unwrap();
+    for path in paths {
+        mark(&sandbox, path, 2);
+    }
+    let change = |from: &str, to: &str| {
+        let text = sandbox.text("written").replace(from, to);
+        std::fs::write(sandbox.path("written"), text).unwrap();
+    };
+    change("\n3\n", "\nthree\n");
+    let look = || paths.map(|path| access_of(&sandbox.path(path)));
+    let before = look();
+    sandbox.json(["restore", id.as_str()]);
+    sandbox.write("other", "now\n");
+    sandbox.json(["restore", id.as_str(), "other"]);
+    change("\n20\n", "\ntwenty\n");
+    set_attribute(&sandbox.path("since"), "user.tw", b"since");
+    set_attribute(&sandbox.path("since"), ACL, &acl(5000));
+    if is_root() {
+        chown(sandbox.path("since"), Some(USER), Some(USER)).unwrap();
+    }
+    let since = access_of(&sandbox.path("since"));
+    assert_ne!(access_of(&sandbox.path("marked")), before[0]);
+
+    sandbox.json(["undo", "2"]);
+    for (path, (now, before)) in paths.iter().zip(look().iter().zip(&before)) {
+        let wanted = if *path == "since" { &since } else { before };
+        assert_eq!(now, wanted, "{path}");
+    }
+    let text = sandbox.text("written");
+    assert!(text.contains("\nthree\n") && text.contains("\ntwenty\n"));
+
+    // And there again.
+    let given = access_of(&sandbox.path("since"));
+    sandbox.json(["redo"]);
+    let marked = access_of(&sandbox.path("marked"));
+    assert_eq!(marked.3, access_of(&sandbox.path("dir/f")).3);
+    assert!(
+        marked
+            .3
+            .contains(&("user.tw".to_owned(), 1u32.to_le_bytes().to_vec()))
+    );
+    assert_eq!(access_of(&sandbox.path("since")), given);
+}
+
+#[test]
+fn what_was_closed_stays_closed_where_the_swap_died_and_is_ended() {
+    for way in WAYS {
+        let sandbox = Sandbox::new();
+        for path in ["conf", "dir/f"] {
+            sandbox.write(path, format!("{path}\n{}", lines(30)));
+        }
+        let apply = made(&sandbox, way, "mv conf settings; mv dir newdir");
+        if !mark(&sandbox, "conf", 1) || !mark(&sandbox, "dir", 2) {
+            skipped("access lists", "no attributes and ACLs here");
+            return;
+        }
+        let before = ["conf", "dir"].map(|path| access_of(&sandbox.path(path)));
+        let words: Vec<&str> = apply.iter().map(String::as_str).collect();
+        killed_at(&sandbox, "swap-journal", &words);
+        sandbox.json(["recover", "--forward", "-y"]);
+        let after = ["settings", "newdir"].map(|path| access_of(&sandbox.path(path)));
+        assert_eq!(after, before, "{way}");
     }
 }

@@ -4,9 +4,11 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::access::AccessLeft;
 use super::{Step, Undone};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::access::Access;
 use crate::git::fs::Root;
 use crate::git::objects::ObjectKind;
 use crate::git::path;
@@ -28,7 +30,7 @@ use crate::store::stored::Stored;
 use crate::worktree::plan::{Extras, Plan, Side};
 
 /// The paths of a level, before and after its swap.
-type BothSides = BTreeMap<Vec<u8>, [Option<Side>; 2]>;
+pub(super) type BothSides = BTreeMap<Vec<u8>, [Option<Side>; 2]>;
 
 /// What is needed at every look at what is there.
 struct TakingBack<'a> {
@@ -36,6 +38,7 @@ struct TakingBack<'a> {
     saved: Stored,
     extras: Extras,
     paths: BothSides,
+    left: AccessLeft,
     merging: ThreeWay<'a, 'a>,
     entries: RefCell<EntryChanges>,
     held_back: RefCell<HeldBack>,
@@ -61,6 +64,7 @@ impl Step<'_> {
         let taking = TakingBack {
             extras: stored_extras(self.store, &saved)?,
             paths: self.both_sides()?,
+            left: AccessLeft::of(&self.level)?,
             merging: ThreeWay::new(self.ctx, self.store)?,
             entries: RefCell::default(),
             held_back: RefCell::default(),
@@ -190,10 +194,13 @@ impl TakingBack<'_> {
             return Err(self.conflict(&merged));
         }
         self.entries.replace(self.index_entries(capture)?.into());
+        let (seen, before) = ((self.step.ctx, capture), &self.extras.access);
+        let access = self.left.taken_back(seen, before, (&self.paths, &merged))?;
         Ok(PathChanges {
-            paths: self.sides(capture, &merged),
+            paths: self.sides(capture, &merged, &access),
             dirs: self.dirs()?,
             renamed: merged.renamed,
+            access,
         })
     }
 
@@ -230,8 +237,14 @@ impl TakingBack<'_> {
         self.merging.merge(&read, &sides)
     }
 
-    /// What becomes of each path: permission bits are those of before the swap, unless somebody changed them since.
-    fn sides(&self, capture: &Capture<'_>, merged: &Merged) -> Vec<(Vec<u8>, Option<Side>)> {
+    /// What becomes of each path: permission bits are those of before the swap, unless somebody changed them since. `access`: those that
+    /// get another.
+    fn sides(
+        &self,
+        capture: &Capture<'_>,
+        merged: &Merged,
+        access: &BTreeMap<Vec<u8>, Access>,
+    ) -> Vec<(Vec<u8>, Option<Side>)> {
         let mut sides = Vec::new();
         for (path, node) in &merged.paths {
             let from = merged.renamed.get(path).unwrap_or(path);
@@ -244,21 +257,27 @@ impl TakingBack<'_> {
             else {
                 continue;
             };
+            if !here.kind.is_on_disk() || merged.paths.contains_key(path) {
+                continue;
+            }
+            let node = Node {
+                mode: here.git_mode,
+                oid: here.oid,
+            };
+            let now = if node.mode == LINK_MODE {
+                0
+            } else {
+                here.stamp.permissions()
+            };
             let bits_alone = before.node == after.node && before.perm != after.perm;
-            let untouched =
-                here.stamp.permissions() == after.perm && here.git_mode == after.node.mode;
-            if bits_alone && untouched && !merged.paths.contains_key(path) {
-                let node = Node {
-                    mode: here.git_mode,
-                    oid: here.oid,
-                };
-                sides.push((
-                    path.clone(),
-                    Some(Side {
-                        node,
-                        perm: before.perm,
-                    }),
-                ));
+            let untouched = now == after.perm && node.mode == after.node.mode;
+            let perm = if bits_alone && untouched {
+                before.perm
+            } else {
+                now
+            };
+            if perm != now || access.contains_key(path) {
+                sides.push((path.clone(), Some(Side { node, perm })));
             }
         }
         sides

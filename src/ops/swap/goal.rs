@@ -15,6 +15,7 @@ use super::taken_back::TakenBack;
 use super::undo_log::Log;
 use crate::error::Result;
 use crate::git::Oid;
+use crate::git::access::Access;
 use crate::git::operation::OperationState;
 use crate::git::{path, tree};
 use crate::ops::capture::{BeforeHashing, Capture};
@@ -109,6 +110,8 @@ pub struct PathChanges {
     pub dirs: Vec<(Vec<u8>, Option<u32>)>,
     /// Of files that get another name, the new one and that of now: who may use them stays the same.
     pub renamed: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Owner, group and attributes of files and directories that get others than those of now.
+    pub access: BTreeMap<Vec<u8>, Access>,
 }
 
 /// Single paths, as a journal or a level of the undo log has them.

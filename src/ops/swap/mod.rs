@@ -12,6 +12,7 @@ pub mod extras;
 pub mod filtered;
 mod flagged;
 mod from_present;
+pub mod given;
 pub mod goal;
 pub mod head;
 mod index_file;

@@ -34,8 +34,7 @@ pub(super) fn make_plan(
     capture: &Capture<'_>,
     others: &Others<'_>,
 ) -> Result<Plan> {
-    let computed;
-    let nothing = AccessList::default();
+    let (computed, gets);
     let (changes, saved, wanted) = match &goal.aim {
         Aim::Snapshot(aim) => {
             let planner = SnapshotPlanner {
@@ -50,7 +49,8 @@ pub(super) fn make_plan(
         Aim::Paths(aim) => (&aim.changes, &aim.saved, &aim.saved.access),
         Aim::Computed { compute, saved, .. } => {
             computed = compute(capture)?;
-            (&computed, *saved, &nothing)
+            gets = AccessList::of_paths(computed.access.clone());
+            (&computed, *saved, &gets)
         }
     };
     PathPlanner {

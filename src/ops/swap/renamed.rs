@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::pathindex;
+use super::{given, pathindex};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::{Durable, write_atomic};
@@ -34,6 +34,9 @@ pub fn in_file(path: &Path, moved: &Moved, stays: &dyn Fn(&Value) -> bool) -> Re
         if let Some(entries) = new.get_mut(list).and_then(Value::as_array_mut) {
             entries.retain(stays);
         }
+    }
+    if let Some(entries) = given::entries(&mut new) {
+        entries.retain(stays);
     }
     if new == old {
         return Ok(false);

@@ -17,7 +17,9 @@ use super::recover::NotedDirs;
 use super::secure::LateChanges;
 use super::unchanged::drop_needless;
 use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last, wait_for_all};
-use super::{filtered, flagged, index_file, journal, old_names, pathindex, taken_back, undo_log};
+use super::{
+    filtered, flagged, given, index_file, journal, old_names, pathindex, taken_back, undo_log,
+};
 use crate::env::{clock_nanos, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
@@ -34,7 +36,7 @@ use crate::store::state::{Journal, Mode, State, stored_path};
 use crate::store::trigger::SwapKind;
 use crate::store::workspace::Covered;
 use crate::store::{Store, names};
-use crate::worktree::apply::Applied;
+use crate::worktree::apply::{Applied, Granted};
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Plan;
 
@@ -453,6 +455,9 @@ impl<'s> SwapRun<'_, '_, 's> {
         let mut extra = Map::new();
         let root = Root::open(self.ctx.repo.worktree_root())?;
         recover::note_dirs(&root, plan, &mut extra);
+        let granted = Granted::by(self.goal.aim.extras(), plan);
+        let now = saved.capture.access(self.ctx)?;
+        given::note((plan, granted), now, &mut extra)?;
         if self.goal.ends_stay() {
             filtered::note(plan, &mut extra);
             Unsaved::of_stay(&self.store.dir)?.note_moved_aside(&mut extra);

@@ -1,5 +1,6 @@
 //! The access that directories get, and what permission bits alone may not open.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -11,7 +12,24 @@ use crate::git::fs::{Root, Stamp, stamp_at};
 use crate::git::path;
 use crate::worktree::plan::Plan;
 
-impl Granted<'_> {
+impl<'a> Granted<'a> {
+    /// What was recorded of a path by its name, and not with most of that side.
+    pub fn named(self, path: &[u8]) -> Option<Cow<'a, Access>> {
+        let elsewhere = self.elsewhere.and_then(|access| access.get(path));
+        let recorded = || self.recorded.and_then(|list| list.paths.get(path));
+        elsewhere.or_else(recorded).map(Cow::Borrowed)
+    }
+
+    /// Owner and group of what is made where nothing was, and of which nothing else is known: those of most paths of that side.
+    pub(super) fn usual_owner(&self) -> Option<(u32, u32)> {
+        self.recorded?.owner
+    }
+
+    /// Whether what is made where nothing was keeps what it inherits from its directory.
+    pub(super) fn inherits(&self) -> bool {
+        self.recorded.is_none_or(|recorded| recorded.inherits)
+    }
+
     /// Whose a file or directory shall be that an ordinary user makes in `dir` where nothing was, and of which nothing else is known: his, and
     /// the group's that most paths of that side have, which is the root directory's unless a list says otherwise. Its permission bits
     /// were meant for that group. None where it gets that group by itself, and of what was pulled, whose bits are usual ones.

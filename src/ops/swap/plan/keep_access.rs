@@ -12,7 +12,7 @@ use crate::ops::capture::access_of;
 type Sources = BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>;
 
 impl PathPlanner<'_> {
-    /// Has what is there keep owner, group and attributes, and what is renamed take them along.
+    /// Has what is there keep owner, group and attributes, and what is renamed take them along, but for what gets others.
     ///
     /// # Errors
     /// What is renamed cannot be looked at.
@@ -42,9 +42,11 @@ impl PathPlanner<'_> {
                 self.plan.access.insert(to.clone(), access);
             }
         }
-        sources
-            .iter()
-            .try_for_each(|(to, from)| self.follow(to, from))
+        for (to, from) in &sources {
+            self.follow(to, from)?;
+        }
+        self.plan.access.extend(self.changes.access.clone());
+        Ok(())
     }
 
     /// Notes from where directories come that are made for a renamed file; false when none is.

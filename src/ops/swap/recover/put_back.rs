@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::super::filtered;
 use super::super::flagged::{changed_by, is_flagged_in, name_the_way, nearest};
+use super::super::given;
 use super::super::goal::{Aim, Goal, PathChanges, PathsAim};
 use super::super::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::super::notices::lost_notices;
@@ -280,7 +281,10 @@ impl<'a> Unfinished<'a> {
             from.push(noted(store, id, journal.target_commit.as_deref())?);
         }
         // Of the side that the paths are put on.
-        let saved = extras::stored_extras(store, from.last().unwrap_or(&from[0]))?;
+        let mut saved = extras::stored_extras(store, from.last().unwrap_or(&from[0]))?;
+        if towards == SwapSide::After {
+            saved.access.paths.extend(given::read(journal)?);
+        }
         let aim = Aim::Paths(PathsAim {
             changes,
             forced,
