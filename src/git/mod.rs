@@ -34,6 +34,7 @@ pub mod pipes;
 pub mod private;
 pub mod process;
 pub mod random;
+pub mod reach;
 pub mod reflog;
 pub mod refs;
 pub mod regular;

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::access::{
-    USER, access_of, acl, acl_of, all_below, give_all, may_act_for_others, set_attribute, somebodys,
+    USER, access_of, acl, acl_of, all_below, give_all, json_as, may_act_for_others, set_attribute,
+    snapshot_as, somebodys,
 };
 use crate::sandbox::{Sandbox, is_root, skipped};
 use crate::trip::snapshot;
@@ -88,6 +89,67 @@ fn files_of_the_present_and_of_the_check_have_their_bits_in_a_run() {
     let said = sandbox.ok(["try", "log", "latest"]);
     let (of_run, _) = said.split_once("--- the check:").unwrap();
     assert_eq!(of_run, "600\n700\n640\n");
+}
+
+#[test]
+fn what_a_directory_that_was_closed_since_keeps_to_some_is_kept_to_them_in_a_scratch() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "/dir/key\n/dir/deep\n");
+    sandbox.write(".worktreeinclude", "/dir/key\n/dir/deep\n");
+    sandbox.write("dir/of_then", "x\n");
+    sandbox.chmod("dir", 0o755);
+    let id = snapshot(&sandbox);
+    for path in ["dir/key", "dir/deep/key", "dir/with", "dir/new/with"] {
+        sandbox.write(path, "secret\n");
+        sandbox.chmod(path, 0o664);
+    }
+    sandbox.chmod("dir/deep", 0o775);
+    sandbox.chmod("dir/new", 0o755);
+    for (closed, bits) in [
+        (0o700, ["600", "700", "600", "600", "700"]),
+        (0o750, ["660", "770", "660", "660", "750"]),
+        (0o755, ["664", "775", "664", "664", "755"]),
+    ] {
+        sandbox.chmod("dir", closed);
+        let script = "stat -c %a dir/key dir/deep dir/deep/key dir/with dir/new; stat -c %a dir";
+        let with = ["--with", "dir/with", "--with", "dir/new"];
+        let run = ["--", "sh", "-c", script];
+        let words = [&["--json", "try", "-n", "1", &id][..], &with, &run].concat();
+        let ran = sandbox.tw(words);
+        let tried: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        assert_eq!(tried["runs"][0]["experiment_id"], Value::Null, "{tried}");
+        let said = sandbox.ok(["try", "log", "latest"]);
+        assert_eq!(said, format!("{}\n755\n", bits.join("\n")), "{closed:o}");
+    }
+}
+
+#[test]
+fn what_files_of_the_present_lose_in_a_run_is_told() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let id = snapshot_as(&sandbox, USER);
+    let id = id.as_str();
+    sandbox.write("with", "secret\n");
+    sandbox.chmod("with", 0o640);
+    // The user owns it and is not in its group.
+    chown(sandbox.path("with"), Some(USER), Some(4321)).unwrap();
+    let lost = "'with' could not keep: group; nobody else got access to it";
+    let tried = json_as(
+        &sandbox,
+        USER,
+        &["try", "-n", "1", id, "--with", "with", "--", "true"],
+    );
+    assert_eq!(tried["notices"], serde_json::json!([lost]), "{tried}");
+    std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
+    snapshot_as(&sandbox, USER);
+    let words = [
+        "bisect", "run", "--good", id, "--bad", "latest", "--with", "with",
+    ];
+    let words = [&words[..], &["--", "grep", "-q", "one", "a.txt"]].concat();
+    let found = json_as(&sandbox, USER, &words);
+    assert_eq!(found["notices"], serde_json::json!([lost]), "{found}");
 }
 
 /// Only an ACL can let in everybody but one.

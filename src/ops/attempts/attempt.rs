@@ -186,7 +186,8 @@ impl Plan<'_> {
         let ctx = self.context()?;
         let scratch = Scratch::lay(&ctx, &subject.source, self.purpose)?;
         let mut outside = Outside::default();
-        let checked = scratch.put_over(&subject.with).and_then(|()| {
+        // What is to be said of these is said of the runs.
+        let checked = scratch.put_over(&subject.with).and_then(|_| {
             self.watch.begin(&ctx, BASE)?;
             let checked = self.base(subject, (&scratch, Slot(1)), &mut outside);
             self.watch.end(&ctx, BASE, &mut outside)?;
@@ -256,7 +257,8 @@ impl Plan<'_> {
         let ctx = self.context()?;
         let mut scratch = Scratch::lay(&ctx, &subject.source, self.purpose)?;
         run.notices.clone_from(&scratch.notices);
-        let made = scratch.put_over(&subject.with).and_then(|()| {
+        let made = scratch.put_over(&subject.with).and_then(|said| {
+            tell(run, said);
             self.watch.begin(&ctx, run.run)?;
             let made = self.work(&ctx, subject, run, (&mut scratch, slot));
             // Behind the check, too: it executes what the run wrote.
@@ -280,7 +282,7 @@ impl Plan<'_> {
     ) -> Result<()> {
         let ended = self.command(subject, run, scratch, slot);
         scratch.check_there()?;
-        scratch.put_back(&subject.with)?;
+        tell(run, scratch.put_back(&subject.with)?);
         let title = format!("run {} of {}", run.run, subject.shown);
         let saved = scratch.experiment(title.get(..100).unwrap_or(&title))?;
         note_experiment(ctx, subject, run, saved)?;
@@ -343,13 +345,13 @@ impl Plan<'_> {
         scratch: &Scratch<'_>,
         slot: Slot,
     ) -> Result<Status> {
-        scratch.put_over(&subject.with)?;
+        tell(run, scratch.put_over(&subject.with)?);
         let named = subject.protected.iter();
         let of_check = named.filter(|(_, named)| named.is_of_check);
         let of_check: Vec<_> = of_check
             .map(|(full, named)| (full.as_slice(), named.node))
             .collect();
-        scratch.put_as_recorded(&of_check)?;
+        tell(run, scratch.put_as_recorded(&of_check)?);
         let log = self.log(run.run, "-verify");
         run.verify = self.check(subject, (scratch, slot), &log, &mut run.outside)?;
         Ok(match &run.verify {
@@ -395,6 +397,15 @@ fn leave<T>(scratch: Scratch<'_>, made: Result<T>) -> (Result<T>, Option<Snapsho
     };
     let hints = error.hints().to_vec();
     (Err(Error::new(error.code(), said).with_hints(hints)), None)
+}
+
+/// Has a run say what it does not say yet.
+fn tell(run: &mut TryRun, said: Vec<String>) {
+    for notice in said {
+        if !run.notices.contains(&notice) {
+            run.notices.push(notice);
+        }
+    }
 }
 
 /// What a command left running.

@@ -131,13 +131,14 @@ impl Probe<'_> {
         };
         let store = ctx.store()?;
         let with = self.question.with.over(store, stored.tree)?;
-        scratch.put_over(&with)?;
+        let said = scratch.put_over(&with)?;
         let log = self.question.logs.join(format!("{}.log", scratch.name()));
         let probed = self.probe(&scratch, log.clone());
         let probed = match scratch.check_there() {
             Ok(()) => {
-                let probed = probed?;
-                scratch.put_back(&with)?;
+                let mut probed = probed?;
+                probed.notices.extend(said);
+                probed.notices.extend(scratch.put_back(&with)?);
                 probed
             }
             // What it says may be of something else by then.

@@ -17,6 +17,7 @@ pub mod opening;
 pub mod place;
 pub mod present;
 mod put;
+mod reach;
 pub mod remove;
 mod scratch;
 pub mod shared_refs;

@@ -17,6 +17,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
+use super::reach::Reach;
 use crate::error::{Result, ResultExt};
 use crate::git::access::{Access, Lost, without_capabilities};
 use crate::git::command::Git;
@@ -121,8 +122,9 @@ impl<'a> Present<'a> {
             by_dir.entry(path::split(full).0).or_default().push(full);
         }
         let dirs: Vec<_> = by_dir.into_iter().collect();
+        let reach = Reach::new((&from, to));
         let copy = |(dir, files): &(&[u8], Vec<&[u8]>), brought: &mut Brought| {
-            copy_dir((&from, to), dir, files, brought)
+            copy_dir((&from, to, &reach), dir, files, brought)
         };
         let (parts, failed) = threads::gather(&dirs, wanted.len(), copy);
         if let Some(error) = failed {
@@ -296,16 +298,18 @@ fn dirs(trees: &dyn ReadTree, root: Oid) -> Result<Vec<(Vec<u8>, Oid)>> {
 }
 
 fn copy_dir(
-    (from, to): (&Root, &Root),
+    sides: (&Root, &Root, &Reach<'_>),
     dir: &[u8],
     files: &[&[u8]],
     brought: &mut Brought,
 ) -> Result<()> {
-    let opened = from
-        .open_dir(dir)
-        .and_then(|opened| Ok((opened, make_dirs((from, to), dir, &mut brought.lost)?)));
-    let (from_dir, to_dir) = match opened {
-        Ok(both) => both,
+    let (from, _, reach) = sides;
+    let opened = from.open_dir(dir).and_then(|opened| {
+        let made = make_dirs(sides, dir, &mut brought.lost)?;
+        Ok((opened, made, reach.of(dir)?))
+    });
+    let (from_dir, to_dir, reach) = match opened {
+        Ok(all) => all,
         Err(Errno::NOSPC) => return Err(std::io::Error::from(Errno::NOSPC).into()),
         Err(errno) => {
             let left = files.iter().map(|full| (full.to_vec(), errno.to_string()));
@@ -315,7 +319,8 @@ fn copy_dir(
     };
     for full in files {
         let name = path::split(full).1;
-        match copy(from, full, (from_dir.as_fd(), to_dir.as_fd(), name)) {
+        let dirs = (from_dir.as_fd(), to_dir.as_fd());
+        match copy(from, full, (dirs, name), reach) {
             Ok(Some(lost)) => {
                 brought.files += 1;
                 if !lost.is_empty() {
@@ -332,11 +337,13 @@ fn copy_dir(
     Ok(())
 }
 
-/// Copies a file or a symlink that is not there yet, and says what of its access could not be kept. None: there is one, or nothing to copy.
+/// Copies a file or a symlink that is not there yet, with no more than these permission bits, and says what of its access could not be
+/// kept. None: there is one, or nothing to copy.
 fn copy(
     from: &Root,
     full: &[u8],
-    (from_dir, to_dir, name): (BorrowedFd<'_>, BorrowedFd<'_>, &[u8]),
+    ((from_dir, to_dir), name): ((BorrowedFd<'_>, BorrowedFd<'_>), &[u8]),
+    reach: u32,
 ) -> std::io::Result<Option<Lost>> {
     let Some(stamp) = stamp_at(from_dir, name)? else {
         return Ok(None);
@@ -360,7 +367,7 @@ fn copy(
         if (opened.st_dev, opened.st_ino) != (stat.st_dev, stat.st_ino) {
             return Err(std::io::Error::other("it was replaced meanwhile"));
         }
-        copy_file(source, (access, stat.st_mode), to_dir, name)?
+        copy_file(source, (access, stat.st_mode & reach), to_dir, name)?
     } else {
         return Ok(None);
     };
@@ -399,7 +406,7 @@ fn clone(target: &OwnedFd, source: &OwnedFd) -> bool {
 
 /// Opens a directory of a scratch, made with what is above it where it is not there: for those who may use the present's.
 fn make_dirs(
-    (from, to): (&Root, &Root),
+    (from, to, reach): (&Root, &Root, &Reach<'_>),
     dir: &[u8],
     lost: &mut Vec<(Vec<u8>, Lost)>,
 ) -> rustix::io::Result<OwnedFd> {
@@ -408,7 +415,8 @@ fn make_dirs(
         other => return other,
     }
     let (above, name) = path::split(dir);
-    let fd = make_dirs((from, to), above, lost)?;
+    let fd = make_dirs((from, to, reach), above, lost)?;
+    let reach = reach.of(above)?;
     let original = Access::at(from.open_dir(above)?.as_fd(), name)?;
     let (access, stat) = original.ok_or(Errno::NOENT)?;
     // Closed to others until it has its owner and attributes: who gets in before stays in.
@@ -418,7 +426,8 @@ fn make_dirs(
             let new = to.open_dir_for_reading(dir)?;
             let mut missed = access.give_owner(&new)?;
             // Its owner goes on putting files into it.
-            access.give_rest(&new, stat.st_mode & 0o7777 | own.bits(), &mut missed)?;
+            let bits = stat.st_mode & 0o7777 & reach | own.bits();
+            access.give_rest(&new, bits, &mut missed)?;
             if !missed.is_empty() {
                 lost.push((dir.to_vec(), missed));
             }

@@ -13,16 +13,22 @@ use crate::git::fs::Root;
 use crate::git::path;
 use crate::git::tree::{DIR_MODE, LINK_MODE, Node};
 use crate::ops::Context;
+use crate::ops::swap::notices::lost_notices;
 use crate::worktree::plan::{DirChange, Extras, Plan, PlanEntry, Side};
 
 /// Makes paths below `root`, which are sorted, what these nodes are, with the permission bits and the access that `side` has of them and of the
-/// directories over them that are not there.
+/// directories over them that are not there. Answers what is to be said of access that could not be given.
 ///
 /// # Errors
 /// The disk refuses, there is a directory in the place of one, or a node is a directory or a submodule.
-pub fn put(there: &Context<'_>, root: &Root, nodes: &[(&[u8], Node)], side: &Extras) -> Result<()> {
+pub fn put(
+    there: &Context<'_>,
+    root: &Root,
+    nodes: &[(&[u8], Node)],
+    side: &Extras,
+) -> Result<Vec<String>> {
     if nodes.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let mut plan = Plan::default();
     let mut missing = BTreeSet::new();
@@ -55,7 +61,8 @@ pub fn put(there: &Context<'_>, root: &Root, nodes: &[(&[u8], Node)], side: &Ext
     });
     plan.dirs = made.collect();
     // Whatever of the access cannot be given: nobody else gets at them.
-    write(there, (there.store()?, root), "put", (&plan, side)).map(drop)
+    let applied = write(there, (there.store()?, root), "put", (&plan, side))?;
+    Ok(lost_notices(&applied))
 }
 
 /// Takes a file below `root` away, where it is there.

@@ -13,10 +13,11 @@ use super::place::{self, Place};
 use super::{NAMED, Purpose, gone, make, put, remove, some_of, trash};
 use crate::store::trigger::Trigger;
 
-use crate::error::{Code, Error, Result};
+use super::reach::Reach;
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::command::NAMES_A_REPOSITORY;
-use crate::git::fs::entries;
+use crate::git::fs::{Root, entries};
 use crate::git::pinned::{PathOccupant, PinnedDir};
 use crate::git::tree::{self, Node};
 use crate::ops::Context;
@@ -157,19 +158,39 @@ impl<'a> Scratch<'a> {
     }
 
     /// Makes paths, which are sorted, what these nodes are, with the permission bits and the access that `side` has of them: for files that a run
-    /// is to have in another version.
+    /// is to have in another version. Answers what is to be said of access that could not be given.
     ///
     /// # Errors
     /// The disk refuses, or there is a directory in the place of one.
-    pub(super) fn put(&self, nodes: &[(&[u8], Node)], side: &Extras) -> Result<()> {
+    pub(super) fn put(&self, nodes: &[(&[u8], Node)], side: &Extras) -> Result<Vec<String>> {
         put::put(&self.there, &self.dir.root()?, nodes, side)
     }
 
-    /// Makes paths, which are sorted, again what the snapshot has there, permission bits and access included.
+    /// Puts files of the present, which are sorted, in place: for those who get to them there.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub(super) fn put_of_present(
+        &self,
+        nodes: &[(&[u8], Node)],
+        side: &Extras,
+    ) -> Result<Vec<String>> {
+        let (from, to) = (Root::open(&self.source)?, self.dir.root()?);
+        let side = Reach::new((&from, &to)).narrowed(side, nodes);
+        let what = || {
+            format!(
+                "cannot look at the directories of '{}'",
+                self.dir().display()
+            )
+        };
+        self.put(nodes, &*side.context(what)?)
+    }
+
+    /// Makes paths, which are sorted, again what the snapshot has there, permission bits and access included. Answers as `put`.
     ///
     /// # Errors
     /// The disk refuses, or there is a directory in the place of one.
-    pub fn put_as_recorded(&self, nodes: &[(&[u8], Node)]) -> Result<()> {
+    pub fn put_as_recorded(&self, nodes: &[(&[u8], Node)]) -> Result<Vec<String>> {
         self.put(nodes, &self.base.extras)
     }
 

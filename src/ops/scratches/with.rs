@@ -105,11 +105,11 @@ impl With {
 }
 
 impl Scratch<'_> {
-    /// Puts these versions in place.
+    /// Puts these versions in place. Answers what is to be said of access that could not be given.
     ///
     /// # Errors
     /// As [`Scratch::put_as_recorded`].
-    pub fn put_over(&self, versions: &Versions) -> Result<()> {
+    pub fn put_over(&self, versions: &Versions) -> Result<Vec<String>> {
         // What goes makes room for what comes.
         let mut come = Vec::new();
         for (full, node) in &versions.nodes {
@@ -118,14 +118,14 @@ impl Scratch<'_> {
                 None => self.take_away_file(full)?,
             }
         }
-        self.put(&come, &versions.side)
+        self.put_of_present(&come, &versions.side)
     }
 
-    /// Takes them away again: what its snapshot has there comes back, and directories that were made for them go.
+    /// Takes them away again: what its snapshot has there comes back, and directories that were made for them go. Answers as [`Self::put_over`].
     ///
     /// # Errors
     /// As [`Scratch::put_as_recorded`].
-    pub fn put_back(&self, versions: &Versions) -> Result<()> {
+    pub fn put_back(&self, versions: &Versions) -> Result<Vec<String>> {
         let mut come = Vec::new();
         // What goes makes room for what comes.
         for full in versions.nodes.keys() {

@@ -6,6 +6,7 @@ use super::{PathPlanner, dir_on_disk};
 use crate::error::Result;
 use crate::git::access::{Access, Lost, without_capabilities};
 use crate::git::path;
+use crate::git::reach::{ALL, beneath};
 use crate::ops::capture::access_of;
 
 /// Directories that are made for renamed files, and those that these come from.
@@ -93,7 +94,7 @@ impl PathPlanner<'_> {
 
     /// The permission bits for those who get through a directory and all over it, as far as `to` does not lie in these.
     fn reach(&self, dir: &[u8], to: &[u8]) -> Result<u32> {
-        let mut reach = 0o7777;
+        let mut reach = ALL;
         for at in path::with_parents(dir).filter(|at| !path::is_within(to, at)) {
             let Some(bits) = dir_on_disk(self.manifest, at) else {
                 continue;
@@ -102,8 +103,7 @@ impl PathPlanner<'_> {
             let bits = access
                 .and_then(|access| access.bits_without_acl(bits))
                 .unwrap_or(bits);
-            let closed = !bits & 0o011;
-            reach &= !(closed << 2 | closed << 1 | closed);
+            reach &= beneath(bits);
         }
         Ok(reach)
     }
