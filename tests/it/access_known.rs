@@ -151,3 +151,36 @@ fn a_configuration_that_somebody_writes_is_left_to_him() {
             .any(|path| path.to_string_lossy().contains(".tmp-"))
     );
 }
+
+#[test]
+fn a_file_that_is_new_has_the_bits_that_the_umask_leaves() {
+    for (umask, file, program) in [("022", 0o644, 0o755), ("077", 0o600, 0o700)] {
+        let sandbox = Sandbox::new();
+        std::fs::create_dir_all(sandbox.path(".git/info")).unwrap();
+        std::fs::remove_file(sandbox.path(".git/info/exclude")).unwrap_or_default();
+        let agents = "--agent claude,codex,opencode";
+        let all = [&format!("--user {agents}"), agents, "--git-hooks", ""];
+        let inits = all.map(|what| format!("\"$0\" init -y {what}"));
+        let script = format!("umask {umask}; {}", inits.join(" && "));
+        let mut command = sandbox.command("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_tw")]);
+        command.assert().success();
+        let hooks = std::fs::read_dir(sandbox.path(".git/hooks")).unwrap();
+        let hooks = hooks.map(|hook| hook.unwrap().path());
+        let hooks: Vec<_> = hooks.filter(|hook| hook.extension().is_none()).collect();
+        let of_home = crate::access::all_below(&sandbox.home());
+        let settings = of_home.into_iter().filter(|path| path.is_file());
+        let settings: Vec<_> = settings
+            .filter(|path| !path.ends_with(".gitconfig"))
+            .collect();
+        assert!(!hooks.is_empty() && settings.len() > 3, "{settings:?}");
+        let others = [".mcp.json", ".git/info/exclude", ".timewarp/config.toml"];
+        let others = others.map(|name| sandbox.path(name));
+        for path in settings.iter().chain(&others) {
+            assert_eq!(access_of(path).2, file, "{} {umask}", path.display());
+        }
+        for path in &hooks {
+            assert_eq!(access_of(path).2, program, "{} {umask}", path.display());
+        }
+    }
+}

@@ -12,16 +12,16 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::{
-    Durable, Stamp, clear_dead_temps_of, create_temp, dir_of, open_dir, rename, replace_known,
-    temp_of, write_temp,
+    Stamp, clear_dead_temps_of, create_temp, dir_of, open_dir, rename, replace_known, temp_of,
 };
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
 use crate::git::access::{Access, Lost, without_capabilities};
+use crate::git::create;
 
 /// Changes a file that others write as well, whole or not at all, and durably: the one that had the bytes `old`, or none, when it was
-/// read. None for the new bytes: it goes. The permission bits are those of a file that is not there yet: of one that is there the new
-/// one gets all that says who may use it. What an earlier change left beside it whose process died goes as well.
+/// read. None for the new bytes: it goes. The permission bits are the most that a file gets which is not there yet, the umask takes from
+/// them: of one that is there the new one gets all that says who may use it. What an earlier change left beside it whose process died goes as well.
 ///
 /// # Errors
 /// As [`replace_known`].
@@ -97,8 +97,12 @@ fn write_beside(
     if let Some((access, stat)) = replaced.filter(|(_, stat)| Stamp::of(stat).is_file()) {
         return write_as(temp, (access, stat.st_mode), bytes);
     }
-    let write = &mut |file: &mut File| file.write_all(bytes);
-    write_temp(temp, path, Durable::Yes, mode, write)?;
+    // Nobody has said who may use it but the umask, or the directory with its default ACL.
+    let mut file = create_temp(temp, mode)?;
+    file.write_all(bytes)?;
+    fail_point("file-written");
+    create::settle(&file, path)?;
+    file.sync_all()?;
     Ok(Lost::default())
 }
 

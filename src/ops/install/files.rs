@@ -55,7 +55,7 @@ pub fn clear_after_death(path: &Path) {
     }
 }
 
-/// Writes a file, with these permission bits when it is new. `old` as for [`carry_out`].
+/// Writes a file, with these permission bits, less the umask's, when it is new. `old` as for [`carry_out`].
 ///
 /// # Errors
 /// As [`carry_out`].
