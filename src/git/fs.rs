@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
 pub use self::identity::{DirId, DirIds};
 pub use self::known::{Changed, change_known, write_to_replace};
@@ -329,6 +330,18 @@ pub fn open_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> 
     open_leased(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
 }
 
+/// Makes a file that is not there yet, for writing, with these permission bits, less the umask's. Whatever is there, be it a link that somebody
+/// laid, is an error and not written through.
+pub fn create_at(dir: impl AsFd, name: impl Arg, mode: u32) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(mode))
+}
+
+/// Makes such a file for nobody else, not even the owner of its directory where root makes it.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    Ok(create_at(CWD, path, 0o600)?.into())
+}
+
 /// `lstat` of a name in a directory; `None` when there is nothing.
 pub fn stamp_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Option<Stamp>> {
     count(Work::Stats);
@@ -427,8 +440,7 @@ pub fn write_atomic_by(
 }
 
 fn create_temp(temp: &Path, mode: u32) -> io::Result<File> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let create = || rustix::fs::open(temp, flags, Mode::from_raw_mode(mode));
+    let create = || create_at(CWD, temp, mode);
     let fd = match create() {
         // A leftover of a killed process that had our pid.
         Err(Errno::EXIST) => {

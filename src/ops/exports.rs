@@ -4,12 +4,12 @@
 //! [`Export`]. One whose process died goes with the next. The session is only read.
 
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::git::fs::create_private;
 use crate::git::process::Maker;
 use crate::ops::Context;
 use crate::store::names::session_component;
@@ -60,12 +60,7 @@ pub fn export(ctx: &Context<'_>, session_id: &str, command: &[String]) -> Result
     let doing = || format!("cannot write '{}'", export.path.display());
     crate::git::create::private_dir(&dir).context(doing)?;
     // Some programs end before all of a long answer is through a pipe: it goes straight into a file.
-    let answer = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&export.path)
-        .context(doing)?;
+    let answer = create_private(&export.path).context(doing)?;
     run(ctx.repo.worktree_root(), command, answer)?;
     Ok(export)
 }

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use crate::git::fs::create_private;
 
 /// How many bytes of the beginning are kept.
 pub const HEAD: usize = 256 << 10;
@@ -31,13 +32,8 @@ impl Log {
             _ => {}
         }
         // What a run has put there meanwhile, a symlink above all, is not written through.
-        let file = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
         Ok(Self {
-            file,
+            file: create_private(path)?,
             written: 0,
             tail: VecDeque::new(),
             left_out: 0,

@@ -10,11 +10,11 @@ use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
 
 use super::writers::{has_writer, keeps_writer};
-use super::{open_at, stamp_at};
+use super::{create_at, open_at, stamp_at};
 use crate::env::{fail_point, has_plain_renames};
 use crate::git::regular;
 
@@ -161,8 +161,7 @@ fn claim_and_rename(
         rustix::fs::mkdirat(to_dir, to_name, Mode::RWXU)?;
         AtFlags::REMOVEDIR
     } else {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        rustix::fs::openat(to_dir, to_name, flags, Mode::RUSR | Mode::WUSR)?;
+        create_at(to_dir, to_name, 0o600)?;
         AtFlags::empty()
     };
     let renamed = rustix::fs::renameat(from_dir, from_name, to_dir, to_name);

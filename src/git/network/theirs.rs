@@ -7,15 +7,13 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::command::{Git, NAMES_A_REPOSITORY, configured_hooks, hook_of, run_child};
-use crate::git::fs::remove_optional;
+use crate::git::fs::{create_private, remove_optional};
 use crate::git::repo::Repo;
 
 /// From this version on git can be told to read other files instead of the user's and the system's.
@@ -110,10 +108,8 @@ impl Given {
         let what = || format!("cannot write '{}'", path.display());
         // What a killed run left.
         remove_optional(&path)?;
-        let mut options = File::options();
         // Whoever else may use the repository may not read it.
-        let options = options.write(true).create_new(true).mode(0o600);
-        let mut file = options.open(&path).context(what)?;
+        let mut file = create_private(&path).context(what)?;
         self.files.push(path.clone());
         let bytes = entries.iter().flat_map(|entry| entry.encoded());
         file.write_all(&bytes.collect::<Vec<u8>>()).context(what)?;

@@ -17,7 +17,7 @@ use super::tables;
 use super::{MAX_FILE, OperationFile, OperationState, is_known_name};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::open_at;
+use crate::git::fs::{create_at, open_at};
 use crate::git::refs::RefFormat;
 use crate::git::repo::SharedRepository;
 
@@ -273,11 +273,9 @@ fn write_temporary(
     sharing: SharedRepository,
 ) -> Result<()> {
     remove(own, TEMPORARY)?;
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // Never wider than wanted, not even for a moment.
     let initial = if mode == 0 { 0o666 } else { mode | 0o200 };
-    let fd = rustix::fs::openat(own, TEMPORARY, flags, Mode::from_raw_mode(initial))?;
-    let mut file = File::from(fd);
+    let mut file = File::from(create_at(own, TEMPORARY, initial)?);
     file.write_all(content)?;
     if mode != 0 {
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;

@@ -1,14 +1,13 @@
 //! The settings of git that change what `tw` does, each with git's default; and a setting changed.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::Repo;
 use super::config::{ConfigEntry, user_config, user_file};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{change_known, followed, read_optional, temp_of};
+use crate::git::fs::{change_known, create_private, followed, read_optional, temp_of};
 use crate::git::{create, regular};
 use crate::interrupt;
 
@@ -74,9 +73,7 @@ impl Repo {
         let mode = lock.0.metadata().context(what)?.permissions().mode() & 0o666;
         let old = read_optional(&file)?;
         let copy = Fleeting(temp_of(&self.common_dir.join("config")));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        let made = options.open(&copy.0);
+        let made = create_private(&copy.0);
         made.and_then(|mut made| made.write_all(old.as_deref().unwrap_or_default()))
             .context(what)?;
         edit(&copy.0)?;

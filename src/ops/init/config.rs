@@ -7,12 +7,11 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::{Below, Root, clear_dead_temps, place_to_free, temp_of};
+use crate::git::fs::{Below, Root, clear_dead_temps, create_at, place_to_free, temp_of};
 use crate::git::repo::SharedRepository;
 use crate::ops::Context;
 use crate::ops::fingerprint;
@@ -86,8 +85,7 @@ fn place_config(root: &Root) -> rustix::io::Result<()> {
     let dir = root.open_dir(DESK)?;
     let temp = temp_of(Path::new("config.toml"));
     let temp_name = temp.as_os_str().as_bytes();
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(&dir, &temp, flags, Mode::from_raw_mode(0o666))?;
+    let file = create_at(&dir, &temp, 0o666)?;
     create::settle_in(&file, &dir, SharedRepository::Umask)?;
     let mut rest = TEMPLATE.as_bytes();
     while !rest.is_empty() {

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{AtFlags, Mode, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
@@ -21,7 +21,7 @@ use super::reach::Reach;
 use crate::error::{Result, ResultExt};
 use crate::git::access::{Access, Lost, without_capabilities};
 use crate::git::command::Git;
-use crate::git::fs::{Root, read_link_at, stamp_at, stamp_of};
+use crate::git::fs::{Root, create_at, read_link_at, stamp_at, stamp_of};
 use crate::git::hex::hex;
 use crate::git::regular::read_rules;
 use crate::git::repo::holds_repository;
@@ -382,9 +382,7 @@ fn copy_file(
     to_dir: BorrowedFd<'_>,
     name: &[u8],
 ) -> std::io::Result<Lost> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let own = Mode::RUSR | Mode::WUSR;
-    let target = rustix::fs::openat(to_dir, OsStr::from_bytes(name), flags, own)?;
+    let target = create_at(to_dir, name, 0o600)?;
     // No record says that a program may do more than its content: it is not made again by a copy.
     without_capabilities(&mut access);
     let mut lost = access.give_owner(&target)?;

@@ -14,11 +14,11 @@ use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Stat};
 use rustix::io::Errno;
 
 use super::{CopyBlob, Granted, InDir, by_dir, cannot_write, temp_name};
@@ -28,7 +28,7 @@ use crate::git::access::{
     Access, Lost, RUNS_AS, disinherit, give_bits, has_attributes, without_capabilities,
 };
 use crate::git::access_list::AccessList;
-use crate::git::fs::Root;
+use crate::git::fs::{Root, create_at};
 use crate::git::tree::LINK_MODE;
 use crate::git::{path, threads};
 use crate::progress::Progress;
@@ -245,7 +245,7 @@ impl<'a> Temps<'a> {
         } else {
             side.perm & 0o777
         };
-        let Some(fd) = make(place.dir, temp, || create(place.dir, temp, bits))? else {
+        let Some(fd) = make(place.dir, temp, || create_at(place.dir, temp, bits))? else {
             return Ok(Written::Closed);
         };
         let file = File::from(fd);
@@ -268,7 +268,7 @@ impl<'a> Temps<'a> {
         temp: &[u8],
         (entry, side): (&PlanEntry, Side),
     ) -> Result<Written> {
-        let create = || create(place.dir, temp, side.perm);
+        let create = || create_at(place.dir, temp, side.perm);
         let Some(fd) = make(place.dir, temp, create)? else {
             return Ok(Written::Closed);
         };
@@ -481,13 +481,6 @@ fn make<T>(
         Err(Errno::ACCESS) => Ok(None),
         other => other.map(Some),
     }
-}
-
-fn create(dir: BorrowedFd<'_>, temp: &[u8], bits: u32) -> rustix::io::Result<OwnedFd> {
-    // `EXCL` with `NOFOLLOW`: a link that somebody laid under the temporary name is not written through.
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(bits);
-    rustix::fs::openat(dir, OsStr::from_bytes(temp), flags, mode)
 }
 
 fn unlink(dir: BorrowedFd<'_>, temp: &[u8]) -> rustix::io::Result<()> {

@@ -18,7 +18,7 @@ use rustix::net::{
 
 use super::message::{Answer, LONGEST_ANSWER, Nonce, Place, Request, Token};
 use crate::env::watch_patience;
-use crate::git::fs::Root;
+use crate::git::fs::{Root, create_at};
 use crate::git::hex::hex;
 
 /// Below the `timewarp` directory: private, with the socket, and with the cookies whose events prove that events arrive.
@@ -110,8 +110,7 @@ impl Private {
 
     fn cookie(&self, nonce: Nonce) -> Option<Cookie<'_>> {
         let name = cookie_name(nonce);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.fd, &name, flags, Mode::RUSR | Mode::WUSR).ok()?;
+        create_at(&self.fd, &name, 0o600).ok()?;
         Some(Cookie { dir: self, name })
     }
 }

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
-use crate::git::fs::{Root, open_at, read_settled, replace_known, stamp_at};
+use crate::git::fs::{Root, create_at, open_at, read_settled, replace_known, stamp_at};
 use crate::git::hex::hex;
 use crate::git::repo::SharedRepository;
 use crate::ops::Context;
@@ -146,10 +146,7 @@ impl Place {
         // Of its own: under the name of one that died there may be somebody's edit.
         let temp = format!(".{name}.{}", Tail::random()?.as_str());
         let what = || format!("cannot write '{name}'");
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::RUSR | Mode::WUSR;
-        let fd = rustix::fs::openat(&self.fd, &temp, flags, mode).context(what)?;
+        let fd = create_at(&self.fd, &temp, 0o600).context(what)?;
         let written = create::settle_in(&fd, &self.fd, SharedRepository::Umask)
             .map_err(std::io::Error::from)
             .and_then(|()| File::from(fd).write_all(bytes));
