@@ -44,6 +44,13 @@ impl Node {
     pub fn is_gitlink(self) -> bool {
         self.mode == GITLINK_MODE
     }
+
+    /// Whether both are files with the same bytes. One may be executable: with `core.fileMode=false` the index says so, whatever the
+    /// permission bits are.
+    pub fn is_same_file(self, other: Self) -> bool {
+        let is_plain = |node: Self| node.mode & 0o170_000 == 0o100_000;
+        self.oid == other.oid && is_plain(self) && is_plain(other)
+    }
 }
 
 /// One entry of a tree.

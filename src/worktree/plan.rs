@@ -28,6 +28,15 @@ pub struct Side {
     pub perm: u32,
 }
 
+impl Side {
+    /// Whether nothing differs on disk: the bits of a file say whether it is executable, whatever git's mode was when it was looked at.
+    pub fn is_as(self, other: Self) -> bool {
+        let is_file = self.node.is_same_file(other.node) && self.perm == other.perm;
+        let is_link = self.node == other.node && self.node.mode == LINK_MODE;
+        self == other || is_file || is_link
+    }
+}
+
 /// A path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanEntry {
@@ -323,11 +332,9 @@ impl Planning<'_> {
         }
         let before = self.before.side(full, old);
         let after = self.after.side(full, new);
-        // Permission bits of a symlink mean nothing.
-        let same_link = |a: Side, b: Side| a.node == b.node && a.node.mode == LINK_MODE;
         match (before, after) {
             (None, None) => return Ok(()),
-            (Some(a), Some(b)) if (a == b || same_link(a, b)) && !self.access_differs(full) => {
+            (Some(a), Some(b)) if a.is_as(b) && !self.access_differs(full) => {
                 return Ok(());
             }
             (Some(_), None) if (self.left_out)(full)? => {

@@ -394,7 +394,8 @@ impl PathPlanner<'_> {
         for (path, after) in &self.changes.paths {
             let before = side_on_disk(self.manifest, path);
             let after = leave_clean(self.clean, self.manifest, path, *after);
-            let same = before == after;
+            let both = before.zip(after);
+            let same = both.map_or(before == after, |(before, after)| before.is_as(after));
             if !same || before.is_some() && self.gets_other_access(path) {
                 self.plan.entries.push(PlanEntry {
                     path: path.clone(),

@@ -162,11 +162,10 @@ fn hidden(
 /// The modes in the claim of plain files that have the same bytes and another mode by now: with another `core.fileMode` git's mode is from
 /// the index instead of from the disk, or the other way round. Their bits tell whether they are as they were.
 fn modes_told_otherwise(changes: &[Change]) -> BTreeMap<Vec<u8>, u32> {
-    let is_plain = |node: Node| node.mode & 0o170_000 == 0o100_000;
     let told = changes.iter().filter_map(|change| {
         let (old, new) = (change.old?, change.new?);
-        let is_same = old.oid == new.oid && is_plain(old) && is_plain(new);
-        is_same.then(|| (change.path.clone(), old.mode))
+        old.is_same_file(new)
+            .then(|| (change.path.clone(), old.mode))
     });
     told.collect()
 }

@@ -142,6 +142,42 @@ fn another_core_filemode_in_the_past_is_no_difference() {
     }
 }
 
+#[test]
+fn another_core_filemode_in_the_past_rewrites_nothing_that_is_as_it_was() {
+    use std::os::unix::fs::MetadataExt;
+    for (present, past) in [("true", "false"), ("false", "true")] {
+        let sandbox = Sandbox::new();
+        sandbox.write("edited", "then\n");
+        sandbox.git(["add", "."]);
+        sandbox.git(["commit", "-q", "-m", "two"]);
+        sandbox.git(["config", "core.fileMode", present]);
+        // In the index it is no program, and what is untracked is not in it.
+        sandbox.write("program", "#!/bin/sh\n");
+        for program in ["a.txt", "program"] {
+            sandbox.chmod(program, 0o755);
+        }
+        let id = snapshot(&sandbox);
+        sandbox.write("edited", "now\n");
+        sandbox.git(["status"]);
+        let look = || {
+            ["a.txt", "program"].map(|name| {
+                let meta = sandbox.path(name).metadata().unwrap();
+                (meta.ino(), meta.mode(), meta.mtime_nsec())
+            })
+        };
+        let before = look();
+        sandbox.json(["travel", &id]);
+        sandbox.git(["config", "core.fileMode", past]);
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{past}: {returned}");
+        assert_eq!(look(), before, "{past}");
+        let files = || sandbox.git(["diff-files", "--name-only"]);
+        let stale = files();
+        sandbox.git(["status"]);
+        assert_eq!(stale, files(), "{past}");
+    }
+}
+
 /// Both trees have it, and travel wrote it all the same.
 #[test]
 fn what_the_trip_brought_from_the_index_goes_also_where_the_user_s_exclude_hides_it() {

@@ -88,7 +88,8 @@ impl IndexBuilder<'_> {
         };
         let is_converted = self.converted.contains(path);
         match on_disk {
-            Some(found) if found == node => {
+            // git itself compares the mode.
+            Some(found) if found == node || found.is_same_file(node) => {
                 let is_kept = is_kept_by_git(&self.attributes, self.store, path, node);
                 if is_kept {
                     return self.stat_on_disk(path);
