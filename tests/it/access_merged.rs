@@ -235,3 +235,21 @@ fn what_was_closed_stays_closed_where_the_swap_died_and_is_ended() {
         assert_eq!(after, before, "{way}");
     }
 }
+
+/// As one that came with an archive of somebody else's repository.
+#[test]
+fn a_journal_whose_backup_is_not_of_this_machine_gives_no_access() {
+    let sandbox = Sandbox::new();
+    sandbox.write("conf", format!("conf\n{}", lines(30)));
+    let apply = made(&sandbox, "try apply", "mv conf settings");
+    if !mark(&sandbox, "conf", 1) {
+        skipped("access lists", "no attributes and ACLs here");
+        return;
+    }
+    let words: Vec<&str> = apply.iter().map(String::as_str).collect();
+    killed_at(&sandbox, "swap-journal", &words);
+    sandbox.remove(".git/timewarp/made-here");
+    sandbox.json(["recover", "--forward", "-y"]);
+    let (_, _, mode, attributes) = access_of(&sandbox.path("settings"));
+    assert_eq!((mode & 0o077, attributes), (0, Vec::new()));
+}

@@ -7,15 +7,19 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::goal::PathChanges;
 use crate::error::{Code, Error, Result};
 use crate::git::access::Access;
 use crate::git::access_list::AccessList;
 use crate::git::ids::IdMaps;
 use crate::git::path;
+use crate::store::Store;
 use crate::store::access::{decode, encode};
+use crate::store::made::Made;
 use crate::store::state::Journal;
+use crate::store::stored::Stored;
 use crate::worktree::apply::Granted;
-use crate::worktree::plan::Plan;
+use crate::worktree::plan::{Extras, Plan};
 
 /// Among the journal's other fields.
 pub(super) const FIELD: &str = "access";
@@ -73,6 +77,40 @@ pub fn read(journal: &Journal) -> Result<BTreeMap<Vec<u8>, Access>> {
     } else {
         Err(damaged())
     }
+}
+
+/// Has a recovery that ends a swap give what its journal says. A journal may have come with somebody else's copy of the repository, and gives
+/// nothing that the swap's backup may not: then the permission bits keep out whom an ACL would have kept out.
+///
+/// # Errors
+/// As [`read`]; it cannot be told whether this machine made the backup.
+pub(super) fn give(
+    (store, journal, backup): (&Store, &Journal, &Stored),
+    saved: &mut Extras,
+    changes: &mut PathChanges,
+) -> Result<()> {
+    let given = read(journal)?;
+    if store.made(backup.commit)? == Made::Here {
+        saved.access.paths.extend(given);
+        return Ok(());
+    }
+    let closed = |path: &[u8], bits: &mut u32| {
+        let without = given.get(path);
+        *bits = without
+            .and_then(|access| access.bits_without_acl(*bits))
+            .unwrap_or(*bits);
+    };
+    for (path, side) in &mut changes.paths {
+        if let Some(side) = side {
+            closed(path, &mut side.perm);
+        }
+    }
+    for (path, bits) in &mut changes.dirs {
+        if let Some(bits) = bits {
+            closed(path, bits);
+        }
+    }
+    Ok(())
 }
 
 /// The entries of the field in a journal that is only read as JSON.

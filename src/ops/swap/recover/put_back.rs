@@ -271,7 +271,7 @@ impl<'a> Unfinished<'a> {
     fn goal(
         &self,
         towards: SwapSide,
-        changes: PathChanges,
+        mut changes: PathChanges,
         forced: BTreeSet<Vec<u8>>,
     ) -> Result<Goal<'static>> {
         let (store, journal) = (self.store, self.journal);
@@ -283,7 +283,7 @@ impl<'a> Unfinished<'a> {
         // Of the side that the paths are put on.
         let mut saved = extras::stored_extras(store, from.last().unwrap_or(&from[0]))?;
         if towards == SwapSide::After {
-            saved.access.paths.extend(given::read(journal)?);
+            given::give((store, journal, &from[0]), &mut saved, &mut changes)?;
         }
         let aim = Aim::Paths(PathsAim {
             changes,
