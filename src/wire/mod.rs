@@ -71,6 +71,10 @@ struct Failure<'a> {
     ok: bool,
     #[schemars(extend("const" = VERSION))]
     version: u32,
+    /// What the command answers all the same, where its answers have such a field: `not-reproduced` of `bisect`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    result: Option<&'a Value>,
     error: &'a Error,
 }
 
@@ -79,6 +83,7 @@ pub fn error(error: &Error) -> Value {
     let failure = Failure {
         ok: false,
         version: VERSION,
+        result: error.find_detail("result"),
         error,
     };
     serde_json::to_value(failure).expect("string keys and plain data always encode")

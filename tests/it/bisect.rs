@@ -270,6 +270,9 @@ fn the_one_that_mended_it_is_found_too() {
     let (error, code) = sandbox.json_error(["bisect", "run", "--", "sh", "-c", JUDGE]);
     assert_eq!((error["code"].as_str(), code), (Some("NOT_REPRODUCED"), 1));
     assert_eq!(error["end"], "bad");
+    let said = sandbox.tw(["--json", "bisect", "run", "--", "sh", "-c", JUDGE]);
+    let document: Value = serde_json::from_slice(&said.stdout).expect("one document");
+    assert_eq!(document["result"], "not-reproduced", "{document}");
 }
 
 #[test]

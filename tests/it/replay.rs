@@ -128,6 +128,9 @@ fn a_fix_that_breaks_opens_its_issue_again_with_the_evidence() {
         comment.contains("opened again") && comment.contains(script),
         "{comment}"
     );
+    // It is tried again: a command that is repeated does not pass without it.
+    let (again, code) = run();
+    assert_eq!((&of(&again, &first)["before"], code), (&json!("failed"), 1));
     // What passed before it broke proves nothing any more.
     let closed = sandbox.json(["issue", "close", &first]);
     assert_eq!(closed["issue"]["resolution"]["proof"], Value::Null);
@@ -295,16 +298,9 @@ fn what_cannot_be_replayed_is_said_before_anything_is_run() {
     let (sandbox, ..) = solved();
     for (words, code) in [
         (&["replay"][..], "USAGE"),
-        (&["replay", "--agent", "nobody"], "USAGE"),
+        (&["replay", "--agent", "nobody", "--agent-args=-x"], "USAGE"),
         (
-            &[
-                "replay",
-                "--agent",
-                "claude",
-                "--agent-args=-x",
-                "--with",
-                "nothing",
-            ],
+            &["replay", "--with", "nothing", "--", "true"],
             "PATH_NOT_FOUND",
         ),
     ] {

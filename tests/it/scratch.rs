@@ -2,14 +2,14 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use crate::provided::{root_or, skipped};
+use crate::provided::{is_root, root_or, skipped};
 use crate::sandbox::{Ran, Sandbox};
 use crate::trip::snapshot;
 
@@ -475,4 +475,23 @@ fn scratches_of_an_unborn_snapshot_are_on_branches_of_their_own() {
         let status = sandbox.git(["-C", dir, "status", "--porcelain"]);
         assert_eq!(status, "A  a.txt\n");
     }
+}
+
+#[test]
+fn where_nothing_can_be_made_beside_the_working_tree_the_setting_is_named() {
+    if is_root() {
+        skipped("an ordinary user", "root may write everywhere");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.snap();
+    let above = sandbox.path("").parent().unwrap().to_owned();
+    let bits = |bits| {
+        std::fs::set_permissions(&above, std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    bits(0o555);
+    let (error, _) = sandbox.json_error(["open", "latest"]);
+    bits(0o755);
+    let hints = error["hints"].to_string();
+    assert!(hints.contains("'scratch_dir'"), "{error}");
 }

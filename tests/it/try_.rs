@@ -1187,6 +1187,29 @@ fn an_agent_works_on_an_issue_without_a_terminal() {
 }
 
 #[test]
+fn an_agent_that_is_not_installed_fails_at_nothing() {
+    let sandbox = checked();
+    let id = issue(&sandbox);
+    for words in [&["try", &id][..], &["replay", "--status", "open"]] {
+        let output = sandbox
+            .tw_command()
+            .current_dir(sandbox.path(""))
+            .env("PATH", sandbox.root().join("empty"))
+            .arg("--json")
+            .args(words)
+            .args(["--agent", "claude"])
+            .output()
+            .unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let error = &document["error"];
+        assert_eq!(error["code"], "USAGE", "{document}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("'claude'"), "{message}");
+    }
+    assert_eq!(sandbox.json(["try", "list"])["tries"], json!([]));
+}
+
+#[test]
 fn a_killed_try_leaves_no_child_and_gc_leaves_no_litter() {
     let sandbox = checked();
     sandbox.write("mine", "untracked\n");

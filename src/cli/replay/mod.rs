@@ -18,7 +18,7 @@ use crate::ops::tries::Status;
 /// Each issue is laid out as it was when it was reported, with the present's versions of what --with names (instructions, skills,
 /// settings) over it. The command, or an agent, works on it; the issue's verify command judges. The table compares with the last replay
 /// of the same command, with the same files where there is one. An issue that counts as fixed, had passed with the same files and fails
-/// now is opened again. The present is not touched.
+/// now is opened again, and is tried with the fixed ones until somebody closes it. The present is not touched.
 ///
 /// Exit code 0 when all passed, else 1. An issue whose verify command was not approved on this machine, or not among the files of a
 /// snapshot that was not made here, is an error, the others run.

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 
 use crate::agents::{AGENTS, by_name};
 use crate::error::{Error, Result};
+use crate::ops::Context;
 use crate::ops::approval;
 use crate::ops::elsewhere::Files;
+use crate::ops::fingerprint::locate;
 use crate::ops::issues;
 use crate::ops::tries::{Status, TryRun};
 use crate::store::Store;
@@ -13,12 +15,23 @@ use crate::store::issue::{Issue, Run, RunResult, Verify};
 use crate::store::stored::Stored;
 use crate::text::headline;
 
-/// Whether an agent of this name can work on issues.
+/// Whether an agent of this name can work on issues here.
 ///
 /// # Errors
-/// `USAGE` for one that is not known, or has no way to run without a terminal.
-pub fn check_agent(name: &str) -> Result<()> {
-    agent_command(name, "").map(|_| ())
+/// `USAGE` for one that is not known, has no way to run without a terminal, or whose program is not there.
+pub fn check_agent(ctx: &Context<'_>, name: &str) -> Result<()> {
+    let command = agent_command(name, "")?;
+    match command
+        .first()
+        .filter(|program| locate(ctx, program).is_none())
+    {
+        None => Ok(()),
+        Some(program) => Err(Error::usage(format!(
+            "'{program}', which starts the agent, is not in PATH"
+        ))
+        .hint("install it, or give a command instead: -- COMMAND")
+        .hint(those_that_can())),
+    }
 }
 
 fn agent_command(name: &str, task: &str) -> Result<Vec<String>> {

@@ -94,11 +94,17 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn PhaseObserver) -> Re
         notices.push(format!("{id} cannot be read: {}", error.message()));
     }
     let mut chosen = all.issues;
-    chosen.retain(|issue| request.status.is_none_or(|status| issue.status == status));
+    chosen.retain(|issue| request.status.is_none_or(|status| is_chosen(issue, status)));
     let present = present(ctx)?;
     notices.extend(present.notices);
     let done = replay(ctx, request, (chosen, shown), &present.snapshot, told);
     Recovery(notices).tell(done, |answer| &mut answer.notices)
+}
+
+/// Whether an issue is one of this status. A fix that a replay found broken stays among the fixed: else the next replay would pass
+/// without it.
+fn is_chosen(issue: &Issue, status: issue::Status) -> bool {
+    issue.status == status || (status == issue::Status::Fixed && issue.is_broken_fix())
 }
 
 fn replay(
@@ -218,7 +224,7 @@ fn shown(ctx: &Context<'_>, request: &Start) -> Result<String> {
     };
     words.extend(request.agent_args.iter().map(OsString::from));
     if let Some(name) = &request.agent {
-        check_agent(name)?;
+        check_agent(ctx, name)?;
     }
     Ok(Redacting::new(ctx).command(&words, command_line))
 }

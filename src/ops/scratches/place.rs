@@ -15,6 +15,9 @@ use crate::ops::Context;
 /// How often others may take away, while one is made, what leads there.
 const TURNS: u32 = 100;
 
+/// What to do where none can be beside the working tree.
+const ELSEWHERE: &str = "name a directory of your own: tw open SNAPSHOT DIR, or set 'scratch_dir'";
+
 /// Where the directory will be.
 pub struct Place {
     /// Absolute, resolved as far as it exists.
@@ -67,7 +70,14 @@ impl Place {
         let bits = RootBits::of(root).context(|| format!("cannot look at '{}'", root.display()))?;
         let mut made = MadeDirs(Vec::new());
         made.make(&self.dir, &bits)
-            .context(|| format!("cannot create '{}'", self.dir.display()))?;
+            .context(|| format!("cannot create '{}'", self.dir.display()))
+            .map_err(|error| {
+                if error.is_refusal() {
+                    error.hint(ELSEWHERE)
+                } else {
+                    error
+                }
+            })?;
         Ok(made)
     }
 }
@@ -148,8 +158,7 @@ fn check_owner(ctx: &Context<'_>, dir: &Path) -> Result<()> {
         return Ok(());
     }
     let message = format!("'{}' belongs to another user", beside.display());
-    Err(Error::new(Code::UnsafeWorkspace, message)
-        .hint("name a directory of your own: tw open SNAPSHOT DIR, or set 'scratch_dir'"))
+    Err(Error::new(Code::UnsafeWorkspace, message).hint(ELSEWHERE))
 }
 
 /// Directories that go again unless they are kept.

@@ -8,7 +8,8 @@ use crate::error::{Code, Error, Result};
 use crate::interrupt::{self, Deferred};
 use crate::ops::approval;
 use crate::ops::attempts::{
-    PhaseObserver, Plan, RunSettings, Subject, agent_words, approved_check, issue_run, source_of,
+    PhaseObserver, Plan, RunSettings, Subject, agent_words, approved_check, check_agent, issue_run,
+    source_of,
 };
 use crate::ops::elsewhere::Files;
 use crate::ops::issues::{self, desk};
@@ -141,7 +142,7 @@ impl WhatToRun {
             (None, Some(issue)) => approved_check(store, issue, files)?,
             (None, None) => None,
         };
-        let words = words(request, issue)?;
+        let words = words(ctx, request, issue)?;
         let command = match request.agent {
             Some(_) => None,
             None => Some(approval::line_of(&request.command)),
@@ -258,9 +259,12 @@ fn check_who_chose(store: &Store, word: Option<&str>, files: Files) -> Result<()
 }
 
 /// The command that is run.
-fn words(request: &Start, issue: Option<&Issue>) -> Result<Vec<OsString>> {
+fn words(ctx: &Context<'_>, request: &Start, issue: Option<&Issue>) -> Result<Vec<OsString>> {
     match (&request.agent, issue) {
-        (Some(name), Some(issue)) => agent_words(name, &request.agent_args, issue),
+        (Some(name), Some(issue)) => {
+            check_agent(ctx, name)?;
+            agent_words(name, &request.agent_args, issue)
+        }
         (Some(_), None) => Err(Error::usage("an agent needs an issue to work on")
             .hint("tw try ISSUE --agent NAME; 'tw issue list' shows the issues")),
         (None, _) if request.command.is_empty() => Err(Error::usage("there is no command to run")

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Issue, Proof, ProofKind, Run};
+use super::{Issue, Proof, ProofKind, Run, Status};
 use crate::store::records::Json;
 
 impl Issue {
@@ -38,6 +38,17 @@ impl Issue {
     /// was put onto the present, else its best.
     pub fn evidence(&self) -> Option<(bool, Proof)> {
         self.evidence_of(&|_| true)
+    }
+
+    /// Whether it counted as fixed until a replay in which its check failed opened it again, and nobody has closed it since.
+    pub fn is_broken_fix(&self) -> bool {
+        let last = self.resolutions.iter().max_by_key(|earlier| &earlier.until);
+        last.is_some_and(|last| {
+            let mut runs = self.runs.iter().filter(|run| run.has_reopened());
+            !self.status.is_closed()
+                && last.status == Status::Fixed
+                && runs.any(|run| run.counts_since() >= last.resolution.at.as_str())
+        })
     }
 
     fn evidence_of(&self, counts: &dyn Fn(&Run) -> bool) -> Option<(bool, Proof)> {
