@@ -25,8 +25,9 @@ use crate::ops::pathspec::Pathspec;
 use crate::ops::record::Made;
 use crate::ops::request::DryRun;
 use crate::ops::swap::extras::stored_extras;
+use crate::ops::swap::found::{FoundDirs, add_found};
 use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
-use crate::ops::swap::notices::swap_notices;
+use crate::ops::swap::notices::{narrowed_notice, swap_notices};
 use crate::ops::swap::pathindex::EntryChanges;
 use crate::ops::swap::taken_back::TakenBack;
 use crate::ops::swap::{changes, prepare, read_tree, swap};
@@ -221,6 +222,7 @@ impl<'a, 's> Applying<'a, 's> {
         let nothing = prepared.plan.is_empty() && self.steps.borrow().merged.conflicts.is_empty();
         if dry_run == DryRun::Yes || nothing {
             let mut answer = self.answer(None, changes(&prepared.plan));
+            answer.notices.extend(narrowed_notice(&prepared.plan));
             answer.dry_run = dry_run == DryRun::Yes;
             if nothing && answer.merged.unknown.is_empty() && self.left_out.borrow().is_empty() {
                 answer.notices.push(self.words.nothing.to_owned());
@@ -239,6 +241,7 @@ impl<'a, 's> Applying<'a, 's> {
         let backup = Some(swapped.saved.id.to_string());
         let mut answer = self.answer(backup, swapped.changes());
         answer.notices.extend(swap_notices(&swapped.applied));
+        answer.notices.extend(narrowed_notice(&swapped.plan));
         Ok(answer)
     }
 
@@ -337,6 +340,7 @@ impl<'a, 's> Applying<'a, 's> {
             paths: self.sides(&read, capture, &steps)?,
             dirs: self.emptied(&read, capture, &steps)?,
             renamed: steps.merged.renamed.clone(),
+            found: self.found_dirs(&read, &steps)?,
             ..PathChanges::default()
         };
         self.add_bits(&read, capture, &mut becomes)?;
@@ -434,6 +438,21 @@ impl<'a, 's> Applying<'a, 's> {
                 Ok((full.clone(), side.transpose()?))
             })
             .collect()
+    }
+
+    /// The directories over the names that files lose, as the change found them that decides what these become; of what an earlier one renamed, as
+    /// that did.
+    fn found_dirs(&self, trees: &dyn tree::ReadTree, steps: &Steps) -> Result<FoundDirs> {
+        let mut found = FoundDirs::new();
+        for (to, from) in &steps.merged.renamed {
+            let last = self.change_of(steps, to).into_iter();
+            for change in last.chain(&self.changes) {
+                let base = change.base.zip(change.base_extras.as_ref());
+                let sides = (base, (change.theirs, &change.extras));
+                add_found(trees, sides, from, &mut found)?;
+            }
+        }
+        Ok(found)
     }
 
     /// Directories in which nothing captured is left, and which the change that emptied them has not either.

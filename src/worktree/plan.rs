@@ -86,6 +86,8 @@ pub struct Plan {
     pub access: BTreeMap<Vec<u8>, Access>,
     /// Paths that keep owner, group and attributes of what is there, whatever the side that it leads to recorded.
     pub keep_access: BTreeSet<Vec<u8>>,
+    /// Paths that get fewer permission bits than their side has: what they come from was closed to somebody since.
+    pub narrowed: BTreeSet<Vec<u8>>,
     /// Directories that no record has: they keep owner, group and attributes, and get the bits that stand here as they are.
     pub unrecorded: BTreeSet<Vec<u8>>,
     /// Large files that a filter converts, which come out with git's text of them: their bytes are nowhere.

@@ -2,10 +2,12 @@
 
 use std::os::unix::fs::chown;
 
+use serde_json::Value;
+
 use crate::access::{USER, access_of, acl, acl_of, set_attribute};
 use crate::faults::killed_at;
 use crate::sandbox::{Sandbox, is_root, skipped};
-use crate::trip::mode;
+use crate::trip::{list, mode};
 
 const ACL: &str = "system.posix_acl_access";
 
@@ -13,10 +15,17 @@ const ACL: &str = "system.posix_acl_access";
 const WAYS: [&str; 3] = ["try apply", "issue apply", "undo 2"];
 
 /// Has a shell command change the files elsewhere; then `close` is done to the present, and the change is put onto it.
-fn put_onto(sandbox: &Sandbox, way: &str, changes: &str, close: impl FnOnce()) {
+fn put_onto(sandbox: &Sandbox, way: &str, changes: &str, close: impl FnOnce()) -> Value {
     let apply = made(sandbox, way, changes);
     close();
-    sandbox.json(&apply);
+    sandbox.json(&apply)
+}
+
+/// What is said of paths that are not as open as the change had them.
+fn narrowed(answer: &Value) -> Vec<String> {
+    let mut notices = list(&answer["notices"]);
+    notices.retain(|notice| notice.starts_with("not as open"));
+    notices
 }
 
 /// Has a shell command change the files elsewhere, and answers the command that puts the change onto the present.
@@ -109,7 +118,7 @@ fn what_was_closed_since_stays_closed_under_a_new_name_and_as_a_program() {
             sandbox.chmod(dir, 0o755);
         }
         let mut list = None;
-        put_onto(&sandbox, way, changes, || {
+        let answer = put_onto(&sandbox, way, changes, || {
             for (path, bits) in [
                 ("conf", 0o600),
                 ("script", 0o640),
@@ -137,6 +146,8 @@ fn what_was_closed_since_stays_closed_under_a_new_name_and_as_a_program() {
         ] {
             assert_eq!(mode(&sandbox, path), bits, "{way}: {path}");
         }
+        let said = "not as open as it was there, since what it comes from was closed to others meanwhile: 'newdir', 'open/moved'";
+        assert_eq!(narrowed(&answer), [said], "{way}");
         let settings = access_of(&sandbox.path("settings"));
         match list {
             Some(list) => assert_eq!(settings, list, "{way}"),
@@ -145,6 +156,81 @@ fn what_was_closed_since_stays_closed_under_a_new_name_and_as_a_program() {
         sandbox.json([if way == "undo 2" { "redo" } else { "undo" }]);
         assert_eq!(mode(&sandbox, "dir"), 0o700, "{way}");
     }
+}
+
+#[test]
+fn what_was_as_closed_before_gets_the_bits_that_the_change_gave_it() {
+    let changes = "mv private/key open/key; chmod 644 open/key; mkdir made; chmod 755 made; mv private/page made; mv shut renamed; chmod 750 renamed";
+    for way in WAYS {
+        let sandbox = Sandbox::new();
+        let paths = [
+            "private/key",
+            "private/page",
+            "private/k",
+            "open/x",
+            "shut/f",
+        ];
+        for (nth, path) in paths.into_iter().enumerate() {
+            sandbox.write(path, format!("{path}\n{}", lines(30 + nth)));
+            sandbox.chmod(path, if nth == 0 { 0o600 } else { 0o644 });
+        }
+        for (dir, bits) in [("private", 0o700), ("shut", 0o700), ("open", 0o755)] {
+            sandbox.chmod(dir, bits);
+        }
+        let answer = put_onto(&sandbox, way, changes, || {
+            // Closed further in than it was: that changes nothing for anybody.
+            sandbox.chmod("open/x", 0o600);
+        });
+        for (path, bits) in [
+            ("open/key", 0o644),
+            ("open/x", 0o600),
+            ("made", 0o755),
+            ("made/page", 0o644),
+            ("renamed", 0o750),
+            ("private", 0o700),
+        ] {
+            assert_eq!(mode(&sandbox, path), bits, "{way}: {path}");
+        }
+        assert!(narrowed(&answer).is_empty(), "{way}");
+    }
+}
+
+#[test]
+fn what_a_revert_takes_out_of_a_closed_directory_has_the_bits_that_it_had() {
+    let sandbox = Sandbox::new();
+    for path in ["page", "public/page", "private/k", "public/sub/f"] {
+        sandbox.write(path, format!("{path}\n{}", lines(30)));
+    }
+    for (path, bits) in [
+        ("page", 0o755),
+        ("private", 0o700),
+        ("public", 0o775),
+        ("public/sub", 0o750),
+    ] {
+        sandbox.chmod(path, bits);
+    }
+    sandbox.ok(["session", "start"]);
+    sandbox.ok(["checkpoint", "--message", "one"]);
+    for (from, to) in [
+        ("page", "private/other"),
+        ("public/page", "private/page"),
+        ("public/sub", "private/sub"),
+    ] {
+        std::fs::rename(sandbox.path(from), sandbox.path(to)).unwrap();
+    }
+    sandbox.remove("public");
+    sandbox.ok(["checkpoint", "--message", "two"]);
+    let reverted = sandbox.json(["revert", "0"]);
+    for (path, bits) in [
+        ("page", 0o755),
+        ("public", 0o775),
+        ("public/page", 0o644),
+        ("public/sub", 0o750),
+        ("private", 0o700),
+    ] {
+        assert_eq!(mode(&sandbox, path), bits, "{path}");
+    }
+    assert!(narrowed(&reverted).is_empty());
 }
 
 /// Gives a path an attribute, an ACL and, as root, another owner.

@@ -25,6 +25,11 @@ impl AccessLeft {
         given::read(level).map(Self)
     }
 
+    /// What the swap gave, by path.
+    pub(super) fn paths(&self) -> &BTreeMap<Vec<u8>, Access> {
+        &self.0
+    }
+
     /// What paths get that are there before and after the swap is taken back. `before`: as before the swap, as far as that is known.
     ///
     /// # Errors

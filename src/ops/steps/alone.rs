@@ -19,8 +19,10 @@ use crate::ops::merge::{Conflict, Merged};
 use crate::ops::record::Made;
 use crate::ops::request::DryRun;
 use crate::ops::swap::extras::stored_extras;
+use crate::ops::swap::found::{FoundDirs, add_found};
 use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
 use crate::ops::swap::journal::{SwapSide, path_of, permissions_of, side_of};
+use crate::ops::swap::notices::narrowed_notice;
 use crate::ops::swap::pathindex::{self, EntryChanges, PathEntries};
 use crate::ops::swap::taken_back;
 use crate::ops::swap::{changes, prepare, read_tree, swap, undo_log};
@@ -36,7 +38,10 @@ pub(super) type BothSides = BTreeMap<Vec<u8>, [Option<Side>; 2]>;
 struct TakingBack<'a> {
     step: &'a Step<'a>,
     saved: Stored,
+    /// Before the swap.
     extras: Extras,
+    /// As the swap left it, as far as directories go.
+    left_extras: Extras,
     paths: BothSides,
     left: AccessLeft,
     merging: ThreeWay<'a, 'a>,
@@ -61,10 +66,13 @@ impl Step<'_> {
     pub(super) fn take_back_alone(&self) -> Result<Undone> {
         self.refuse_other_times()?;
         let saved = self.saved("the undo log names no backup")?;
+        let extras = stored_extras(self.store, &saved)?;
+        let left = AccessLeft::of(&self.level)?;
         let taking = TakingBack {
-            extras: stored_extras(self.store, &saved)?,
+            left_extras: self.left_extras(&extras, &left)?,
+            extras,
             paths: self.both_sides()?,
-            left: AccessLeft::of(&self.level)?,
+            left,
             merging: ThreeWay::new(self.ctx, self.store)?,
             entries: RefCell::default(),
             held_back: RefCell::default(),
@@ -101,6 +109,19 @@ impl Step<'_> {
             .hint(format!("'tw {log} --list' shows them")))
     }
 
+    fn left_extras(&self, before: &Extras, left: &AccessLeft) -> Result<Extras> {
+        let mut extras = before.clone();
+        for dir in &self.level.dirs {
+            let path = path_of(&dir.path)?;
+            match permissions_of(dir.after.as_deref())? {
+                Some(bits) => extras.modes.insert(path, bits),
+                None => extras.modes.remove(&path),
+            };
+        }
+        extras.access.paths.extend(left.paths().clone());
+        Ok(extras)
+    }
+
     fn both_sides(&self) -> Result<BothSides> {
         let sides = self.level.entries.iter().map(|entry| {
             let sides = [
@@ -135,7 +156,9 @@ impl TakingBack<'_> {
         let prepared = prepare(step.ctx, step.store, &goal, &Storing::No)?;
         self.refuse_to_do_nothing(&prepared.plan)?;
         if step.dry_run == DryRun::Yes {
-            return Ok(step.would(changes(&prepared.plan)));
+            let mut answer = step.would(changes(&prepared.plan));
+            answer.notices.extend(narrowed_notice(&prepared.plan));
+            return Ok(answer);
         }
         drop(prepared);
         self.merging.write();
@@ -150,7 +173,9 @@ impl TakingBack<'_> {
                 path::listed(paths.iter(), 5)
             )
         });
-        let mut answer = step.answer(&swapped?, Vec::new(), stays.as_deref());
+        let swapped = swapped?;
+        let mut answer = step.answer(&swapped, Vec::new(), stays.as_deref());
+        answer.notices.extend(narrowed_notice(&swapped.plan));
         answer
             .notices
             .extend((!head_moved && !paths.is_empty()).then(|| {
@@ -189,7 +214,7 @@ impl TakingBack<'_> {
 
     /// What the paths become, given what is there.
     fn changes(&self, capture: &Capture<'_>) -> Result<PathChanges> {
-        let merged = self.merge(capture)?;
+        let (merged, found) = self.merge(capture)?;
         if !merged.conflicts.is_empty() || !merged.blocked.is_empty() {
             return Err(self.conflict(&merged));
         }
@@ -199,12 +224,13 @@ impl TakingBack<'_> {
         Ok(PathChanges {
             paths: self.sides(capture, &merged, &access),
             dirs: self.dirs()?,
+            found,
             renamed: merged.renamed,
             access,
         })
     }
 
-    fn merge(&self, capture: &Capture<'_>) -> Result<Merged> {
+    fn merge(&self, capture: &Capture<'_>) -> Result<(Merged, FoundDirs)> {
         let store = self.step.store;
         let node = |side: &Option<Side>| side.map(|side| side.node);
         let edits: Vec<(Vec<u8>, Option<Node>)> = self
@@ -234,7 +260,16 @@ impl TakingBack<'_> {
                 theirs: &self.step.view.backup_id,
             },
         };
-        self.merging.merge(&read, &sides)
+        let merged = self.merging.merge(&read, &sides)?;
+        let both = (
+            Some((base, &self.left_extras)),
+            (self.saved.tree, &self.extras),
+        );
+        let mut found = FoundDirs::new();
+        for from in merged.renamed.values() {
+            add_found(&read, both, from, &mut found)?;
+        }
+        Ok((merged, found))
     }
 
     /// What becomes of each path: permission bits are those of before the swap, unless somebody changed them since. `access`: those that

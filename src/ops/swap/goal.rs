@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::extras::stored_extras;
+use super::found::FoundDirs;
 use super::pathindex::EntryChanges;
 use super::session_files::SessionFile;
 use super::taken_back::TakenBack;
@@ -110,6 +111,8 @@ pub struct PathChanges {
     pub dirs: Vec<(Vec<u8>, Option<u32>)>,
     /// Of files that get another name, the new one and that of now: who may use them stays the same.
     pub renamed: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The directories over the names that these lose. One that is not known counts as open to all then.
+    pub found: FoundDirs,
     /// Owner, group and attributes of files and directories that get others than those of now.
     pub access: BTreeMap<Vec<u8>, Access>,
 }

@@ -11,6 +11,7 @@ pub mod copied;
 pub mod extras;
 pub mod filtered;
 mod flagged;
+pub mod found;
 mod from_present;
 pub mod given;
 pub mod goal;

@@ -3,6 +3,7 @@
 use crate::git::path;
 use crate::text::count;
 use crate::worktree::apply::Applied;
+use crate::worktree::plan::Plan;
 
 /// What is to be said of how a swap was carried out: files that changed meanwhile, and access that could not be kept.
 pub fn swap_notices(applied: &Applied) -> Vec<String> {
@@ -55,6 +56,17 @@ pub fn lost_notices(applied: &Applied) -> Vec<String> {
         ));
     }
     notices
+}
+
+/// What is to be said of what a plan keeps closed.
+pub fn narrowed_notice(plan: &Plan) -> Option<String> {
+    let paths = &plan.narrowed;
+    (!paths.is_empty()).then(|| {
+        format!(
+            "not as open as it was there, since what it comes from was closed to others meanwhile: {}",
+            path::listed(paths.iter(), SHOWN)
+        )
+    })
 }
 
 /// What was in the way of a return and has another name now.

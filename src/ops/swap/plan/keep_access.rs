@@ -8,12 +8,14 @@ use crate::git::access::{Access, Lost, without_capabilities};
 use crate::git::path;
 use crate::git::reach::{ALL, beneath};
 use crate::ops::capture::access_of;
+use crate::ops::swap::found::{of_same_group, without_acl};
 
 /// Directories that are made for renamed files, and those that these come from.
 type Sources = BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>;
 
 impl PathPlanner<'_> {
-    /// Has what is there keep owner, group and attributes, and what is renamed take them along, but for what gets others.
+    /// Has what is there keep owner, group and attributes, and what is renamed take them along, but for what gets others. What was closed since
+    /// the change is as closed for what leaves it.
     ///
     /// # Errors
     /// What is renamed cannot be looked at.
@@ -34,9 +36,12 @@ impl PathPlanner<'_> {
                 continue;
             }
             if !self.pair_dirs((to, from), &mut sources) {
-                let reach = self.reach(path::split(from).0, to)?;
-                if let Some(side) = &mut self.plan.entries[at].after {
-                    side.perm &= reach;
+                let closed = self.closed_over(path::split(from).0, to)?;
+                if let Some(side) = &mut self.plan.entries[at].after
+                    && side.perm & closed != 0
+                {
+                    side.perm &= !closed;
+                    self.plan.narrowed.insert(to.clone());
                 }
             }
             if let Some(access) = self.access_now(from)? {
@@ -68,44 +73,79 @@ impl PathPlanner<'_> {
         makes
     }
 
-    /// A new directory is for those who got into all that its files come from.
+    /// A new directory has the bits that its side recorded, but for those who were kept out since of what its files come from. What goes as it
+    /// comes lends it owner, group and attributes; what stays beside it is another one, and lends none.
     fn follow(&mut self, to: &[u8], sources: &BTreeSet<Vec<u8>>) -> Result<()> {
-        let mut bits = 0o7777;
-        let mut access: Option<Access> = None;
+        let Some(perm) = self.dirs.get(to).and_then(|dir| dir.after) else {
+            return Ok(());
+        };
+        let (mut bits, mut closed) = (perm, 0);
+        let mut lent: Option<Access> = None;
         for from in sources {
             let Some(now) = self.access_now(from)? else {
                 continue;
             };
-            bits &= 0o7700 | dir_on_disk(self.manifest, from).unwrap_or(0o777);
-            bits &= self.reach(path::split(from).0, to)?;
-            match &access {
-                Some(access) => bits &= Lost::between(access, &now).narrow(bits),
-                None => access = Some(now),
+            closed |= self.closed_over(path::split(from).0, to)?;
+            let found = self.changes.found.get(from);
+            if found.is_some_and(|found| !found.goes) {
+                let both = self.then_and_now(from)?;
+                closed |= both.map_or(0, |(then, now)| then & !now & 0o077);
+                continue;
             }
+            let then = found.map_or(ALL, |found| found.bits);
+            let on_disk = dir_on_disk(self.manifest, from).unwrap_or(ALL);
+            closed |= then & !on_disk & 0o077;
+            if let Some(lent) = &lent {
+                bits = Lost::between(lent, &now).narrow(bits);
+                continue;
+            }
+            // The group that it had is not the one that comes back: it gets no more than it had.
+            let recorded = self.saved.access.of(to);
+            if of_same_group(perm, recorded.as_deref(), Some(&now)) != perm {
+                closed |= 0o070 & !then;
+            }
+            lent = Some(now);
         }
-        if let Some(dir) = self.dirs.get_mut(to) {
-            dir.after = dir.after.map(|perm| perm & bits);
+        bits &= !closed;
+        if let Some(dir) = self.dirs.get_mut(to).filter(|_| bits != perm) {
+            dir.after = Some(bits);
+            self.plan.narrowed.insert(to.to_vec());
         }
-        if let Some(access) = access {
+        if let Some(access) = lent {
             self.plan.access.insert(to.to_vec(), access);
         }
         Ok(())
     }
 
-    /// The permission bits for those who get through a directory and all over it, as far as `to` does not lie in these.
-    fn reach(&self, dir: &[u8], to: &[u8]) -> Result<u32> {
-        let mut reach = ALL;
+    /// The permission bits of those who got all the way through a directory, as far as `to` does not lie in what is passed, and do not any more.
+    fn closed_over(&self, dir: &[u8], to: &[u8]) -> Result<u32> {
+        let (mut then, mut now) = (ALL, ALL);
         for at in path::with_parents(dir).filter(|at| !path::is_within(to, at)) {
-            let Some(bits) = dir_on_disk(self.manifest, at) else {
-                continue;
-            };
-            let access = self.access_now(at)?;
-            let bits = access
-                .and_then(|access| access.bits_without_acl(bits))
-                .unwrap_or(bits);
-            reach &= beneath(bits);
+            if let Some((bits_then, bits_now)) = self.then_and_now(at)? {
+                then &= beneath(bits_then);
+                now &= beneath(bits_now);
+            }
         }
-        Ok(reach)
+        Ok(then & !now)
+    }
+
+    /// The permission bits of a directory that is there for all those who are let in without an ACL: as the change found it, and now.
+    fn then_and_now(&self, dir: &[u8]) -> Result<Option<(u32, u32)>> {
+        let Some(bits) = dir_on_disk(self.manifest, dir) else {
+            return Ok(None);
+        };
+        let access = self.access_now(dir)?;
+        let now = without_acl(bits, access.as_ref());
+        let Some(found) = self.changes.found.get(dir) else {
+            return Ok(Some((ALL, now)));
+        };
+        let root = self.manifest.dirs.first();
+        let usual = root.map(|root| Access::owned((root.stamp.uid, root.stamp.gid)));
+        let usual = usual.filter(|_| !self.saved.access.inherits);
+        let access_then = found.access.as_ref();
+        let then = without_acl(found.bits, access_then);
+        let now = of_same_group(now, access_then.or(usual.as_ref()), access.as_ref());
+        Ok(Some((then, now)))
     }
 
     fn access_now(&self, path: &[u8]) -> Result<Option<Access>> {
