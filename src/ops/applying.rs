@@ -83,8 +83,6 @@ pub struct Change {
     pub extras: Extras,
     /// The same of what it changed; None: what is there now.
     pub base_extras: Option<Extras>,
-    /// Directories that stay although nothing is left in them: they were there before.
-    pub empty_dirs: BTreeSet<Vec<u8>>,
     /// Only these paths; None: all.
     pub only: Option<BTreeSet<Vec<u8>>>,
     /// What its snapshots do not tell.
@@ -107,7 +105,6 @@ impl Change {
             takes_back: false,
             extras: stored_extras(store, theirs)?,
             base_extras: Some(stored_extras(store, base)?),
-            empty_dirs: BTreeSet::new(),
             only: None,
             uncaptured: Uncaptured::of(store, Some(base), theirs)?,
             index: vec![index(base)?, index(theirs)?],
@@ -474,7 +471,7 @@ impl<'a, 's> Applying<'a, 's> {
                     .any(|(full, node)| node.is_some() && path::is_within(full, dir));
                 let change = self.change_of(steps, full);
                 let is_theirs = |change: &Change| -> Result<bool> {
-                    Ok(change.empty_dirs.contains(dir)
+                    Ok(change.extras.leads_to_empty_dir(dir)
                         || tree::find(trees, change.theirs, dir)?.is_some())
                 };
                 if filled || change.map(is_theirs).transpose()? == Some(true) {

@@ -12,10 +12,10 @@ use crate::trip::{list, mode};
 const ACL: &str = "system.posix_acl_access";
 
 /// The ways to put changes onto the present that were made before.
-const WAYS: [&str; 3] = ["try apply", "issue apply", "undo 2"];
+pub const WAYS: [&str; 3] = ["try apply", "issue apply", "undo 2"];
 
 /// Has a shell command change the files elsewhere; then `close` is done to the present, and the change is put onto it.
-fn put_onto(sandbox: &Sandbox, way: &str, changes: &str, close: impl FnOnce()) -> Value {
+pub fn put_onto(sandbox: &Sandbox, way: &str, changes: &str, close: impl FnOnce()) -> Value {
     let apply = made(sandbox, way, changes);
     close();
     sandbox.json(&apply)

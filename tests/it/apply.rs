@@ -93,7 +93,9 @@ fn a_run_comes_onto_a_present_that_moved_on() {
     assert_eq!(sandbox.text("long.txt"), "one\n2\n3\n4\n5\n6\n7\neight\n");
     assert_eq!(sandbox.text("new-name.txt"), "a\nb\nc\nD\n");
     assert_eq!(sandbox.read("bin.dat"), b"\0two");
-    assert!(!sandbox.exists("old") && !sandbox.exists("gone.txt"));
+    assert!(!sandbox.exists("gone.txt"));
+    let mut old = std::fs::read_dir(sandbox.path("old")).unwrap();
+    assert!(old.next().is_none(), "empty, as the run left it");
     assert_eq!(
         sandbox.git(["diff", "--cached", "--name-only"]),
         "same.txt\n",

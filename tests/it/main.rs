@@ -54,6 +54,7 @@ mod layers;
 mod layout;
 #[cfg(target_os = "linux")]
 mod leased;
+mod left_empty;
 mod list;
 mod log;
 mod many;

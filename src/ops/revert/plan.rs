@@ -383,7 +383,6 @@ impl<'a> Planner<'a> {
             theirs: stored.tree,
             takes_back: after.is_some(),
             names: [name, stored.id.to_string()],
-            empty_dirs: extras.empty_dirs.clone(),
             extras,
             base_extras,
             only: stretch.only.clone(),
