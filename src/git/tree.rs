@@ -5,6 +5,8 @@
 //! and [`safe_part`] is what other functions may read of it. Modes are what git takes them for; who is to refuse those that it does not
 //! write asks [`odd_mode`].
 
+mod lookup;
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -13,6 +15,8 @@ use std::vec::IntoIter;
 use super::path;
 use super::{ObjectFormat, Oid};
 use crate::error::{Code, Error, Result};
+
+pub use lookup::Lookup;
 
 /// Mode of a directory entry.
 pub const DIR_MODE: u32 = 0o040_000;

@@ -9,14 +9,14 @@ mod stages;
 mod uncaptured;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::Root;
 use crate::git::path;
 use crate::git::textmerge::Labels;
-use crate::git::tree::{self, LINK_MODE, Node};
+use crate::git::tree::{self, LINK_MODE, Lookup, Node};
 use crate::ops::Context;
 use crate::ops::capture::{Capture, Storing};
 use crate::ops::merge::{Beside, Merged};
@@ -297,6 +297,7 @@ impl<'a, 's> Applying<'a, 's> {
     /// What the present becomes, as it is at this look.
     fn find(&self, capture: &Capture<'_>) -> Result<PathChanges> {
         let read = |oid| read_tree(self.store, capture, oid);
+        let read = Lookup::new(&read);
         let takes: Vec<_> = self
             .changes
             .iter()
@@ -357,7 +358,7 @@ impl<'a, 's> Applying<'a, 's> {
     /// The files that the changes would remove, that are there, and that the present's rules leave out.
     fn left_out<'t>(
         &self,
-        trees: &dyn tree::ReadTree,
+        trees: &Lookup<'_>,
         capture: &Capture<'_>,
         takes: &[impl Fn(&[u8]) -> bool + 't],
     ) -> Result<BTreeSet<Vec<u8>>> {
@@ -371,7 +372,7 @@ impl<'a, 's> Applying<'a, 's> {
             for gone in tree::diff(trees, Some(base), Some(change.theirs))? {
                 if gone.new.is_none()
                     && takes(&gone.path)
-                    && tree::find(trees, capture.tree, &gone.path)?.is_none()
+                    && trees.find(capture.tree, &gone.path)?.is_none()
                     && is_file(&gone.path)
                 {
                     found.insert(gone.path);
@@ -404,7 +405,7 @@ impl<'a, 's> Applying<'a, 's> {
     /// The paths with their permission bits ([`three_way::bits_after`]).
     fn sides(
         &self,
-        trees: &dyn tree::ReadTree,
+        trees: &Lookup<'_>,
         capture: &Capture<'_>,
         steps: &Steps,
     ) -> Result<Vec<(Vec<u8>, Option<Side>)>> {
@@ -419,7 +420,7 @@ impl<'a, 's> Applying<'a, 's> {
             let base = change.and_then(|change| change.base.zip(change.base_extras.as_ref()));
             let found = match base {
                 Some((tree, extras)) => {
-                    let node = tree::find(trees, tree, from)?;
+                    let node = trees.find(tree, from)?;
                     node.map(|node| extras.permissions(from, node.mode))
                 }
                 None => None,
@@ -439,7 +440,7 @@ impl<'a, 's> Applying<'a, 's> {
 
     /// The directories over the names that files lose, as the change found them that decides what these become; of what an earlier one renamed, as
     /// that did.
-    fn found_dirs(&self, trees: &dyn tree::ReadTree, steps: &Steps) -> Result<FoundDirs> {
+    fn found_dirs(&self, trees: &Lookup<'_>, steps: &Steps) -> Result<FoundDirs> {
         let mut found = FoundDirs::new();
         for (to, from) in &steps.merged.renamed {
             let last = self.change_of(steps, to).into_iter();
@@ -455,44 +456,36 @@ impl<'a, 's> Applying<'a, 's> {
     /// Directories in which nothing captured is left, and which the change that emptied them has not either.
     fn emptied(
         &self,
-        trees: &dyn tree::ReadTree,
+        trees: &Lookup<'_>,
         capture: &Capture<'_>,
         steps: &Steps,
     ) -> Result<Vec<(Vec<u8>, Option<u32>)>> {
-        let merged = &steps.merged;
-        let mut dirs: Vec<(Vec<u8>, Option<u32>)> = Vec::new();
-        let gone = merged.paths.iter().filter(|(_, node)| node.is_none());
-        for (full, _) in gone {
+        let paths = &steps.merged.paths;
+        let written = paths.iter().filter(|(_, node)| node.is_some());
+        let filled: BTreeSet<&[u8]> = written
+            .flat_map(|(full, _)| path::with_parents(path::split(full).0))
+            .collect();
+        let (mut dirs, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        for (full, _) in paths.iter().filter(|(_, node)| node.is_none()) {
+            let step = steps.step_of.get(full);
             let mut dir = path::split(full).0;
-            while !dir.is_empty() && !dirs.iter().any(|(known, _)| known == dir) {
-                let filled = merged
-                    .paths
-                    .iter()
-                    .any(|(full, node)| node.is_some() && path::is_within(full, dir));
+            while !dir.is_empty() && seen.insert((step, dir)) && !dirs.contains(dir) {
                 let change = self.change_of(steps, full);
                 let is_theirs = |change: &Change| -> Result<bool> {
                     Ok(change.extras.leads_to_empty_dir(dir)
-                        || tree::find(trees, change.theirs, dir)?.is_some())
+                        || trees.find(change.theirs, dir)?.is_some())
                 };
-                if filled || change.map(is_theirs).transpose()? == Some(true) {
+                let stays = filled.contains(dir)
+                    || change.map(is_theirs).transpose()? == Some(true)
+                    || holds_more(trees, capture.tree, dir, paths)?;
+                if stays {
                     break;
                 }
-                let here = tree::find(trees, capture.tree, dir)?;
-                if let Some(here) = here.filter(|here| here.is_dir()) {
-                    let beneath = tree::flatten(trees, here.oid)?;
-                    let goes = |name: &[u8]| {
-                        let full = [dir, b"/", name].concat();
-                        matches!(merged.paths.get(&full), Some(None))
-                    };
-                    if !beneath.iter().all(|(name, _)| goes(name)) {
-                        break;
-                    }
-                }
-                dirs.push((dir.to_vec(), None));
+                dirs.insert(dir);
                 dir = path::split(dir).0;
             }
         }
-        Ok(dirs)
+        Ok(dirs.into_iter().map(|dir| (dir.to_vec(), None)).collect())
     }
 
     fn blocked(&self, paths: &[Vec<u8>]) -> Error {
@@ -532,6 +525,22 @@ impl<'a, 's> Applying<'a, 's> {
                 serde_json::json!(conflicts.collect::<Vec<_>>()),
             )
     }
+}
+
+/// Whether a directory has a file that stays.
+fn holds_more(
+    trees: &Lookup<'_>,
+    root: Oid,
+    dir: &[u8],
+    paths: &BTreeMap<Vec<u8>, Option<Node>>,
+) -> Result<bool> {
+    let here = trees.find(root, dir)?;
+    let Some(here) = here.filter(|here| here.is_dir()) else {
+        return Ok(false);
+    };
+    let stays = |name: &[u8]| !matches!(paths.get(&path::join(dir, name)), Some(None));
+    let beneath = tree::flatten(trees, here.oid)?;
+    Ok(beneath.iter().any(|(name, _)| stays(name)))
 }
 
 /// A few names in a sentence.

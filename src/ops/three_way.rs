@@ -14,7 +14,7 @@ use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode};
 use crate::git::path;
 use crate::git::textdiff::{self, LARGEST};
 use crate::git::textmerge::{Labels, Style};
-use crate::git::tree::{self, Change, LINK_MODE, Node, ReadTree};
+use crate::git::tree::{self, Change, LINK_MODE, Lookup, Node, ReadTree};
 use crate::store::Store;
 use crate::store::lock::Owner;
 use crate::worktree::manifest::{FileRec, Kind};
@@ -173,6 +173,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
     ) -> Result<Steps> {
         let known = |oid: Oid| between.borrow().get(&oid).cloned();
         let trees = |oid: Oid| known(oid).map_or_else(|| trees.read_tree(oid), Ok);
+        let trees = Lookup::new(&trees);
         let content = |full: &[u8], node: Node| match known(node.oid) {
             Some(bytes) => Ok(Some(bytes)),
             None => self.content(full, node),
@@ -337,11 +338,10 @@ impl Steps {
     }
 
     /// What one step changed and another changed back stays as it is.
-    fn drop_unchanged(&mut self, trees: &dyn ReadTree, ours: Oid) -> Result<()> {
+    fn drop_unchanged(&mut self, trees: &Lookup<'_>, ours: Oid) -> Result<()> {
         let mut unchanged = Vec::new();
         for (full, node) in &self.merged.paths {
-            let here = tree::find(trees, ours, full)?.filter(|node| !node.is_dir());
-            if here == *node {
+            if trees.file(ours, full)? == *node {
                 unchanged.push(full.clone());
             }
         }
@@ -362,15 +362,14 @@ impl Steps {
 
 /// Of conflicts in what an earlier step made, where the lines stand in the working tree.
 fn lines_of(
-    trees: &dyn ReadTree,
+    trees: &Lookup<'_>,
     content: &merge::ReadContent<'_>,
     (here, ours): (Oid, Oid),
     merged: &mut Merged,
 ) -> Result<()> {
     for conflict in &mut merged.conflicts {
         let text = |root: Oid| -> Result<Option<Vec<u8>>> {
-            let node = tree::find(trees, root, &conflict.path)?;
-            let node = node.filter(|node| !node.is_dir());
+            let node = trees.file(root, &conflict.path)?;
             Ok(node
                 .map(|node| content(&conflict.path, node))
                 .transpose()?

@@ -2,12 +2,13 @@
 //!
 //! Each is changed only where it is as the change left it: what somebody changed since stays.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Applying, Change};
 use crate::error::Result;
 use crate::git::path;
-use crate::git::tree::{self, DIR_MODE, GITLINK_MODE, LINK_MODE, Node, ReadTree};
+use crate::git::tree::{self, DIR_MODE, GITLINK_MODE, LINK_MODE, Lookup, Node};
 use crate::ops::capture::Capture;
 use crate::ops::swap::goal::PathChanges;
 use crate::worktree::manifest::Kind;
@@ -16,7 +17,7 @@ use crate::worktree::plan::{Extras, Side};
 /// Both sides of a change, and what is there.
 struct Sides<'a> {
     change: &'a Change,
-    trees: &'a dyn ReadTree,
+    trees: &'a Lookup<'a>,
     capture: &'a Capture<'a>,
 }
 
@@ -24,7 +25,7 @@ impl Applying<'_, '_> {
     /// Adds what a merge of trees does not see to what becomes of the present.
     pub(super) fn add_bits(
         &self,
-        trees: &dyn ReadTree,
+        trees: &Lookup<'_>,
         capture: &Capture<'_>,
         becomes: &mut PathChanges,
     ) -> Result<()> {
@@ -60,8 +61,12 @@ impl Applying<'_, '_> {
                 dirs.insert(dir, bits);
             }
         }
+        // As the merge gave them: sorted.
+        let merged = becomes.paths.len();
         for (path, perm) in files {
-            let known = becomes.paths.iter_mut().find(|(known, _)| *known == path);
+            let known = becomes.paths.get_mut(..merged).unwrap_or_default();
+            let known = known.binary_search_by(|(known, _)| known.cmp(&path));
+            let known = known.ok().and_then(|at| becomes.paths.get_mut(at));
             let here = capture.manifest.file(&path);
             let here = here.map(|file| Node {
                 mode: file.git_mode,
@@ -75,11 +80,10 @@ impl Applying<'_, '_> {
                 (None, Some(node)) => becomes.paths.push((path, Some(Side { node, perm }))),
             }
         }
-        for (dir, bits) in dirs {
-            if !becomes.dirs.iter().any(|(known, _)| *known == dir) {
-                becomes.dirs.push((dir, bits));
-            }
+        for (dir, bits) in &becomes.dirs {
+            dirs.insert(dir.clone(), *bits);
         }
+        becomes.dirs = dirs.into_iter().collect();
         Ok(())
     }
 }
@@ -112,7 +116,7 @@ impl Sides<'_> {
     }
 
     fn node(&self, root: Option<crate::git::Oid>, full: &[u8]) -> Result<Option<Node>> {
-        root.map_or(Ok(None), |root| tree::find(self.trees, root, full))
+        root.map_or(Ok(None), |root| self.trees.find(root, full))
     }
 
     /// The bits that a path has on both sides, when these differ and it is the same kind of file there; whether it is a directory.
@@ -177,13 +181,14 @@ impl Sides<'_> {
                 at = path::split(at).0;
             }
         }
+        let holding = OnceCell::new();
         for dir in base.empty_dirs.difference(&self.theirs().empty_dirs) {
             let mut at = dir.as_slice();
             while !at.is_empty()
                 && takes(at)
                 && !self.change.uncaptured.may_have_dir(at)
                 && !self.has(self.theirs(), Some(self.change.theirs), at)?
-                && self.is_bare(at, &base.empty_dirs)
+                && self.is_bare(at, holding.get_or_init(|| self.holding(base)))
             {
                 found.push((at.to_vec(), None));
                 at = path::split(at).0;
@@ -197,17 +202,20 @@ impl Sides<'_> {
         Ok(extras.leads_to_empty_dir(dir) || self.node(root, dir)?.is_some())
     }
 
-    /// Whether a directory is there and has no file, and no directory but those that the change made.
-    fn is_bare(&self, dir: &[u8], made: &BTreeSet<Vec<u8>>) -> bool {
+    /// The directories that are there and have files, or are not among those that the change found empty.
+    fn holding(&self, base: &Extras) -> BTreeSet<Vec<u8>> {
         let manifest = &self.capture.manifest;
-        let within = |at: &[u8]| path::is_within(at, dir);
-        let has_file = || {
-            let mut files = manifest.entries();
-            files.any(|(at, _)| within(manifest.dir_path(at)))
-        };
-        let is_known = |at: &[u8]| made.iter().any(|one| path::is_within(one, at));
-        let mut dirs = manifest.dirs.iter().map(|at| manifest.dir_path(at));
-        self.dir(dir).is_some() && dirs.all(|at| !within(at) || is_known(at)) && !has_file()
+        let files = manifest.entries().map(|(dir, _)| dir);
+        let others = manifest.dirs.iter();
+        let others = others.filter(|dir| !base.leads_to_empty_dir(manifest.dir_path(dir)));
+        let dirs = files.chain(others);
+        dirs.map(|dir| manifest.dir_path(dir).to_vec()).collect()
+    }
+
+    /// Whether a directory is there and has no file, and no directory but those that the change found. `holding`: see [`Self::holding`].
+    fn is_bare(&self, dir: &[u8], holding: &BTreeSet<Vec<u8>>) -> bool {
+        let holds = holding.contains(dir) || path::any_within(holding, dir);
+        self.dir(dir).is_some() && !holds
     }
 
     /// Nothing else than directories has the place of a directory, or of one above it.

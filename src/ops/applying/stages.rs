@@ -12,7 +12,7 @@ use crate::git::command::Git;
 use crate::git::fs::Root;
 use crate::git::index::Entry;
 use crate::git::path;
-use crate::git::tree::{self, GITLINK_MODE, LINK_MODE, Node};
+use crate::git::tree::{GITLINK_MODE, LINK_MODE, Lookup, Node};
 use crate::git::{Oid, create};
 use crate::ops::capture::Capture;
 use crate::ops::gitview::{attributes, clean_filters, read_index};
@@ -37,8 +37,9 @@ impl Applying<'_, '_> {
         let load = |dir: &[u8]| read_ignore_file_named(&root, dir, b".gitattributes");
         let mut attributes = attributes(&self.ctx.repo, Box::new(load))?;
         let filters = clean_filters(&self.ctx.repo)?;
+        let trees = Lookup::new(&self.store.objects);
         for conflict in &merged.conflicts {
-            if !self.is_tracked(capture, &conflict.path)? {
+            if !self.is_tracked((capture, &trees), &conflict.path)? {
                 continue;
             }
             let conversion = attributes.conversion(&conflict.path)?;
@@ -67,13 +68,17 @@ impl Applying<'_, '_> {
         })
     }
 
-    fn is_tracked(&self, capture: &Capture<'_>, full: &[u8]) -> Result<bool> {
+    fn is_tracked(
+        &self,
+        (capture, trees): (&Capture<'_>, &Lookup<'_>),
+        full: &[u8],
+    ) -> Result<bool> {
         let index = capture.parsed_index.as_ref();
         if index.is_some_and(|index| index.has_path(full)) {
             return Ok(true);
         }
         for tree in self.changes.iter().flat_map(|change| &change.index) {
-            if tree::find(&self.store.objects, *tree, full)?.is_some_and(|node| !node.is_dir()) {
+            if trees.file(*tree, full)?.is_some() {
                 return Ok(true);
             }
         }

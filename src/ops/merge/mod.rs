@@ -14,7 +14,7 @@ use crate::git::Oid;
 use crate::git::path;
 use crate::git::textdiff::{file_type, is_binary};
 use crate::git::textmerge::{self, Labels, Overlap, Parted, Style};
-use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node, ReadTree};
+use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Lookup, Node};
 use crate::json;
 
 /// Reads what a node at this path holds, raw; None when it is too large to be merged.
@@ -29,7 +29,7 @@ pub struct Input<'a> {
     /// What was made elsewhere.
     pub theirs: Oid,
     /// Reads any tree of the three.
-    pub read_tree: &'a dyn ReadTree,
+    pub read_tree: &'a Lookup<'a>,
     /// The content of a blob that stands at this path on some side; None when it is too large to be merged.
     pub content: &'a ReadContent<'a>,
     /// Takes a merged blob and gives its id.
@@ -152,19 +152,22 @@ pub fn merge(input: &Input<'_>) -> Result<Merged> {
         merged,
     };
     let their_renames = renames::find(input, &theirs)?;
+    let targets: BTreeMap<&[u8], &[u8]> = their_renames
+        .iter()
+        .map(|(from, to)| (to.as_slice(), from.as_slice()))
+        .collect();
     let takes = |path: &[u8]| {
-        let mut renames = their_renames.iter();
-        let other = renames.find(|(from, to)| *from == path || *to == path);
-        (input.takes)(path)
-            || other.is_some_and(|(from, to)| (input.takes)(from) || (input.takes)(to))
+        let new = their_renames.get(path).map(Vec::as_slice);
+        let other = new.or_else(|| targets.get(path).copied());
+        (input.takes)(path) || other.is_some_and(input.takes)
     };
-    let targets: BTreeSet<&Vec<u8>> = their_renames.values().collect();
     for change in theirs.iter().filter(|change| takes(&change.path)) {
         merging.merged.taken.insert(change.path.clone());
         if let Some(to) = their_renames.get(&change.path) {
-            let node = theirs.iter().find(|other| other.path == *to);
-            merging.renamed(change, to, node.and_then(|other| other.new))?;
-        } else if !targets.contains(&change.path) {
+            let node = theirs.binary_search_by(|other| other.path.cmp(to));
+            let node = node.ok().and_then(|at| theirs[at].new);
+            merging.renamed(change, to, node)?;
+        } else if !targets.contains_key(change.path.as_slice()) {
             merging.changed(change)?;
         }
     }
@@ -186,7 +189,7 @@ fn changed_there(input: &Input<'_>, merged: &mut Merged) -> Result<Vec<Change>> 
         } else if !(input.takes)(&change.path) {
         } else if is_submodule {
             merged.submodules.push(change.path);
-        } else if tree::find(read, input.ours, &change.path)? != change.new {
+        } else if read.find(input.ours, &change.path)? != change.new {
             merged.unknown.push(change.path);
         }
     }
@@ -203,8 +206,7 @@ struct Merging<'a, 'i> {
 impl Merging<'_, '_> {
     /// What ours has there; a directory is nothing.
     fn ours(&self, full: &[u8]) -> Result<Option<Node>> {
-        let found = tree::find(self.input.read_tree, self.input.ours, full)?;
-        Ok(found.filter(|node| !node.is_dir()))
+        self.input.read_tree.file(self.input.ours, full)
     }
 
     fn changed(&mut self, change: &Change) -> Result<()> {
@@ -396,7 +398,7 @@ impl Merging<'_, '_> {
                 }
                 above = path::split(above).0;
             }
-            let found = tree::find(self.input.read_tree, self.input.ours, full)?;
+            let found = self.input.read_tree.find(self.input.ours, full)?;
             if let Some(dir) = found.filter(|node| node.is_dir()) {
                 let beneath = tree::flatten(self.input.read_tree, dir.oid)?;
                 let stays = |name: &[u8]| !goes(&[full.as_slice(), b"/", name].concat());

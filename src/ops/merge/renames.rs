@@ -1,9 +1,10 @@
 //! Which file became which: a name that went and one that came with the same content, or with more than half of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use super::Input;
 use crate::error::Result;
+use crate::git::Oid;
 use crate::git::textdiff::{file_type, is_binary};
 use crate::git::tree::{Change, Node};
 
@@ -48,25 +49,19 @@ fn came(changes: &[Change]) -> Vec<Named<'_>> {
         .collect()
 }
 
-fn pair(input: &Input<'_>, gone: Vec<Named<'_>>, mut came: Vec<Named<'_>>) -> Result<Renames> {
+fn pair<'c>(input: &Input<'_>, gone: Vec<Named<'c>>, mut came: Vec<Named<'c>>) -> Result<Renames> {
     let mut renames = Renames::new();
     let mut open = Vec::new();
+    let mut equal = Equal::of(&came);
     for (path, node) in gone {
-        let name = last(path);
-        let same = |(_, other): &Named<'_>| *other == node;
-        // Of several equal ones that with the same name in another directory.
-        let at = came
-            .iter()
-            .position(|one| same(one) && last(one.0) == name)
-            .or_else(|| came.iter().position(same));
-        match at {
-            Some(at) => {
-                let (to, _) = came.remove(at);
+        match equal.take(path, node) {
+            Some(to) => {
                 renames.insert(path.to_vec(), to.to_vec());
             }
             None => open.push((path, node)),
         }
     }
+    came.retain(|(path, _)| !equal.taken.contains(path));
     if open.is_empty() || open.len() * came.len() > MOST {
         return Ok(renames);
     }
@@ -105,6 +100,50 @@ fn pair(input: &Input<'_>, gone: Vec<Named<'_>>, mut came: Vec<Named<'_>>) -> Re
         }
     }
     Ok(renames)
+}
+
+/// Paths in a row.
+type Paths<'c> = VecDeque<&'c [u8]>;
+
+/// Names that came, by what stands there: in their order.
+struct Equal<'c> {
+    by_node: HashMap<(u32, Oid), Paths<'c>>,
+    /// The same by the last part of the name, too.
+    by_name: HashMap<(u32, Oid, &'c [u8]), Paths<'c>>,
+    taken: HashSet<&'c [u8]>,
+}
+
+impl<'c> Equal<'c> {
+    fn of(came: &[Named<'c>]) -> Self {
+        let mut all = Self {
+            by_node: HashMap::new(),
+            by_name: HashMap::new(),
+            taken: HashSet::new(),
+        };
+        for (path, Node { mode, oid }) in came.iter().copied() {
+            let equal = all.by_node.entry((mode, oid)).or_default();
+            equal.push_back(path);
+            let named = all.by_name.entry((mode, oid, last(path))).or_default();
+            named.push_back(path);
+        }
+        all
+    }
+
+    /// One that is equal and not taken yet; of several that with the same name in another directory.
+    fn take(&mut self, path: &'c [u8], Node { mode, oid }: Node) -> Option<&'c [u8]> {
+        let taken = &self.taken;
+        let first = |names: Option<&mut Paths<'c>>| {
+            let names = names?;
+            while names.front().is_some_and(|name| taken.contains(name)) {
+                names.pop_front();
+            }
+            names.pop_front()
+        };
+        let named = first(self.by_name.get_mut(&(mode, oid, last(path))));
+        let found = named.or_else(|| first(self.by_node.get_mut(&(mode, oid))))?;
+        self.taken.insert(found);
+        Some(found)
+    }
 }
 
 fn last(path: &[u8]) -> &[u8] {

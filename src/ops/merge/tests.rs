@@ -1,6 +1,6 @@
 //! Merges over trees in memory.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use super::*;
@@ -8,8 +8,9 @@ use crate::git::ObjectFormat;
 use crate::git::objects::{ObjectKind, hash};
 use crate::git::path::display;
 
+/// Objects, and how often a merge read a tree.
 #[derive(Default)]
-struct Memory(RefCell<HashMap<Oid, Vec<u8>>>);
+struct Memory(RefCell<HashMap<Oid, Vec<u8>>>, Cell<usize>);
 
 /// A path, with `*` before an executable, `@` before a symlink; and what is in it.
 type File<'f> = (&'f str, &'f str);
@@ -45,11 +46,15 @@ impl Memory {
 
     fn merge(&self, base: &[File<'_>], ours: &[File<'_>], theirs: &[File<'_>]) -> Merged {
         let put = |bytes: &[u8]| self.put(ObjectKind::Blob, bytes);
+        let read = |oid| {
+            self.1.set(self.1.get() + 1);
+            Ok(self.get(oid))
+        };
         merge(&Input {
             base: self.tree(base),
             ours: self.tree(ours),
             theirs: self.tree(theirs),
-            read_tree: &|oid| Ok(self.get(oid)),
+            read_tree: &Lookup::new(&read),
             content: &|_, node| Ok(Some(self.get(node.oid))),
             put: &put,
             labels: Labels {
@@ -211,4 +216,25 @@ fn a_file_of_ours_in_the_place_of_a_directory_blocks() {
     let merged = memory.merge(&[("a", "zzz")], &[("a", "zzz")], &[("a/b", "2")]);
     assert!(merged.blocked.is_empty(), "{:?}", blocked(&merged));
     assert_eq!(memory.shown(&merged), "a=- a/b=100644:2");
+}
+
+#[test]
+fn many_renamed_files_cost_no_more_looks_at_trees() {
+    let reads = |files: usize| {
+        let memory = Memory::default();
+        let side = |dir: &str| -> Vec<(String, String)> {
+            let names = (0..files).map(|file| format!("{dir}/f{file}"));
+            names.map(|name| (name, files.to_string())).collect()
+        };
+        let (old, new) = (side("old"), side("new"));
+        let [old, new] = [&old, &new].map(|side| {
+            let files = side.iter();
+            let files = files.map(|(name, text)| (name.as_str(), text.as_str()));
+            files.collect::<Vec<_>>()
+        });
+        let merged = memory.merge(&old, &old, &new);
+        assert_eq!(merged.renamed.len(), files);
+        memory.1.get()
+    };
+    assert_eq!(reads(3), reads(30));
 }

@@ -5,7 +5,7 @@
 //! place, or the very content that it was taken from, and when that content came back between turns: by git, or by a person. What
 //! the log has no more, it does not tell.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read as _;
 use std::os::fd::AsFd as _;
 
@@ -16,7 +16,8 @@ use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, read_link_at};
 use crate::git::objects::ObjectKind;
 use crate::git::textdiff::LARGEST;
-use crate::git::{Oid, path, tree};
+use crate::git::tree::Lookup;
+use crate::git::{Oid, path};
 use crate::ops::Context;
 use crate::ops::history::Here;
 use crate::ops::swap::journal::{path_of, side_of};
@@ -65,7 +66,7 @@ struct Swap {
     /// Its backup's.
     order: Order,
     /// What it took back.
-    taken: Vec<(Places, Vec<Vec<u8>>)>,
+    taken: Vec<(Places, BTreeSet<Vec<u8>>)>,
     /// The snapshot that it put in place, if it was one.
     target: Option<Target>,
     /// The contents of the paths that it touched, before and after.
@@ -77,6 +78,7 @@ pub struct Gone<'a> {
     ctx: &'a Context<'a>,
     store: &'a Store,
     turns: &'a Turns,
+    trees: Lookup<'a>,
     /// The chain of this working tree's present.
     here: Option<usize>,
     /// Positions of states.
@@ -130,6 +132,7 @@ impl<'a> Gone<'a> {
             ctx,
             store,
             turns,
+            trees: Lookup::new(&store.objects),
             here: chains.iter().position(here),
             by_id: turns.states.by_id(),
             swaps: Vec::new(),
@@ -311,8 +314,7 @@ impl<'a> Gone<'a> {
         let Some(state) = self.state_at(chain, at) else {
             return Ok(Content::None);
         };
-        let found = tree::find(&self.store.objects, state.tree, path)?;
-        let file = found.filter(|node| !node.is_dir());
+        let file = self.trees.file(state.tree, path)?;
         Ok(Content::of(file.map(|node| node.oid)))
     }
 
@@ -349,15 +351,13 @@ impl<'a> Gone<'a> {
 
 impl Swap {
     fn knows(&self, path: &[u8]) -> bool {
-        let taken = |(_, paths): &(Places, Vec<Vec<u8>>)| paths.iter().any(|one| one == path);
-        self.paths.contains_key(path) || self.taken.iter().any(taken)
+        let mut taken = self.taken.iter();
+        self.paths.contains_key(path) || taken.any(|(_, paths)| paths.contains(path))
     }
 
     fn took(&self, place: ChainPlace, path: &[u8]) -> bool {
         self.taken.iter().any(|((chain, first, last), paths)| {
-            *chain == place.chain
-                && (*first..=*last).contains(&place.at)
-                && paths.iter().any(|one| one == path)
+            *chain == place.chain && (*first..=*last).contains(&place.at) && paths.contains(path)
         })
     }
 }

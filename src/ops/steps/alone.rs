@@ -13,7 +13,7 @@ use crate::git::fs::Root;
 use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::textmerge::Labels;
-use crate::git::tree::{self, LINK_MODE, Node};
+use crate::git::tree::{self, LINK_MODE, Lookup, Node};
 use crate::ops::capture::{Capture, Storing};
 use crate::ops::merge::{Conflict, Merged};
 use crate::ops::record::Made;
@@ -265,7 +265,7 @@ impl TakingBack<'_> {
             Some((base, &self.left_extras)),
             (self.saved.tree, &self.extras),
         );
-        let mut found = FoundDirs::new();
+        let (read, mut found) = (Lookup::new(&read), FoundDirs::new());
         for from in merged.renamed.values() {
             add_found(&read, both, from, &mut found)?;
         }

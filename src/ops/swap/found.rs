@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::git::Oid;
 use crate::git::access::{Access, Lost};
 use crate::git::path;
-use crate::git::tree::{self, Node, ReadTree};
+use crate::git::tree::{self, Lookup, Node};
 use crate::worktree::plan::Extras;
 
 /// By path.
@@ -32,13 +32,17 @@ pub type FoundSide<'a> = (Oid, &'a Extras);
 /// # Errors
 /// A tree cannot be read.
 pub fn add_found(
-    trees: &dyn ReadTree,
+    trees: &Lookup<'_>,
     (base, theirs): (Option<FoundSide<'_>>, FoundSide<'_>),
     name: &[u8],
     found: &mut FoundDirs,
 ) -> Result<()> {
     let has = |(root, extras): FoundSide<'_>, dir: &[u8]| -> Result<bool> {
-        let there = || tree::find(trees, root, dir).map(|node| node.is_some_and(Node::is_dir));
+        let there = || {
+            trees
+                .find(root, dir)
+                .map(|node| node.is_some_and(Node::is_dir))
+        };
         Ok(extras.leads_to_empty_dir(dir) || there()?)
     };
     for dir in path::with_parents(path::split(name).0) {
