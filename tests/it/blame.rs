@@ -292,6 +292,28 @@ fn what_a_person_writes_after_a_visit_that_changed_nothing_is_theirs() {
     assert_eq!(said(&sandbox, &["blame", "mine.txt"]), ["between"]);
 }
 
+/// Issues are counted with snapshots, and are none.
+#[test]
+fn what_a_person_writes_after_an_issue_was_reported_is_theirs() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.txt", "one\n");
+    sandbox.ok(["snapshot"]);
+    crate::issue::report(&sandbox, &[]);
+    sandbox.write("t.txt", "one\ntwo\n");
+    let taken = sandbox.json(["snapshot"]);
+    assert_eq!(said(&sandbox, &["blame", "t.txt"]), ["between", "between"]);
+    // A snapshot that was forgotten still counts.
+    sandbox.write("t.txt", "one\ntwo\nthree\n");
+    sandbox.ok(["snapshot"]);
+    sandbox.ok([
+        "drop",
+        "-y",
+        taken["snapshot"]["snapshot_id"].as_str().unwrap(),
+    ]);
+    let words = ["between", "ambiguous", "ambiguous"];
+    assert_eq!(said(&sandbox, &["blame", "t.txt"]), words);
+}
+
 #[test]
 fn what_was_stashed_while_others_wrote_keeps_its_owner() {
     let sandbox = Sandbox::new();

@@ -1,6 +1,6 @@
 //! From where a line was found to whose it is.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
@@ -20,6 +20,7 @@ use crate::git::Oid;
 use crate::git::blame::{self, Question};
 use crate::git::path::RepoPath;
 use crate::ops::Context;
+use crate::ops::issues;
 use crate::ops::versions::{ChainPlace, Owners, Turn, Turns};
 use crate::store::Store;
 
@@ -38,8 +39,11 @@ pub struct Teller<'a> {
     claims: &'a Claims,
     named: Named<'a>,
     formats: Formats<'a>,
-    /// The numbers of all states, in order: where one is missing, a snapshot was forgotten.
+    /// The numbers of all states, in order: where one is missing that no issue has, a snapshot was forgotten.
     numbers: Vec<u64>,
+    store: &'a Store,
+    /// The numbers of the issues, in order. Read only where one is missing.
+    issues: OnceCell<Vec<u64>>,
     known: RefCell<HashMap<FileOf, Rc<Came>>>,
 }
 
@@ -75,6 +79,8 @@ impl<'a> Teller<'a> {
             named: Named::new(ctx, store),
             formats: Formats { ctx, store, links },
             numbers,
+            store,
+            issues: OnceCell::new(),
             known: RefCell::default(),
         }
     }
@@ -230,15 +236,34 @@ impl<'a> Teller<'a> {
     /// Whether a state that lay between this one and the one before it is not there any more.
     fn is_forgotten(&self, ChainPlace { chain, at }: ChainPlace) -> bool {
         let taken = &self.links.states.chains[chain].states;
-        let number = |at: usize| taken.get(at).map(|state| self.links.states.all[*state].seq);
-        let Some(this) = number(at) else {
+        let number = |state: usize| self.links.states.all[state].seq;
+        let Some(this) = taken.get(at).copied() else {
             return false;
         };
-        let before = at.checked_sub(1).and_then(number).unwrap_or(0);
-        let up_to = |number: u64| self.numbers.partition_point(|known| *known < number);
-        let there = up_to(this).saturating_sub(up_to(before + 1));
-        (there as u64) < this.saturating_sub(before + 1)
+        let before = at
+            .checked_sub(1)
+            .and_then(|before| taken.get(before).copied());
+        let between = before.map_or(0, number) + 1..number(this);
+        let issues = || self.issues.get_or_init(|| self.issue_numbers());
+        let mut missing = between.end.saturating_sub(between.start);
+        missing = missing.saturating_sub(how_many(&self.numbers, &between));
+        missing > 0 && how_many(issues(), &between) < missing
     }
+
+    /// The numbers that issues have and no state. One that cannot be read has none.
+    fn issue_numbers(&self) -> Vec<u64> {
+        let all = issues::all(self.store).unwrap_or_default();
+        let numbers = all.issues.iter().filter_map(|issue| issue.seq);
+        let is_own = |number: &u64| self.numbers.binary_search(number).is_err();
+        let numbers: BTreeSet<u64> = numbers.filter(is_own).collect();
+        numbers.into_iter().collect()
+    }
+}
+
+/// How many of these numbers, which are in order, are within a range.
+fn how_many(numbers: &[u64], range: &Range<u64>) -> u64 {
+    let up_to = |end: u64| numbers.partition_point(|number| *number < end);
+    up_to(range.end).saturating_sub(up_to(range.start)) as u64
 }
 
 fn candidate(turn: &Turn) -> Candidate {
