@@ -1,7 +1,8 @@
 //! A history that git does not have: of the states of the working tree and the commits made in it.
 //!
-//! A state comes from the one before it. Where a swap put a file in place, it comes from the state that had that content; where a
-//! content was there before, by whatever way it came back, from the last state with it; where HEAD moved, from HEAD's commit, too; and
+//! A state comes from the one before it, in a directory that was opened the first from the snapshot that was laid out there. Where a
+//! swap put a file in place, it comes from the state that had that content; where a content was there before, by whatever way it came
+//! back, from the last state with it; where HEAD moved, from HEAD's commit, too; and
 //! while a merge, a pick or a rebase is under way, from the commits that it brings in. A commit that was made here comes from the state before it, from its parents, and from the commit whose place it took. All
 //! other commits are ends: git knows better where their lines come from.
 //!
@@ -45,6 +46,8 @@ pub struct Links<'a> {
     pub by_commit: &'a HashMap<Oid, usize>,
     /// The snapshot that the working tree stands in, when it is in the past.
     pub standing: Option<usize>,
+    /// The snapshots that were laid out in directories that are there, by the chains of these.
+    pub opened: &'a HashMap<usize, SnapshotId>,
 }
 
 impl Links<'_> {
@@ -214,7 +217,14 @@ impl Links<'_> {
         let chain = &self.states.chains[chain];
         let before = place.checked_sub(1).map(|place| chain.states[place]);
         if chain.is_present {
-            return before;
+            let laid_out = || self.laid_out(self.states.all[at].place.chain);
+            return before.or_else(laid_out);
+        }
+        if let Some(from) = self.states.all[at].opened_from() {
+            let is_there = |at: &usize| self.states.all[*at].opened_from() == Some(from);
+            let there = self.last_there(at).map(|there| self.states.position(there));
+            let last = there.max(before.filter(is_there));
+            return last.or_else(|| self.by_id(&from));
         }
         // A trip ends with an experiment, and begins with the snapshot that was travelled to.
         let is_end = |at: &&usize| self.states.all[**at].id.kind() == IdKind::Experiment;
@@ -225,6 +235,24 @@ impl Links<'_> {
         goes_on
             .or(start)
             .or_else(|| self.standing.filter(|_| end.is_none()))
+    }
+
+    /// The place of the last state that was taken before an experiment in the directory where it was left.
+    pub fn last_there(&self, experiment: usize) -> Option<ChainPlace> {
+        let chain = self.states.all[experiment].place.chain;
+        self.states
+            .last_before(self.states.beside(chain)?, experiment)
+    }
+
+    /// The snapshot that was laid out in the directory where a chain was taken, as far as that is known.
+    fn laid_out(&self, chain: usize) -> Option<usize> {
+        let left = || {
+            let beside = &self.states.chains[self.states.beside(chain)?];
+            let mut left = beside.states.iter();
+            left.find_map(|at| self.states.all[*at].opened_from())
+        };
+        let id = self.opened.get(&chain).copied().or_else(left)?;
+        self.by_id(&id)
     }
 
     fn by_id(&self, id: &SnapshotId) -> Option<usize> {

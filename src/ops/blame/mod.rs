@@ -30,8 +30,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use super::Context;
 use super::address;
 use super::compare::quote_path;
+use super::history::Here;
 use super::line_range::{self, LineRange};
 use super::versions::{Scope, States, Talks, Turns};
+use super::worktrees::{self, Worktree};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::command::Git;
@@ -40,7 +42,7 @@ use crate::git::path::{self, RepoPath};
 use crate::git::textdiff::{LARGEST, count_lines};
 use crate::git::{operation, reflog, tree};
 use crate::store::Store;
-use crate::store::id::IdKind;
+use crate::store::id::{IdKind, SnapshotId};
 use crate::store::state::Mode;
 use commits::Moved;
 use exchange::claims::Claims;
@@ -362,14 +364,22 @@ struct Known {
     moved: Moved,
     /// The snapshot that the working tree stands in.
     standing: Option<usize>,
+    /// The snapshots that were laid out in directories that are there, by the chains of these.
+    opened: HashMap<usize, SnapshotId>,
 }
 
 impl Known {
     fn read(ctx: &Context<'_>, store: &Store, states: &States) -> Result<Self> {
         let mut chains = states.chains.iter();
-        let chain = chains.position(|chain| chain.is_present && chain.is_here);
+        let own = chains.position(|chain| chain.is_present && chain.is_here);
+        let mut opened = HashMap::new();
+        for (worktree, chain) in worktrees_of(ctx, store, states)? {
+            let from = worktrees::opened(&worktree.dir).ok().flatten();
+            let from = from.and_then(|opened| SnapshotId::parse(&opened.snapshot_id));
+            opened.extend(from.map(|from| (chain, from)));
+        }
         let moves = reflog::read(&ctx.repo);
-        let moved = chain
+        let moved = own
             .map(|chain| commits::moved(&ctx.repo, &store.objects, states, chain, &moves))
             .transpose()?;
         let by_commit = states.all.iter().enumerate();
@@ -378,8 +388,25 @@ impl Known {
             by_commit: by_commit.map(|(at, state)| (state.commit, at)).collect(),
             moved: moved.unwrap_or_default(),
             standing: standing(states, current.as_deref()),
+            opened,
         })
     }
+}
+
+/// The worktrees of the repository with the chains of their presents. One that cannot be read hides no other.
+fn worktrees_of(
+    ctx: &Context<'_>,
+    store: &Store,
+    states: &States,
+) -> Result<Vec<(Worktree, usize)>> {
+    let here = Here::of(ctx, store)?;
+    let all = worktrees::all(&ctx.repo).unwrap_or_default().into_iter();
+    let with_chain = all.filter_map(|worktree| {
+        let there = here.of_other(&worktree).ok()?;
+        let chain = states.present_of(&there)?;
+        Some((worktree, chain))
+    });
+    Ok(with_chain.collect())
 }
 
 /// One question, with all that it takes to answer it.
@@ -405,6 +432,7 @@ impl Inquiry<'_> {
             reset: &self.known.moved.reset,
             by_commit: &self.known.by_commit,
             standing: self.known.standing,
+            opened: &self.known.opened,
         }
     }
 

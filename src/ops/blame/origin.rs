@@ -52,8 +52,8 @@ json::words!(Kind {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Candidate {
-    /// `prompt` or `between`, `ambiguous` for turns whose snapshots were forgotten; of what another tool notes `imported`, or `commit` for
-    /// a person.
+    /// `prompt` or `between`, `ambiguous` for turns whose snapshots were forgotten, and for the command of a run in a scratch; of what
+    /// another tool notes `imported`, or `commit` for a person.
     pub kind: Kind,
     /// The session of the turn; null for a person.
     pub session_id: Option<String>,

@@ -23,6 +23,7 @@ use crate::ops::Context;
 use crate::ops::issues;
 use crate::ops::versions::{ChainPlace, Owners, Turn, Turns};
 use crate::store::Store;
+use crate::store::trigger::Trigger;
 
 /// A line that is told of.
 pub struct ToldLine {
@@ -212,7 +213,7 @@ impl<'a> Teller<'a> {
         let (place, owners) = match spot.node {
             Node::State(at) => {
                 let place = self.links.states.all[at].place;
-                (place, self.turns.before(place).clone())
+                (place, self.owners_of_state(at))
             }
             Node::Made(commit) | Node::End(commit) => match self.links.made.get(&commit) {
                 Some(made) => {
@@ -233,6 +234,21 @@ impl<'a> Teller<'a> {
         came
     }
 
+    /// Who may have written what came with a state.
+    fn owners_of_state(&self, at: usize) -> Owners {
+        let state = &self.links.states.all[at];
+        if state.opened_from().is_none() {
+            return self.turns.before(state.place).clone();
+        }
+        // What goes on in a directory of its own goes on in its present.
+        let there = self.links.last_there(at);
+        let there = there.map(|ChainPlace { chain, at }| ChainPlace::new(chain, at + 1));
+        let mut owners = self.turns.before(there.unwrap_or(state.place)).clone();
+        // A command wrote it that may have been an agent.
+        owners.or_forgotten |= state.trigger() == Trigger::Scratch && !owners.is_certain();
+        owners
+    }
+
     /// Whether a state that lay between this one and the one before it is not there any more.
     fn is_forgotten(&self, ChainPlace { chain, at }: ChainPlace) -> bool {
         let taken = &self.links.states.chains[chain].states;
@@ -240,9 +256,10 @@ impl<'a> Teller<'a> {
         let Some(this) = taken.get(at).copied() else {
             return false;
         };
-        let before = at
-            .checked_sub(1)
-            .and_then(|before| taken.get(before).copied());
+        let before = match at.checked_sub(1) {
+            Some(before) => taken.get(before).copied(),
+            None => self.links.before(this),
+        };
         let between = before.map_or(0, number) + 1..number(this);
         let issues = || self.issues.get_or_init(|| self.issue_numbers());
         let mut missing = between.end.saturating_sub(between.start);

@@ -83,6 +83,7 @@ struct Swapped {
 #[serde(default)]
 struct Experiment {
     started_from: Option<String>,
+    opened_from: Option<String>,
 }
 
 /// Where HEAD was, and what git had under way.
@@ -117,6 +118,12 @@ impl State {
     pub fn started_from(&self) -> Option<SnapshotId> {
         let said: Experiment = serde_json::from_str(&self.document).unwrap_or_default();
         SnapshotId::parse(&said.started_from?)
+    }
+
+    /// Of an experiment that was left in a directory of its own, a scratch or one that was opened: the snapshot that was laid out there.
+    pub fn opened_from(&self) -> Option<SnapshotId> {
+        let said: Experiment = serde_json::from_str(&self.document).unwrap_or_default();
+        SnapshotId::parse(&said.opened_from?)
     }
 
     fn stood(&self) -> Stood {
@@ -377,6 +384,35 @@ impl States {
     pub fn after(&self, ChainPlace { chain, at }: ChainPlace) -> Option<ChainPlace> {
         let is_there = at + 1 < self.chains[chain].states.len();
         is_there.then_some(ChainPlace::new(chain, at + 1))
+    }
+
+    /// The chain of the present of another worktree of this repository.
+    pub fn present_of(&self, there: &Here) -> Option<usize> {
+        self.chains.iter().position(|chain| {
+            let id = Some(chain.worktree_id.as_str()).filter(|id| !id.is_empty());
+            let name = chain.worktree.as_ref();
+            chain.is_present && name.is_some_and(|name| there.is_worktree(name, id))
+        })
+    }
+
+    /// The other chain of the same working tree: that of its past, or of its present. None where only a name would tell which it is.
+    pub fn beside(&self, chain: usize) -> Option<usize> {
+        let of = &self.chains[chain];
+        let is_beside = |other: &Chain| {
+            let (one, id) = (&other.worktree, &other.worktree_id);
+            other.is_present != of.is_present && (one, id) == (&of.worktree, &of.worktree_id)
+        };
+        let has_id = of.worktree.is_some() && !of.worktree_id.is_empty();
+        self.chains
+            .iter()
+            .position(|other| has_id && is_beside(other))
+    }
+
+    /// The place of the last state of a chain that was taken before this one.
+    pub fn last_before(&self, chain: usize, at: usize) -> Option<ChainPlace> {
+        let taken = &self.chains[chain].states;
+        let place = taken.partition_point(|state| *state < at).checked_sub(1)?;
+        Some(ChainPlace::new(chain, place))
     }
 
     /// The trees of each chain.
