@@ -3,8 +3,10 @@
 //! git keeps it as long as it is told to; where it is turned off there is none, and that is no error. A line that is none is passed
 //! over.
 
+use std::path::Path;
+
 use super::Oid;
-use super::refs::LogEntry;
+use super::refs::{LogEntry, Refs};
 use super::regular;
 use super::repo::Repo;
 use crate::error::Result;
@@ -83,19 +85,30 @@ pub fn read(repo: &Repo) -> Vec<Move> {
     of_ref(repo, "HEAD").unwrap_or_default()
 }
 
+/// The moves of the HEAD of another worktree of the repository, by its git directory, oldest first.
+pub fn of_worktree(repo: &Repo, git_dir: &Path) -> Vec<Move> {
+    let refs = Refs::new(repo.common_dir(), git_dir, repo.refs().format());
+    moves(&refs, git_dir, "HEAD").unwrap_or_default()
+}
+
 /// The moves of a ref, oldest first.
 ///
 /// # Errors
 /// Its log cannot be read.
 pub fn of_ref(repo: &Repo, name: &str) -> Result<Vec<Move>> {
-    if let Some(entries) = repo.refs().log(name)? {
-        return Ok(entries.into_iter().map(Move::from).collect());
-    }
     let dir = if name == "HEAD" {
         repo.git_dir()
     } else {
         repo.common_dir()
     };
+    moves(repo.refs(), dir, name)
+}
+
+/// What the log of a ref has, in `dir` where it is a file.
+fn moves(refs: &Refs, dir: &Path, name: &str) -> Result<Vec<Move>> {
+    if let Some(entries) = refs.log(name)? {
+        return Ok(entries.into_iter().map(Move::from).collect());
+    }
     let bytes = regular::read_optional(&dir.join("logs").join(name))?.unwrap_or_default();
     let lines = bytes.split(|byte| *byte == b'\n');
     Ok(lines.filter_map(Move::parse).collect())

@@ -1,6 +1,6 @@
-//! Which commits were made in a working tree, and between which of its states.
+//! Which commits were made in the working trees of the repository, and between which of their states.
 //!
-//! HEAD's reflog tells both: a move of it is put between the states before and after it, by the time of each and by where HEAD was in
+//! The reflogs of their HEADs tell both: a move of it is put between the states before and after it, by the time of each and by where HEAD was in
 //! the states. A commit that is not in it came from elsewhere, or nobody knows any more. One that was picked, rebased or mailed, and
 //! whose author and date none has that was made here, comes from the commit that has them.
 
@@ -35,7 +35,7 @@ pub struct Made {
 /// The commits that were made here, by their ids.
 pub type MadeHere = HashMap<Oid, Made>;
 
-/// What HEAD's reflog says of a chain.
+/// What the reflogs say of the chains.
 #[derive(Debug, Default)]
 pub struct Moved {
     /// The commits that were made here.
@@ -46,7 +46,10 @@ pub struct Moved {
     pub reset: Vec<ChainPlace>,
 }
 
-/// Looks at the moves of HEAD in the working tree of a chain.
+/// The moves of the HEAD of a working tree, with its chain.
+pub type HeadLog = (usize, Vec<Move>);
+
+/// Looks at the moves of all HEADs.
 ///
 /// # Errors
 /// When git fails that is asked for what copies were made from.
@@ -54,15 +57,13 @@ pub fn moved(
     repo: &Repo,
     objects: &ObjectStore,
     states: &States,
-    chain: usize,
-    moves: &[Move],
+    logs: &[HeadLog],
 ) -> Result<Moved> {
     let mut left: HashMap<_, Vec<Oid>> = HashMap::new();
     let mut reset = Vec::new();
     let mut found = CommitsSoFar::default();
-    for (one, at) in moves.iter().zip(places(states, chain, moves)) {
-        let place = ChainPlace::new(chain, at);
-        if at > 0 && one.message.starts_with("reset:") {
+    for (one, place) in in_order(states, logs) {
+        if place.at > 0 && one.message.starts_with("reset:") {
             let old = one
                 .old
                 .filter(|old| *old != one.new && objects.contains(*old));
@@ -72,7 +73,7 @@ pub fn moved(
             left.entry(place).or_default().extend(old);
         }
         // What was made before the first state is history.
-        if at > 0 && one.makes_commit() && !found.made.contains_key(&one.new) {
+        if place.at > 0 && one.makes_commit() && !found.made.contains_key(&one.new) {
             found.take(objects, one, place, left.get(&place));
         }
     }
@@ -226,6 +227,22 @@ fn author(bytes: &[u8]) -> Vec<u8> {
 fn title(message: &[u8]) -> Vec<u8> {
     let mut lines = message.split(|byte| *byte == b'\n');
     lines.next().unwrap_or_default().to_vec()
+}
+
+/// All moves by their times, those of one HEAD as it made them, with the places of the states after them.
+fn in_order<'m>(states: &States, logs: &'m [HeadLog]) -> Vec<(&'m Move, ChainPlace)> {
+    let mut all = Vec::new();
+    for (chain, moves) in logs {
+        let mut latest = i64::MIN;
+        for (one, at) in moves.iter().zip(places(states, *chain, moves)) {
+            latest = latest.max(one.at);
+            all.push((latest, one, ChainPlace::new(*chain, at)));
+        }
+    }
+    all.sort_by_key(|(at, ..)| *at);
+    all.into_iter()
+        .map(|(_, one, place)| (one, place))
+        .collect()
 }
 
 /// For each move the place of the state after it.

@@ -8,12 +8,13 @@
 //!
 //! Only what is asked for is looked at, and of the states only those in which the file changed: the others pass every line on.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::commits::MadeHere;
 use super::past::Past;
 use super::stashed;
 use super::swaps::{self, Swaps};
+use crate::env::Moment;
 use crate::git::Oid;
 use crate::git::tree;
 use crate::ops::versions::{ChainPlace, State, States};
@@ -65,16 +66,7 @@ impl Links<'_> {
     /// The parents of all that is reached from a commit, as git takes them: a line for each.
     pub fn text(&self, from: Oid) -> String {
         let changes = self.past.changes(self.states);
-        let mut nodes: BTreeMap<Oid, Vec<Oid>> = BTreeMap::new();
-        let mut pending = vec![from];
-        while let Some(commit) = pending.pop() {
-            if nodes.contains_key(&commit) {
-                continue;
-            }
-            let parents = self.parents(commit, &changes);
-            pending.extend(&parents);
-            nodes.insert(commit, parents);
-        }
+        let nodes = reached(from, |commit| self.parents(commit, &changes));
         let mut text = String::new();
         for (commit, parents) in nodes {
             text.push_str(&commit.to_string());
@@ -102,11 +94,15 @@ impl Links<'_> {
         };
         let ChainPlace { chain, at } = made.place;
         let after = self.states.chains[chain].states.get(at).copied();
-        let from = self.sources(
-            self.before_made(commit),
-            after.unwrap_or(self.states.all.len()),
-            self.contents(commit),
-        );
+        let before = self.before_made(commit);
+        // What another worktree took over of it comes from it, and not the other way round.
+        let made_at = Moment::of_seconds(made.at).rfc3339();
+        let mut all = self.states.all.iter();
+        let since = all.position(|state| state.created_at >= made_at);
+        let until = [after, since].into_iter().flatten().min();
+        let until = until.unwrap_or(self.states.all.len());
+        let until = until.max(before.map_or(0, |before| before + 1));
+        let from = self.sources(before, until, self.contents(commit));
         let from = from.into_iter().map(|at| self.commit(at));
         distinct(from.chain(made.parents.iter().copied()))
     }
@@ -186,7 +182,8 @@ impl Links<'_> {
         )
     }
 
-    /// The states that contents come from: the one before, or where a swap after that took them from, and the last that had the same.
+    /// The states that contents come from: the one before, or where a swap after that took them from, and the last that had the same
+    /// before a position.
     fn sources(&self, before: Option<usize>, at: usize, contents: Vec<Option<Oid>>) -> Vec<usize> {
         let mut sources = Vec::new();
         let were = before.map(|before| self.past.contents(self.states.all[before].place));
@@ -267,6 +264,30 @@ impl Links<'_> {
     }
 }
 
+/// All that is reached from a commit, with its parents. A link that would close a circle, as there may be one where clocks were wrong, is
+/// left out: git would follow it for ever.
+fn reached(from: Oid, parents: impl Fn(Oid) -> Vec<Oid>) -> BTreeMap<Oid, Vec<Oid>> {
+    let mut done = BTreeMap::new();
+    let mut way = vec![(from, parents(from).into_iter(), Vec::new())];
+    let mut on_way = HashSet::from([from]);
+    while let Some((_, left, kept)) = way.last_mut() {
+        if let Some(parent) = left.next() {
+            if on_way.contains(&parent) {
+                continue;
+            }
+            kept.push(parent);
+            if !done.contains_key(&parent) {
+                on_way.insert(parent);
+                way.push((parent, parents(parent).into_iter(), Vec::new()));
+            }
+        } else if let Some((commit, _, kept)) = way.pop() {
+            on_way.remove(&commit);
+            done.insert(commit, kept);
+        }
+    }
+    done
+}
+
 fn distinct(commits: impl Iterator<Item = Oid>) -> Vec<Oid> {
     let mut seen = Vec::new();
     for commit in commits {
@@ -275,4 +296,26 @@ fn distinct(commits: impl Iterator<Item = Oid>) -> Vec<Oid> {
         }
     }
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_go_round_in_a_circle_are_cut() {
+        let oid = |n: u8| Oid::from_bytes(&[n; 20]).expect("an id");
+        let links = |commit: Oid| match [1, 2, 3, 4].map(oid).iter().position(|one| *one == commit)
+        {
+            Some(0) => vec![oid(2), oid(3)],
+            Some(1) => vec![oid(4), oid(1)],
+            Some(2) => vec![oid(2), oid(3)],
+            _ => Vec::new(),
+        };
+        let found = reached(oid(1), links);
+        let kept = |n: u8| found[&oid(n)].clone();
+        assert_eq!(kept(1), [oid(2), oid(3)]);
+        assert_eq!((kept(2), kept(3)), (vec![oid(4)], vec![oid(2)]));
+        assert_eq!((kept(4), found.len()), (Vec::new(), 4));
+    }
 }

@@ -373,20 +373,22 @@ impl Known {
         let mut chains = states.chains.iter();
         let own = chains.position(|chain| chain.is_present && chain.is_here);
         let mut opened = HashMap::new();
+        let mut logs = Vec::new();
         for (worktree, chain) in worktrees_of(ctx, store, states)? {
             let from = worktrees::opened(&worktree.dir).ok().flatten();
             let from = from.and_then(|opened| SnapshotId::parse(&opened.snapshot_id));
             opened.extend(from.map(|from| (chain, from)));
+            if Some(chain) != own {
+                logs.push((chain, reflog::of_worktree(&ctx.repo, &worktree.git_dir)));
+            }
         }
-        let moves = reflog::read(&ctx.repo);
-        let moved = own
-            .map(|chain| commits::moved(&ctx.repo, &store.objects, states, chain, &moves))
-            .transpose()?;
+        // Of what was done in one second, that of here comes last.
+        logs.extend(own.map(|chain| (chain, reflog::read(&ctx.repo))));
         let by_commit = states.all.iter().enumerate();
         let current = store.dir.state()?.current_snapshot_id;
         Ok(Self {
             by_commit: by_commit.map(|(at, state)| (state.commit, at)).collect(),
-            moved: moved.unwrap_or_default(),
+            moved: commits::moved(&ctx.repo, &store.objects, states, &logs)?,
             standing: standing(states, current.as_deref()),
             opened,
         })

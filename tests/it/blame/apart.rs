@@ -1,8 +1,8 @@
-//! Lines that were written in other working trees of the repository: runs of a try, directories that were opened.
+//! Lines that were written in other working trees of the repository: runs of a try, directories that were opened, linked worktrees.
 
 use serde_json::{Value, json};
 
-use super::{commit, origins, session, turn, word};
+use super::{commit, origins, said, session, turn, word};
 use crate::sandbox::Sandbox;
 use crate::transcripts::{Kind, Talk};
 
@@ -69,4 +69,45 @@ fn what_an_opened_directory_was_left_with_changes_no_other_owner() {
     let words: Vec<String> = found.iter().map(word).collect();
     assert_eq!(words, ["commit", "0", "between", "1", "0", "between"]);
     assert_eq!(found[4]["session_id"], json!(there.id));
+}
+
+/// An agent that writes and commits in a linked worktree.
+fn in_a_linked_worktree(sandbox: &Sandbox, text: &str) -> String {
+    let dir = sandbox.root().join("side");
+    sandbox.git(["worktree", "add", "-q", "-b", "side", dir.to_str().unwrap()]);
+    let id = "33333333-2222-4333-8444-555555555555";
+    let talk = Talk::with_id(sandbox, Kind::Claude, id);
+    let hook = |event: &str| talk.hook(event, &json!({"cwd": &dir, "prompt": "aside"}));
+    hook("SessionStart");
+    hook("UserPromptSubmit");
+    std::fs::write(dir.join("t.txt"), text).unwrap();
+    hook("Stop");
+    sandbox.git_in(&dir, ["commit", "-qam", "aside"]);
+    talk.id
+}
+
+#[test]
+fn what_was_committed_in_another_worktree_is_its_turn_s() {
+    let sandbox = Sandbox::new();
+    let text: String = (0..9).map(|n| format!("line {n}\n")).collect();
+    sandbox.write("t.txt", &text);
+    commit(&sandbox, "base");
+    let talk = session(&sandbox);
+    let side = in_a_linked_worktree(&sandbox, &format!("aside\n{text}"));
+    let first = || origins(&sandbox, &["blame", "t.txt"]).remove(0);
+    sandbox.git(["merge", "-q", "--ff-only", "side"]);
+    assert_eq!(first()["session_id"], json!(side));
+    sandbox.git(["reset", "-q", "--hard", "HEAD~1"]);
+    turn(&talk, "here", || {
+        sandbox.write("t.txt", format!("{text}here\n"));
+    });
+    commit(&sandbox, "here");
+    sandbox.git(["merge", "-q", "--no-edit", "side"]);
+    for _ in 0..2 {
+        let found = origins(&sandbox, &["blame", "t.txt"]);
+        assert_eq!(found[0]["session_id"], json!(side));
+        assert_eq!(found[10]["session_id"], json!(talk.id));
+        assert_eq!(said(&sandbox, &["blame", "-L2,2", "t.txt"]), ["commit"]);
+        sandbox.ok(["snapshot"]);
+    }
 }
