@@ -1,5 +1,6 @@
 //! Where each line comes from: `tw blame`.
 
+mod again;
 mod apart;
 mod brought;
 mod converted;

@@ -1,8 +1,8 @@
 //! A history that git does not have: of the states of the working tree and the commits made in it.
 //!
 //! A state comes from the one before it, in a directory that was opened the first from the snapshot that was laid out there. Where a
-//! swap put a file in place, it comes from the state that had that content; where a content was there before, by whatever way it came
-//! back, from the last state with it; where HEAD moved, from HEAD's commit, too; and
+//! swap put a file in place, it comes from the state that had that content; where a content was there before, and no turn wrote it
+//! again, by whatever way it came back, from the last state with it; where HEAD moved, from HEAD's commit, too; and
 //! while a merge, a pick or a rebase is under way, from the commits that it brings in. A commit that was made here comes from the state before it, from its parents, and from the commit whose place it took. All
 //! other commits are ends: git knows better where their lines come from.
 //!
@@ -17,7 +17,7 @@ use super::swaps::{self, Swaps};
 use crate::env::Moment;
 use crate::git::Oid;
 use crate::git::tree;
-use crate::ops::versions::{ChainPlace, State, States};
+use crate::ops::versions::{ChainPlace, State, States, Turns};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 
@@ -38,6 +38,7 @@ pub struct Links<'a> {
     pub states: &'a States,
     pub past: &'a Past,
     pub swaps: &'a Swaps,
+    pub turns: &'a Turns,
     pub made: &'a MadeHere,
     /// Where HEAD was before it was reset, by the place of the state after that.
     pub left: &'a HashMap<ChainPlace, Vec<Oid>>,
@@ -102,7 +103,7 @@ impl Links<'_> {
         let until = [after, since].into_iter().flatten().min();
         let until = until.unwrap_or(self.states.all.len());
         let until = until.max(before.map_or(0, |before| before + 1));
-        let from = self.sources(before, until, self.contents(commit));
+        let from = self.sources(before, (until, made.place), self.contents(commit));
         let from = from.into_iter().map(|at| self.commit(at));
         distinct(from.chain(made.parents.iter().copied()))
     }
@@ -156,7 +157,8 @@ impl Links<'_> {
                 .collect();
         }
         let before = self.before(at);
-        let mut parents = self.sources(before, at, self.past.contents(state.place));
+        let contents = self.past.contents(state.place);
+        let mut parents = self.sources(before, (at, state.place), contents);
         if let Some(before) = before {
             parents.extend(stashed::sources(self, before, at));
         }
@@ -183,8 +185,13 @@ impl Links<'_> {
     }
 
     /// The states that contents come from: the one before, or where a swap after that took them from, and the last that had the same
-    /// before a position.
-    fn sources(&self, before: Option<usize>, at: usize, contents: Vec<Option<Oid>>) -> Vec<usize> {
+    /// before a position. The place is that of the change.
+    fn sources(
+        &self,
+        before: Option<usize>,
+        (at, place): (usize, ChainPlace),
+        contents: Vec<Option<Oid>>,
+    ) -> Vec<usize> {
         let mut sources = Vec::new();
         let were = before.map(|before| self.past.contents(self.states.all[before].place));
         for (path, content) in contents.into_iter().enumerate() {
@@ -202,10 +209,35 @@ impl Links<'_> {
             let last_with = |content| self.past.last_with(self.states, path, content, at);
             let source = put.and_then(last_with);
             sources.extend(source.or(before));
-            sources.extend(content.and_then(last_with));
+            let same = content.and_then(last_with);
+            let same = same.filter(|same| self.came_back((*same, before), (path, content), place));
+            sources.extend(same);
             sources.extend(before.and_then(|before| self.put_by_unknown(before)));
         }
         sources
+    }
+
+    /// Whether a content that a state had before came back from there. A turn that has it without a swap wrote it again, unless it was
+    /// there since the turn began, or in HEAD or the index, from where git gives it back.
+    fn came_back(
+        &self,
+        (same, before): (usize, Option<usize>),
+        (path, content): (usize, Option<Oid>),
+        place: ChainPlace,
+    ) -> bool {
+        let owners = self.turns.before(place);
+        let Some(before) = before.filter(|_| !owners.turns.is_empty()) else {
+            return true;
+        };
+        let starts = owners.turns.iter().filter_map(|turn| {
+            let id = SnapshotId::parse(&turn.prompt.snapshot_id)?;
+            self.by_id(&id)
+        });
+        let is_of_turn = starts.min().is_some_and(|start| same >= start);
+        // A snapshot's parents are HEAD and the index.
+        let before = self.store.objects.commit(self.states.all[before].commit);
+        let has = |commit: &Oid| self.contents(*commit).get(path) == Some(&content);
+        is_of_turn || before.is_ok_and(|before| before.parents.iter().any(has))
     }
 
     /// The state that a state was made from.

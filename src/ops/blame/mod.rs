@@ -93,17 +93,18 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
     let file = FileAsked::find(ctx, store, &states, request, (&name, form))?;
     let asked = line_range::asked(&request.ranges, &file.text)?;
     let known = Known::read(ctx, store, &states)?;
+    let turns = Turns::new(&talks, &states, ctx.env.now());
     let inquiry = Inquiry {
         ctx,
         store,
         states: &states,
         known: &known,
+        turns: &turns,
         forms: &forms,
         request,
         name: &name,
     };
     let (past, swaps, traced) = inquiry.trace(&file, &asked)?;
-    let turns = Turns::new(&talks, &states, ctx.env.now());
     let links = inquiry.links(&past, &swaps);
     let claims = Claims::read(ctx, store, traced.spots.values());
     let teller = Teller::new(ctx, store, &links, &turns, &traced, &claims);
@@ -417,6 +418,7 @@ struct Inquiry<'a> {
     store: &'a Store,
     states: &'a States,
     known: &'a Known,
+    turns: &'a Turns,
     forms: &'a Forms,
     request: &'a Blame,
     name: &'a [u8],
@@ -429,6 +431,7 @@ impl Inquiry<'_> {
             states: self.states,
             past,
             swaps,
+            turns: self.turns,
             made: &self.known.moved.made,
             left: &self.known.moved.left,
             reset: &self.known.moved.reset,

@@ -251,6 +251,7 @@ impl Collector<'_> {
             store: self.store,
             states: self.states,
             known: self.known,
+            turns: self.turns,
             forms: self.forms,
             request: &Blame::default(),
             name: path,
