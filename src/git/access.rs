@@ -489,6 +489,12 @@ pub fn disinherit(new: impl AsFd) -> rustix::io::Result<()> {
     keep_only(new.as_fd(), &BTreeMap::new())
 }
 
+/// Whether what is made in an open directory may get an ACL from it.
+pub fn may_hand_down_acl(dir: BorrowedFd<'_>) -> bool {
+    let read = read_attributes(dir, b".");
+    read.map_or(true, |attributes| attributes.contains_key(DEFAULT_ACL))
+}
+
 /// Takes away the attributes of an open file that are not among these.
 fn keep_only(file: BorrowedFd<'_>, wanted: &BTreeMap<Vec<u8>, Vec<u8>>) -> rustix::io::Result<()> {
     if !has_attributes(file)? {

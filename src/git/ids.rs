@@ -128,6 +128,21 @@ pub fn rules_over(uid: u32) -> bool {
     is_root && is_mapped() && !is_any_user(uid)
 }
 
+/// Whether this process may change the bits of its own file or directory of a group without that the kernel takes setgid from it: it is in that
+/// group, or has root's power over it.
+pub fn keeps_setgid(gid: u32) -> bool {
+    static HAS_POWER: OnceLock<bool> = OnceLock::new();
+    let has_power = || match capabilities(None) {
+        Ok(sets) => sets.effective.contains(CapabilitySet::FSETID),
+        Err(_) => rustix::process::geteuid().is_root(),
+    };
+    let is_of = |group: rustix::process::Gid| group.as_raw() == gid;
+    let groups = rustix::process::getgroups().unwrap_or_default();
+    is_of(rustix::process::getegid())
+        || groups.into_iter().any(is_of)
+        || (*HAS_POWER.get_or_init(has_power) && !is_any_group(gid))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

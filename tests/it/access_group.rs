@@ -132,3 +132,46 @@ fn what_is_restored_where_nothing_was_is_the_groups() {
         }
     }
 }
+
+/// The kernel gives what is made in a setgid directory the group and the bit, and takes the bit at any change by who is not in the group.
+#[test]
+fn a_directory_of_a_group_that_one_is_not_in_comes_back_as_it_was() {
+    if !may_act_for_others() {
+        return;
+    }
+    for (bits, left, file_bits) in [
+        (0o2750, 0o2750, 0o640),
+        (0o2755, 0o2755, 0o664),
+        // Without the bits that the umask takes: what is made in it later is the group's.
+        (0o2775, 0o2755, 0o664),
+    ] {
+        let sandbox = of_group(0o2750);
+        let tw = |args: &[&str]| tw_in(&sandbox, "--clear-groups", args);
+        let taken = tw(&["snapshot"]);
+        let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+        let (dirs, files) = (["site", "site/img"], ["site/index", "site/img/p"]);
+        for file in files {
+            sandbox.write(file, "page\n");
+        }
+        give_all(&sandbox.path("site"), USER, GROUP);
+        for dir in dirs {
+            sandbox.chmod(dir, bits);
+        }
+        for file in files {
+            sandbox.chmod(file, file_bits);
+        }
+        tw(&["travel", id]);
+        assert!(!sandbox.exists("site"));
+        let returned = tw(&["return"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        for dir in dirs {
+            assert_access(&sandbox.path(dir), GROUP, left);
+        }
+        for file in files {
+            assert_access(&sandbox.path(file), GROUP, file_bits);
+        }
+        let told = returned["notices"].as_array().unwrap().len();
+        let lost = if left == bits { 0 } else { dirs.len() };
+        assert_eq!(told, lost, "{returned}");
+    }
+}

@@ -121,8 +121,14 @@ impl Apply<'_> {
                     }
                 }
                 _ => {
-                    let perm = lost.get(&dir.path).map_or(perm, |lost| lost.narrow(perm));
-                    let differs = stat.st_mode & 0o7777 != perm;
+                    let missed = lost.get(&dir.path);
+                    let perm = missed.map_or(perm, |lost| lost.narrow(perm));
+                    let bits = stat.st_mode & 0o7777;
+                    // See [`Self::make_dir`]: one that was made without some keeps what it has.
+                    let was_made_so = dir.before.is_none()
+                        && perm & 0o700 == 0o700
+                        && missed.is_some_and(|lost| lost.leaves(perm, bits));
+                    let differs = bits != perm && !was_made_so;
                     if differs && may_change(stat.st_uid) && !is_recorded {
                         // They are narrower than they were, or what they were before: an ACL lets nobody else in.
                         self.chmod(&dir.path, perm, lost)?;

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, Mode};
+use rustix::fs::{AtFlags, Mode, Stat};
 use rustix::io::Errno;
 
 use super::Apply;
 use super::opened::OpenedDirs;
 use crate::error::{Result, ResultExt};
-use crate::git::access::{Access, Lost, disinherit, give_bits, may_change};
+use crate::git::access::{
+    Access, Lost, SETGID, STICKY, disinherit, give_bits, may_change, may_hand_down_acl,
+};
+use crate::git::ids::keeps_setgid;
 use crate::git::path;
 use crate::worktree::plan::{DirChange, Plan};
 
@@ -115,13 +118,31 @@ impl Apply<'_> {
     }
 
     /// Makes a directory with the access it shall have; its final bits come when everything is in it.
+    ///
+    /// Where it has its owner and group by itself it is made with its bits at once: the kernel gives it setgid, and takes that away at any change of
+    /// bits by who is not in its group. What would be made in it later would not be that group's. It goes without the bits that the umask takes then.
     pub(super) fn make_dir(&self, full: &[u8], perm: u32, opened: &mut OpenedDirs) -> Result<Lost> {
         let what = || format!("cannot create directory '{}'", path::display(full));
         let (parent, name) = path::split(full);
         let dir = opened.dir(self.root, parent).context(what)?;
+        let access = self.access.of(full);
+        let owner = match &access {
+            Some(access) => Some((access.uid, access.gid)),
+            None => self.owner_in(dir.as_fd()).context(what)?,
+        };
+        // Until everything is in it we need to get in; its final bits come at the end when they say otherwise.
+        let perm = perm | 0o700;
+        let is_plain = |access: &Access| access.attributes.is_empty();
+        let comes_by_itself = access.as_deref().is_none_or(is_plain)
+            && gets_by_itself(dir.as_fd(), owner).context(what)?;
+        // Else closed to others until it has its owner and attributes: who gets in before stays in.
+        let bits = if comes_by_itself {
+            perm & (STICKY | 0o777)
+        } else {
+            0o700
+        };
         let made = opened.with_write_access(self.root, parent, || {
-            // Closed to others until it has its owner and attributes: who gets in before stays in.
-            rustix::fs::mkdirat(&dir, OsStr::from_bytes(name), Mode::from_raw_mode(0o700))
+            rustix::fs::mkdirat(&dir, OsStr::from_bytes(name), Mode::from_raw_mode(bits))
         });
         match made {
             Ok(()) => {}
@@ -130,34 +151,59 @@ impl Apply<'_> {
             Err(errno) => return Err(errno).context(what),
         }
         let new = self.root.open_dir_for_reading(full).context(what)?;
-        if let Some(access) = self.access.of(full) {
-            let mut lost = access.give_owner(&new).context(what)?;
-            access
-                .give_rest(&new, perm | 0o700, &mut lost)
-                .context(what)?;
-            return Ok(lost);
-        }
-        // Else everything that `sudo tw` makes would belong to root.
-        let mut lost = Lost::default();
-        if rustix::process::geteuid().is_root() {
-            let owner = if let Some(owner) = self.access.usual_owner() {
-                owner
-            } else {
-                let above = rustix::fs::fstat(&dir)?;
-                (above.st_uid, above.st_gid)
-            };
-            lost = Access::owned(owner).give_owner(&new).context(what)?;
-        } else if let Some(own) = self.access.own_in(self.root, dir.as_fd())? {
-            lost = Access::owned(own).give_owner(&new).context(what)?;
+        let mut lost = match owner {
+            Some(owner) => Access::owned(owner).give_owner(&new).context(what)?,
+            None => Lost::default(),
+        };
+        let is_known = access.is_some() || rustix::process::geteuid().is_root();
+        if !is_known {
             lost.forget_if_harmless(perm);
         }
-        if !self.access.inherits() {
+        if access.is_none() && !self.access.inherits() {
             disinherit(&new).context(what)?;
         }
-        // Until everything is in it we need to get in; its final bits come at the end when they say otherwise.
-        give_bits(&new, perm | 0o700, &mut lost).context(what)?;
+        let made = rustix::fs::fstat(&new).context(what)?;
+        if comes_by_itself && lost.is_empty() && has_setgid_only_so(&made, perm) {
+            lost.note_bits(perm, made.st_mode & 0o7777);
+            return Ok(lost);
+        }
+        match access {
+            Some(access) => access.give_rest(&new, perm, &mut lost),
+            None => give_bits(&new, perm, &mut lost),
+        }
+        .context(what)?;
         Ok(lost)
     }
+
+    /// Whose a directory shall be that is made in this one, and of which nothing was recorded; None: whose it is by itself.
+    fn owner_in(&self, dir: BorrowedFd<'_>) -> rustix::io::Result<Option<(u32, u32)>> {
+        if !rustix::process::geteuid().is_root() {
+            return self.access.own_in(self.root, dir);
+        }
+        // Else everything that `sudo tw` makes would belong to root.
+        if let Some(usual) = self.access.usual_owner() {
+            return Ok(Some(usual));
+        }
+        let above = rustix::fs::fstat(dir)?;
+        Ok(Some((above.st_uid, above.st_gid)))
+    }
+}
+
+/// Whether what is made in a directory gets this owner and group by itself, and nothing else from there: a setgid directory gives its group wherever
+/// it is.
+fn gets_by_itself(dir: BorrowedFd<'_>, owner: Option<(u32, u32)>) -> rustix::io::Result<bool> {
+    let above = rustix::fs::fstat(dir)?;
+    let by_itself = (rustix::process::geteuid().as_raw(), above.st_gid);
+    Ok(above.st_mode & SETGID != 0
+        && owner.is_none_or(|owner| owner == by_itself)
+        && !may_hand_down_acl(dir))
+}
+
+/// Whether a directory that was just made has setgid as it shall have, and would lose it if it got the bits that the umask took.
+fn has_setgid_only_so(made: &Stat, perm: u32) -> bool {
+    let bits = made.st_mode & 0o7777;
+    let is_narrower = bits != perm && bits & !perm == 0;
+    is_narrower && bits & SETGID != 0 && !keeps_setgid(made.st_gid)
 }
 
 /// Whether what is in a directory could not be removed because that is another user's.
