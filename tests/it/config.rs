@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::access::{USER, access_of, give_all, may_act_for_others, somebodys, tw_as};
 use crate::sandbox::Sandbox;
 
 fn setting(sandbox: &Sandbox, key: &str) -> (Value, String) {
@@ -253,4 +254,36 @@ fn check(sandbox: &Sandbox) -> (String, Value) {
 fn mend(sandbox: &Sandbox, command: &str) {
     let output = sandbox.command("sh").args(["-c", command]).output();
     assert!(output.unwrap().status.success(), "{command}");
+}
+
+#[test]
+fn the_user_s_own_file_is_written_where_the_repository_is_another_s() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    give_all(&sandbox.repo(), 0, 0);
+    // A linked one, as git follows it.
+    let (own, real) = (
+        sandbox.home().join(".gitconfig"),
+        sandbox.home().join("dot"),
+    );
+    std::fs::create_dir(&real).unwrap();
+    std::fs::rename(&own, real.join("gitconfig")).unwrap();
+    std::os::unix::fs::symlink("dot/gitconfig", &own).unwrap();
+    let dead = real.join("gitconfig.tmp-1-1-0");
+    std::fs::write(&dead, "").unwrap();
+    give_all(&sandbox.home(), USER, USER);
+    let bits = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(real.join("gitconfig"), bits).unwrap();
+    let ran = tw_as(&sandbox, USER, &["config", "--global", "keep_days", "5"]);
+    assert_eq!(ran.code, 0, "{}", ran.err());
+    let held = sandbox.git(["config", "--global", "timewarp.keepDays"]);
+    assert_eq!(held, "5\n");
+    // Nothing else is left beside it.
+    let left: Vec<_> = std::fs::read_dir(&real).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let (uid, _, bits, _) = access_of(&real.join("gitconfig"));
+    assert_eq!((uid, bits), (USER, 0o600));
+    assert!(own.is_symlink());
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use super::Repo;
 use super::config::{ConfigEntry, user_config, user_file};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{change_known, create_private, followed, read_optional, temp_of};
+use crate::git::fs::{
+    change_known, clear_dead_temps_of, create_private, followed, read_optional, temp_of,
+};
 use crate::git::{create, regular};
 use crate::interrupt;
 
@@ -68,16 +70,19 @@ impl Repo {
         let what = || format!("cannot write '{}'", file.display());
         // What stays of the lock keeps everybody out.
         let _deferred = interrupt::defer_quietly();
+        // One that cannot be removed is in nobody's way.
+        let _ = clear_dead_temps_of(&file);
         let lock = lock(&file)?;
         // As the umask has it, should this be the first.
         let mode = lock.0.metadata().context(what)?.permissions().mode() & 0o666;
         let old = read_optional(&file)?;
-        let copy = Fleeting(temp_of(&self.common_dir.join("config")));
+        let copy = Fleeting(self.copy_of(&file));
         let made = create_private(&copy.0);
         made.and_then(|mut made| made.write_all(old.as_deref().unwrap_or_default()))
-            .context(what)?;
+            .context(|| format!("cannot write '{}'", copy.0.display()))?;
         edit(&copy.0)?;
-        let new = regular::read(&copy.0).context(what)?;
+        let new =
+            regular::read(&copy.0).context(|| format!("cannot read '{}'", copy.0.display()))?;
         if old.as_deref().unwrap_or_default() == new {
             return Ok(());
         }
@@ -89,6 +94,16 @@ impl Repo {
             file.display()
         );
         Err(Error::new(Code::Busy, message).hint("run the command again"))
+    }
+
+    /// The copy of a file that is changed: beside it, where its lock is. libgit2, which changes that of a private repository, makes it anew with the
+    /// umask's bits: it lies in the git directory, which is for its owner alone.
+    fn copy_of(&self, file: &Path) -> PathBuf {
+        if self.is_private() {
+            temp_of(&self.common_dir.join("config"))
+        } else {
+            temp_of(file)
+        }
     }
 
     fn config_file(&self, file: ConfigFile) -> Result<PathBuf> {
