@@ -23,6 +23,8 @@ pub enum Work {
     ObjectReads,
     /// Objects asked for by id alone.
     ObjectLookups,
+    /// Trees taken apart, wherever their bytes come from.
+    TreeReads,
     /// Git's index read whole.
     IndexReads,
     /// The stat cache written.
@@ -36,7 +38,7 @@ mod counts {
     use super::Work;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    const ALL: [(Work, &str); 12] = [
+    const ALL: [(Work, &str); 13] = [
         (Work::Stats, "stats"),
         (Work::Opens, "opens"),
         (Work::DirReads, "dir_reads"),
@@ -46,6 +48,7 @@ mod counts {
         (Work::CommitPuts, "commit_puts"),
         (Work::ObjectReads, "object_reads"),
         (Work::ObjectLookups, "object_lookups"),
+        (Work::TreeReads, "tree_reads"),
         (Work::IndexReads, "index_reads"),
         (Work::CacheWrites, "cache_writes"),
         (Work::ChatReads, "chat_reads"),

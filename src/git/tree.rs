@@ -15,6 +15,7 @@ use std::vec::IntoIter;
 use super::path;
 use super::{ObjectFormat, Oid};
 use crate::error::{Code, Error, Result};
+use crate::work::{Work, count};
 
 pub use lookup::Lookup;
 
@@ -96,6 +97,7 @@ pub fn parse(bytes: &[u8], format: ObjectFormat) -> Result<Vec<Entry<'_>>> {
 /// # Errors
 /// As [`parse`], but for unsafe names.
 pub fn parse_any_names(bytes: &[u8], format: ObjectFormat) -> Result<Vec<Entry<'_>>> {
+    count(Work::TreeReads);
     let mut entries: Vec<Entry<'_>> = Vec::with_capacity(bytes.len() / 32);
     let mut rest = bytes;
     while !rest.is_empty() {

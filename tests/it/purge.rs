@@ -171,3 +171,19 @@ fn what_is_damaged_of_a_worktree_whose_directory_is_gone_is_forgotten_with_it() 
     sandbox.paste_hint(&said, "git worktree prune");
     sandbox.json(["prune"]);
 }
+
+#[test]
+fn many_paths_in_one_directory_are_looked_for_at_once() {
+    let sandbox = Sandbox::new();
+    let mut words = vec!["purge".to_owned(), "--yes-purge".to_owned()];
+    for nth in 0..40 {
+        sandbox.write(format!("src/m{nth}/file"), "kept\n");
+        sandbox.write(format!("src/m{nth}/.key"), "secret\n");
+        words.push(format!("src/m{nth}/.key"));
+    }
+    taken(&sandbox);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let reads = crate::work::counted(&sandbox, &words)["tree_reads"];
+    // Each of the 42 directories for each path would be more than 1600.
+    assert!(reads < 1200, "{reads}");
+}

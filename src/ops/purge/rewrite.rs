@@ -25,6 +25,34 @@ const REASON: &str = "purged";
 /// Changes of a tree: each path and what it becomes.
 type Edits = Vec<(Vec<u8>, Option<Node>)>;
 
+/// Looks for directories of which all goes, at each once.
+struct Emptying<'a> {
+    store: &'a Store,
+    /// What goes.
+    paths: BTreeSet<&'a [u8]>,
+    /// The directories over it.
+    over: BTreeSet<&'a [u8]>,
+}
+
+impl Emptying<'_> {
+    /// Adds the directories beneath one, and itself, in which nothing is left. Whether nothing is left in this one.
+    fn look(&self, tree: Oid, dir: &[u8], gone: &mut BTreeSet<Vec<u8>>) -> Result<bool> {
+        let bytes = self.store.objects.read_tree(tree)?;
+        let mut is_empty = true;
+        for entry in tree::parse_any_names(&bytes, tree.format())? {
+            let full = path::join(dir, entry.name);
+            let is_over = entry.node.is_dir() && self.over.contains(full.as_slice());
+            let goes = self.paths.contains(full.as_slice())
+                || (is_over && self.look(entry.node.oid, &full, gone)?);
+            is_empty &= goes;
+        }
+        if is_empty && !dir.is_empty() {
+            gone.insert(dir.to_vec());
+        }
+        Ok(is_empty)
+    }
+}
+
 /// Rewrites snapshots, sharing what they share.
 pub struct Rewriter<'a> {
     store: &'a Store,
@@ -146,24 +174,15 @@ impl<'a> Rewriter<'a> {
 
     /// The directories over what goes in which nothing is left.
     fn gone_with_their_files(&self, stored: &Stored, lists: &Lists) -> Result<BTreeSet<Vec<u8>>> {
+        let dirs = self.paths.iter().map(|path| path::split(path).0);
+        let emptying = Emptying {
+            store: self.store,
+            paths: self.paths.iter().map(Vec::as_slice).collect(),
+            over: dirs.flat_map(path::with_parents).collect(),
+        };
         let mut gone = BTreeSet::new();
-        for path in self.paths {
-            let dirs = path::with_parents(path::split(path).0);
-            for dir in dirs.filter(|dir| !dir.is_empty()) {
-                let node = tree::find_any_names(&self.store.objects, stored.tree, dir)?;
-                let Some(node) = node.filter(|node| node.is_dir()) else {
-                    continue;
-                };
-                let beneath = tree::flatten_any_names(&self.store.objects, node.oid)?;
-                let is_purged = |name: &Vec<u8>| self.is_purged(&path::join(dir, name));
-                let holds = |empty: &Vec<u8>| path::is_within(empty, dir);
-                if beneath.iter().all(|(name, _)| is_purged(name))
-                    && !lists.empty_dirs.iter().any(holds)
-                {
-                    gone.insert(dir.to_vec());
-                }
-            }
-        }
+        emptying.look(stored.tree, b"", &mut gone)?;
+        gone.retain(|dir| !lists.empty_dirs.iter().any(|it| path::is_within(it, dir)));
         Ok(gone)
     }
 
