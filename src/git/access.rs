@@ -291,11 +291,16 @@ impl Access {
         }))
     }
 
+    /// Whether it has an ACL for itself.
+    pub fn has_acl(&self) -> bool {
+        self.attributes.contains_key(ACL)
+    }
+
     /// What is to be given up when a file of this access and mode gets permission bits that were recorded without its ACL, and that would give
     /// those it names more than they have.
     pub fn widened(&self, mode: u32, perm: u32) -> Option<Lost> {
         let more = perm & !mode & 0o070;
-        (more != 0 && self.attributes.contains_key(ACL)).then(|| Lost {
+        (more != 0 && self.has_acl()).then(|| Lost {
             acl: true,
             ..Lost::default()
         })

@@ -21,6 +21,7 @@
 //! gets none that was not put into the depot for it (`git::depot`). The user's own git is the only one that talks to the network
 //! (`git::network`). Leaves out approving: a command that came with a record does not run here.
 
+mod bits;
 pub mod damaged;
 pub mod exchange;
 pub mod experiments;

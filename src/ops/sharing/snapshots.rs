@@ -16,7 +16,7 @@ use super::others::wrong;
 use super::own::Own;
 use super::scan::Finding;
 use super::setup::{Prompts, Setup};
-use super::{Change, Changed, Subject};
+use super::{Change, Changed, Subject, bits};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -28,16 +28,13 @@ use crate::git::path::display;
 use crate::git::tree;
 use crate::ops::Context;
 use crate::ops::address::resolve;
-use crate::ops::swap::extras::{bits_without_acls, stored_extras};
 use crate::redact::redacted_bytes;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names::{SHARED_SNAPSHOTS_OUTGOING, SHARED_SNAPSHOTS_SEEN};
-use crate::store::snapshot::{
-    HeadRecord, SnapshotRecord, TakenIn, author_time, encode_commit, octal,
-};
-use crate::store::state::stored_path;
+use crate::store::snapshot::{HeadRecord, SnapshotRecord, TakenIn, author_time, encode_commit};
 use crate::store::trigger::Trigger;
+use crate::text::size;
 
 /// A larger commit of a chain is refused.
 const LARGEST_COMMIT: u64 = 4 << 20;
@@ -103,23 +100,7 @@ pub fn named(
         let is_typed =
             stored.record.trigger == Trigger::Manual || setup.prompts == Prompts::Redacted;
         let mut record = shared_part(&stored.record);
-        // Whole: what a list left out would be open there to whom it is closed here.
-        let lists = store.lists(&stored)?;
-        let modes = lists.modes.iter();
-        record.modes = modes
-            .map(|(path, mode)| (stored_path(path), octal(*mode)))
-            .collect();
-        record.empty_dirs = lists
-            .empty_dirs
-            .iter()
-            .map(|dir| stored_path(dir))
-            .collect();
-        // ACLs stay here: the numbers in them are others' elsewhere.
-        let closed = bits_without_acls(store, &stored, &stored_extras(store, &stored)?)?;
-        let closed = closed.into_iter();
-        record
-            .modes
-            .extend(closed.map(|(path, bits)| (stored_path(&path), octal(bits))));
+        bits::put_whole(store, &stored, &mut record)?;
         let name = own
             .author
             .name
@@ -133,15 +114,11 @@ pub fn named(
             stored.record.trigger.to_string()
         };
         // Nobody could take it, and it would stay in the chain.
-        let fits = check_files(&store.objects, stored.tree)
-            .and_then(|()| check_record(&record.message(&title)));
-        fits.map_err(|error| match error.code() {
-            Code::CorruptRecord => {
-                let message = format!("'{}' cannot be shared: {}", stored.id, error.message());
-                Error::new(Code::Usage, message)
-            }
+        check_files(&store.objects, stored.tree).map_err(|error| match error.code() {
+            Code::CorruptRecord => cannot_go(&stored.id, error.message()),
             _ => error,
         })?;
+        check_record(&stored.id, &record, &title)?;
         going.push(Going {
             id: stored.id,
             tree: stored.tree,
@@ -421,13 +398,25 @@ pub fn push(
     Err(others_first(setup))
 }
 
-/// Looks whether a commit with this message would be read.
-fn check_record(message: &str) -> Result<()> {
+/// Looks whether a commit with this record would be read.
+fn check_record(id: &SnapshotId, record: &SnapshotRecord, title: &str) -> Result<()> {
     // What else stands in a commit is short.
-    if message.len() as u64 + 1024 > LARGEST_COMMIT {
-        return Err(wrong("its record is too large"));
+    if record.message(title).len() as u64 + 1024 <= LARGEST_COMMIT {
+        return Ok(());
     }
-    Ok(())
+    let why = format!(
+        "its record, which names {} paths that have other permission bits than most and {} empty directories, is larger than the {} of which a pull \
+         takes one",
+        record.modes.len(),
+        record.empty_dirs.len(),
+        size(LARGEST_COMMIT)
+    );
+    Err(cannot_go(id, &why)
+        .hint("give more of the files the same bits with 'chmod', or leave some out with 'exclude'; then share a new snapshot"))
+}
+
+fn cannot_go(id: &SnapshotId, why: &str) -> Error {
+    Error::new(Code::Usage, format!("'{id}' cannot be shared: {why}"))
 }
 
 /// Looks whether files could be taken by a pull.

@@ -116,10 +116,23 @@ pub fn bits_without_acls(
     extras: &Extras,
 ) -> Result<BTreeMap<Vec<u8>, u32>> {
     let mut found = BTreeMap::new();
-    for (path, access) in store.recorded_access(stored)?.paths {
-        let node = tree::find(&store.objects, stored.tree, &path)?;
-        let is_dir = || extras.leads_to_empty_dir(&path).then_some(tree::DIR_MODE);
-        let Some(mode) = node.map(|node| node.mode).or_else(is_dir) else {
+    let mut listed = store.recorded_access(stored)?.paths;
+    listed.retain(|_, access| access.has_acl());
+    if listed.is_empty() {
+        return Ok(found);
+    }
+    let files = tree::flatten(&store.objects, stored.tree)?;
+    let modes: BTreeMap<&[u8], u32> = files
+        .iter()
+        .map(|(path, node)| (path.as_slice(), node.mode))
+        .collect();
+    for (path, access) in listed {
+        let beneath = path::join(&path, b"");
+        let first = modes.range(beneath.as_slice()..).next();
+        let is_dir = first.is_some_and(|(file, _)| file.starts_with(&beneath))
+            || extras.leads_to_empty_dir(&path);
+        let file = modes.get(path.as_slice()).copied();
+        let Some(mode) = file.or(is_dir.then_some(tree::DIR_MODE)) else {
             continue;
         };
         // What is usual here is looked at when they are used.

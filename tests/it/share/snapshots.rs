@@ -612,3 +612,75 @@ fn all_files_are_pulled_as_closed_as_they_were_however_many() {
         assert_eq!(mode(&b), mode(&a), "{name}");
     }
 }
+
+#[test]
+fn what_most_files_have_without_their_acls_stands_once() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    std::fs::create_dir(a.dir.join("d")).unwrap();
+    for nth in 0..60 {
+        let name = format!("d/f{nth:03}");
+        a.write(&name, "x\n");
+        let path = a.dir.join(&name);
+        if nth < 50 && !set_attribute(&path, "system.posix_acl_access", &acl_of(3000, 6)) {
+            skipped("access lists", "no ACLs here");
+            return;
+        }
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o640)).unwrap();
+    }
+    let id = snapshot(&a, "many");
+    let work = a.dir.with_file_name("counts");
+    let mut push = a.command();
+    push.env("TW_TEST_WORK", &work)
+        .args(["push", "--snapshots", &id]);
+    assert!(push.output().unwrap().status.success());
+    let message = hub.git(["log", "-1", "--format=%B", CHAIN]);
+    assert!(message.contains("\"file\": \"0600\""), "{message}");
+    assert!(!message.contains("d/f000"), "{message}");
+    assert!(message.contains("\"d/f059\": \"0640\""), "{message}");
+    b.json(["pull"]);
+    b.json(["travel", &id]);
+    for nth in 0..60 {
+        let mode = b
+            .dir
+            .join(format!("d/f{nth:03}"))
+            .metadata()
+            .unwrap()
+            .mode();
+        assert_eq!(mode & 0o7777, if nth < 50 { 0o600 } else { 0o640 }, "{nth}");
+    }
+    // Their directory is not read for each of them.
+    let counts = std::fs::read_to_string(work).unwrap();
+    let reads = counts
+        .lines()
+        .find_map(|line| line.strip_prefix("tree_reads "));
+    let reads: u64 = reads.unwrap().parse().unwrap();
+    assert!(reads < 80, "{counts}");
+}
+
+#[test]
+fn a_list_of_bits_that_no_pull_takes_is_refused_with_the_reason() {
+    let hub = Hub::new();
+    let (a, _) = hub.two();
+    let deep = vec!["d".repeat(250); 12].join("/");
+    std::fs::create_dir_all(a.dir.join(&deep)).unwrap();
+    for nth in 0..1440 {
+        a.write(&format!("usual{nth}"), "x\n");
+        let other = format!("{deep}/{nth}");
+        a.write(&other, "x\n");
+        std::fs::set_permissions(a.dir.join(other), PermissionsExt::from_mode(0o600)).unwrap();
+    }
+    let id = snapshot(&a, "deep");
+    let (error, code) = a.json_error(["push", "--snapshots", &id]);
+    assert_eq!(
+        (error["code"].as_str(), code),
+        (Some("USAGE"), 2),
+        "{error}"
+    );
+    let said = error["message"].as_str().unwrap();
+    assert!(
+        said.contains("1440 paths that have other permission bits"),
+        "{error}"
+    );
+    assert!(error["hint"].to_string().contains("chmod"), "{error}");
+}
