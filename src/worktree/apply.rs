@@ -10,7 +10,7 @@
 
 mod access;
 mod dirs;
-mod hollow;
+pub mod hollow;
 mod opened;
 mod switch;
 mod temps;

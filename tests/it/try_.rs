@@ -1745,3 +1745,30 @@ fn a_replay_that_is_running_is_not_forgotten() {
     assert_eq!(error["code"], "BUSY", "{reported}: {error}");
     sandbox.json(["replay", "drop", "latest"]);
 }
+
+#[test]
+fn a_file_comes_with_a_run_that_was_a_directory_and_the_other_way_round() {
+    let sandbox = Sandbox::new();
+    sandbox.write("conf/x", "1\n");
+    sandbox.write("conf/deep/y", "1\n");
+    sandbox.write("other", "1\n");
+    sandbox.mkdir("conf/spool/in");
+    sandbox.mkdir("hollow");
+    let id = snapshot(&sandbox);
+    for path in ["conf", "hollow", "other"] {
+        sandbox.remove(path);
+    }
+    sandbox.write("conf", "file\n");
+    sandbox.write("hollow", "file\n");
+    sandbox.write("other/y", "2\n");
+    let script = "cat conf hollow other/y";
+    let words = [
+        "try", "-n", "1", "--with", "conf", "--with", "hollow", "--with", "other", &id, "--",
+        script,
+    ];
+    let (answer, _) = tried(&sandbox, &words);
+    assert_eq!(sandbox.ok(["try", "log", "latest"]), "file\nfile\n2\n");
+    // What is put over a run's files and taken back is no change of its.
+    let run = &answer["runs"][0];
+    assert_eq!(run["experiment_id"], Value::Null, "{answer}");
+}

@@ -14,24 +14,25 @@ use crate::git::path;
 use crate::git::tree::{DIR_MODE, LINK_MODE, Node};
 use crate::ops::Context;
 use crate::ops::swap::notices::lost_notices;
+use crate::worktree::apply::hollow;
 use crate::worktree::plan::{DirChange, Extras, Plan, PlanEntry, Side};
 
-/// Makes paths below `root`, which are sorted, what these nodes are, with the permission bits and the access that `side` has of them and of the
-/// directories over them that are not there. Answers what is to be said of access that could not be given.
+/// Makes paths below `root`, which are sorted, what these nodes are, and directories, with the permission bits and the access that `side` has of
+/// them and of the directories over them that are not there. Answers what is to be said of access that could not be given.
 ///
 /// # Errors
-/// The disk refuses, there is a directory in the place of one, or a node is a directory or a submodule.
+/// The disk refuses, there is a directory with files in the place of one, or a node is a directory or a submodule.
 pub fn put(
     there: &Context<'_>,
     root: &Root,
     nodes: &[(&[u8], Node)],
+    dirs: &[&[u8]],
     side: &Extras,
 ) -> Result<Vec<String>> {
-    if nodes.is_empty() {
+    if nodes.is_empty() && dirs.is_empty() {
         return Ok(Vec::new());
     }
     let mut plan = Plan::default();
-    let mut missing = BTreeSet::new();
     for (full, node) in nodes {
         let perm = match node.mode {
             LINK_MODE => 0,
@@ -41,18 +42,23 @@ pub fn put(
                 return Err(Error::new(Code::Usage, message));
             }
         };
-        take_away(root, full)?;
-        for dir in path::with_parents(path::split(full).0) {
-            match root.open_dir(dir) {
-                Err(Errno::NOENT) => drop(missing.insert(dir)),
-                other => drop(other.context(|| cannot_write(full))?),
-            }
-        }
+        make_room(root, full)?;
         plan.entries.push(PlanEntry {
             path: full.to_vec(),
             before: None,
             after: Some(Side { node: *node, perm }),
         });
+    }
+    let mut missing = BTreeSet::new();
+    let over = nodes.iter().map(|(full, _)| path::split(full).0);
+    for dir in over
+        .chain(dirs.iter().copied())
+        .flat_map(path::with_parents)
+    {
+        match root.open_dir(dir) {
+            Err(Errno::NOENT) => drop(missing.insert(dir)),
+            other => drop(other.context(|| cannot_write(dir))?),
+        }
     }
     let made = missing.into_iter().map(|dir| DirChange {
         path: dir.to_vec(),
@@ -78,6 +84,15 @@ pub fn take_away(root: &Root, full: &[u8]) -> Result<()> {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(errno).context(|| cannot_write(full)),
     }
+}
+
+/// Takes away what is in the place of a file that comes: another one, or directories in which there is no file.
+fn make_room(root: &Root, full: &[u8]) -> Result<()> {
+    let there = root.stamp(full).context(|| cannot_write(full))?;
+    if there.is_some_and(|there| there.is_dir()) {
+        hollow::remove(root, full)?;
+    }
+    take_away(root, full)
 }
 
 fn cannot_write(full: &[u8]) -> String {

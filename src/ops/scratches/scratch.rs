@@ -18,6 +18,7 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::command::NAMES_A_REPOSITORY;
 use crate::git::fs::{Root, entries};
+use crate::git::path;
 use crate::git::pinned::{PathOccupant, PinnedDir};
 use crate::git::tree::{self, Node};
 use crate::ops::Context;
@@ -163,7 +164,7 @@ impl<'a> Scratch<'a> {
     /// # Errors
     /// The disk refuses, or there is a directory in the place of one.
     pub(super) fn put(&self, nodes: &[(&[u8], Node)], side: &Extras) -> Result<Vec<String>> {
-        put::put(&self.there, &self.dir.root()?, nodes, side)
+        put::put(&self.there, &self.dir.root()?, nodes, &[], side)
     }
 
     /// Puts files of the present, which are sorted, in place: for those who get to them there.
@@ -192,6 +193,21 @@ impl<'a> Scratch<'a> {
     /// The disk refuses, or there is a directory in the place of one.
     pub fn put_as_recorded(&self, nodes: &[(&[u8], Node)]) -> Result<Vec<String>> {
         self.put(nodes, &self.base.extras)
+    }
+
+    /// Makes the empty directories again that the snapshot has at these paths and beneath them. Answers as `put`.
+    pub(super) fn put_empty_dirs(&self, over: &[&[u8]]) -> Result<Vec<String>> {
+        let extras = &self.base.extras;
+        let all = |full| {
+            let beneath = path::all_within(&extras.empty_dirs, full);
+            extras.empty_dirs.get(full).into_iter().chain(beneath)
+        };
+        let empty: Vec<&[u8]> = over
+            .iter()
+            .flat_map(|full| all(*full))
+            .map(Vec::as_slice)
+            .collect();
+        put::put(&self.there, &self.dir.root()?, &[], &empty, extras)
     }
 
     /// Takes a file away, where it is there.

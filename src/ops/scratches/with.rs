@@ -110,7 +110,7 @@ impl Scratch<'_> {
     /// # Errors
     /// As [`Scratch::put_as_recorded`].
     pub fn put_over(&self, versions: &Versions) -> Result<Vec<String>> {
-        // What goes makes room for what comes.
+        // What goes makes room for what comes, as do directories that have no file then.
         let mut come = Vec::new();
         for (full, node) in &versions.nodes {
             match node {
@@ -126,14 +126,19 @@ impl Scratch<'_> {
     /// # Errors
     /// As [`Scratch::put_as_recorded`].
     pub fn put_back(&self, versions: &Versions) -> Result<Vec<String>> {
-        let mut come = Vec::new();
+        let (mut come, mut gone) = (Vec::new(), Vec::new());
         // What goes makes room for what comes.
         for full in versions.nodes.keys() {
-            match self.of_snapshot(full)? {
-                Some(node) => come.push((full.as_slice(), node)),
-                None => self.take_away_path(full)?,
+            if let Some(node) = self.of_snapshot(full)? {
+                come.push((full.as_slice(), node));
+            } else {
+                self.take_away_path(full)?;
+                gone.push(full.as_slice());
             }
         }
-        self.put_as_recorded(&come)
+        let mut told = self.put_as_recorded(&come)?;
+        // A file may have stood in their place.
+        told.extend(self.put_empty_dirs(&gone)?);
+        Ok(told)
     }
 }

@@ -12,7 +12,10 @@ use crate::git::fs::{Root, stamp_at};
 use crate::git::path;
 
 /// Removes a directory and all below it when there is nothing else; otherwise nothing.
-pub(super) fn remove(root: &Root, dir: &[u8]) -> Result<()> {
+///
+/// # Errors
+/// One of them cannot be read or removed.
+pub fn remove(root: &Root, dir: &[u8]) -> Result<()> {
     let Some(dirs) = all_below(root, dir)? else {
         return Ok(());
     };
