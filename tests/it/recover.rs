@@ -39,6 +39,41 @@ fn a_killed_recovery_of_head_is_recovered_from() {
 }
 
 #[test]
+fn the_reflog_goes_on_to_where_a_recovery_leaves_head() {
+    for (point, how, last) in [
+        ("swap-journal", "--back", None),
+        (
+            "swap-head",
+            "--back",
+            Some("tw recover: undid 'tw travel: "),
+        ),
+        ("swap-journal", "--forward", Some("tw travel: ")),
+        ("swap-head", "--forward", Some("tw travel: ")),
+    ] {
+        let stage = died(point);
+        let sandbox = &stage.sandbox;
+        let reflog = || sandbox.git(["reflog", "--format=%H %gs"]);
+        let before = reflog().lines().count();
+        sandbox.ok(["recover", how]);
+        let log = reflog();
+        let newest = log.lines().next().unwrap();
+        let head = sandbox.git(["rev-parse", "HEAD"]);
+        assert!(newest.starts_with(head.trim()), "{point} {how}: {log}");
+        let added = log.lines().count() - before;
+        match last {
+            None => assert_eq!(added, 0, "{point} {how}: {log}"),
+            Some(said) => assert!(newest.contains(said), "{point} {how}: {log}"),
+        }
+        assert!(added <= 1, "{point} {how}: {log}");
+        if how == "--back" {
+            // What was undone is no past.
+            let said = sandbox.tw(["doctor"]).out();
+            assert!(!said.contains("may be the past"), "{said}");
+        }
+    }
+}
+
+#[test]
 fn a_killed_recovery_forward_is_recovered_from() {
     assert!(dies_again(died("apply-removing:2"), &["recover", "--forward"]) >= 5);
 }

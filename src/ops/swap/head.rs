@@ -11,6 +11,7 @@ use crate::git::refs::RefFormat;
 use crate::ops::Context;
 use crate::ops::outcome::{DetachedBy, HeadReport};
 use crate::store::Store;
+use crate::store::state::Journal;
 use crate::store::stored::Stored;
 use crate::text::typed;
 
@@ -23,6 +24,15 @@ pub fn past_head(ctx: &Context<'_>, stored: &Stored) -> Result<String> {
         Some(oid) => format!("{oid}\n"),
         None => format!("ref: {}\n", unborn_branch(ctx, PAST)?),
     })
+}
+
+/// What HEAD's reflog says of a swap; `None` for one that it has nothing to say of.
+pub fn told_of_head(journal: &Journal) -> Option<String> {
+    let (before, after) = journal.head.as_ref()?;
+    // A checkout of the commit that is checked out is an entry, too; a stay that is of files alone has nothing to do with HEAD.
+    let is_of_files = journal.state_before.files_only || journal.state_after.files_only;
+    let target = journal.target_id.as_deref().unwrap_or(&journal.backup_id);
+    (before != after || !is_of_files).then(|| format!("tw {}: {target}", journal.operation))
 }
 
 /// The branches that HEAD is put on where a snapshot has no commit, when no branch of the user's is in the way.

@@ -9,6 +9,7 @@ use super::super::capture::{CaptureOptions, Storing};
 use super::super::record::{About, Made, record};
 use super::blobs::Blobs;
 use super::goal::{GitGoal, Goal, OperationShare};
+use super::head::told_of_head;
 use super::newindex::{IndexSource, clean_by_stat, converted_paths, new_index, resizes_converted};
 use super::pathindex::PathEntries;
 use super::place::Placing;
@@ -569,12 +570,8 @@ impl<'s> SwapRun<'_, '_, 's> {
 
     fn put_head(&self, journal: &mut Journal) -> Result<()> {
         if let Some((before, after)) = &journal.head {
-            let target = journal.target_id.as_deref().unwrap_or(&journal.backup_id);
-            let message = format!("tw {}: {target}", journal.operation);
-            // A checkout of the commit that is checked out is an entry, too; a stay that is of files alone has nothing to do with HEAD.
-            let is_of_files = journal.state_before.files_only || journal.state_after.files_only;
-            let is_told = before != after || !is_of_files;
-            let log = is_told.then(|| (self.ctx.env.now(), message.as_str()));
+            let told = told_of_head(journal);
+            let log = told.as_deref().map(|said| (self.ctx.env.now(), said));
             self.ctx.repo.move_head(Some(before), after, log)?;
         }
         journal.head_left = undo_log::head_mark(self.ctx)?;

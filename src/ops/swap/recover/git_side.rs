@@ -1,6 +1,6 @@
 //! Index, HEAD and operation files of a dead swap: as they were before it, or as it would have left them.
 
-use super::super::head::past_operation;
+use super::super::head::{past_operation, told_of_head};
 use super::super::index_file;
 use super::super::journal::SwapSide;
 use super::super::newindex::{IndexSource, new_index};
@@ -9,7 +9,7 @@ use super::super::run::{NO_INDEX, REVIVABLE};
 use super::damaged::set_aside;
 use super::put_back::{Unfinished, noted};
 use crate::error::{Code, Error, Result};
-use crate::git::operation;
+use crate::git::{operation, reflog};
 use crate::ops::capture::{CaptureOptions, Storing, capture};
 use crate::ops::gitview::read_index;
 use crate::store::trigger::SwapKind;
@@ -28,8 +28,12 @@ impl Unfinished<'_> {
         }
         if let Some((before, after)) = &journal.head {
             let now = ctx.repo.raw_head()?;
-            if now == *after {
-                ctx.repo.move_head(Some(after), before, None)?;
+            // Its reflog goes on to where HEAD is.
+            let told = told_of_head(journal).filter(|said| self.is_last_of_reflog(said));
+            let undone = told.map(|said| format!("tw recover: undid '{said}'"));
+            let log = undone.as_deref().map(|said| (ctx.env.now(), said));
+            if now == *after && (now != *before || log.is_some()) {
+                ctx.repo.move_head(Some(after), before, log)?;
             } else if now != *before {
                 notices.push("HEAD was changed since and stays as it is".to_owned());
             }
@@ -76,6 +80,12 @@ impl Unfinished<'_> {
         Ok(told.collect())
     }
 
+    /// Whether HEAD's reflog ends with these words.
+    fn is_last_of_reflog(&self, said: &str) -> bool {
+        let moves = reflog::read(&self.ctx.repo);
+        moves.last().is_some_and(|last| last.message == said)
+    }
+
     /// Index, HEAD and operation files as the swap would have left them.
     ///
     /// # Errors
@@ -97,7 +107,9 @@ impl Unfinished<'_> {
             self.install_index(IndexSource::Snapshot { stored, lists })?;
         }
         if let Some((_, after)) = &journal.head {
-            ctx.repo.move_head(None, after, None)?;
+            let told = told_of_head(journal).filter(|said| !self.is_last_of_reflog(said));
+            let log = told.as_deref().map(|said| (ctx.env.now(), said));
+            ctx.repo.move_head(None, after, log)?;
         }
         if let (true, Some(target)) = (journal.swaps_operation, &target) {
             // A journal of a travel from before there was such a field has none.
