@@ -402,7 +402,7 @@ impl<'a, 's> Applying<'a, 's> {
         self.changes.get(*steps.step_of.get(full)?)
     }
 
-    /// The paths with their permission bits ([`three_way::bits_after`]).
+    /// The paths with their permission bits ([`Self::bits`]).
     fn sides(
         &self,
         trees: &Lookup<'_>,
@@ -413,20 +413,7 @@ impl<'a, 's> Applying<'a, 's> {
             if node.mode == LINK_MODE {
                 return Ok(Side { node, perm: 0 });
             }
-            let from = steps.merged.renamed.get(full);
-            let from = from.map_or(full, Vec::as_slice);
-            let change = self.change_of(steps, full);
-            let extras = change.map_or(self.last_extras(), |change| &change.extras);
-            let base = change.and_then(|change| change.base.zip(change.base_extras.as_ref()));
-            let found = match base {
-                Some((tree, extras)) => {
-                    let node = trees.find(tree, from)?;
-                    node.map(|node| extras.permissions(from, node.mode))
-                }
-                None => None,
-            };
-            let bits = (found, extras.permissions(full, node.mode));
-            let perm = three_way::bits_after(capture.manifest.file(from), bits, node.mode);
+            let perm = self.bits((trees, capture), steps, (full, node.mode))?;
             Ok(Side { node, perm })
         };
         let paths = steps.merged.paths.iter();

@@ -56,6 +56,8 @@ pub struct Steps {
     pub step_of: BTreeMap<Vec<u8>, usize>,
     /// What each step merged, as [`Merged::taken`].
     pub taken: Vec<BTreeSet<Vec<u8>>>,
+    /// What each step renamed, as [`Merged::renamed`].
+    renamed: Vec<BTreeMap<Vec<u8>, Vec<u8>>>,
 }
 
 /// Blobs and trees between the first step and the last.
@@ -283,12 +285,21 @@ impl<'a, 's> ThreeWay<'a, 's> {
     }
 }
 
-/// The permission bits that a changed file gets. `here`: the file that is there, under whatever name. `bits`: those that the change found, and
-/// those that it left. Bits that somebody changed since stay, but for that it becomes a program, for those who may read it, or is none any more.
-pub fn bits_after(here: Option<FileRec>, bits: (Option<u32>, u32), git_mode: u32) -> u32 {
+/// Permission bits of a file, and git's mode.
+pub type Bits = (u32, u32);
+
+/// Those of a file that is there.
+pub fn bits_here(file: Option<FileRec>) -> Option<Bits> {
+    let file = file.filter(|file| file.kind == Kind::File);
+    file.map(|file| (file.stamp.permissions(), file.git_mode))
+}
+
+/// The permission bits that a changed file gets. `here`: those of the file that is there, under whatever name. `bits`: those that the change
+/// found, and those that it left. Bits that somebody changed since stay, but for that it becomes a program, for those who may read it, or is
+/// none any more.
+pub fn bits_after(here: Option<Bits>, bits: (Option<u32>, u32), git_mode: u32) -> u32 {
     let (found, left) = bits;
-    let here = here.filter(|file| file.kind == Kind::File);
-    let Some((now, mode)) = here.map(|file| (file.stamp.permissions(), file.git_mode)) else {
+    let Some((now, mode)) = here else {
         return left;
     };
     if found == Some(now) {
@@ -303,6 +314,18 @@ pub fn bits_after(here: Option<FileRec>, bits: (Option<u32>, u32), git_mode: u32
 }
 
 impl Steps {
+    /// The names of a path: in the working tree, and after each step.
+    pub fn names<'n>(&'n self, full: &'n [u8]) -> Vec<&'n [u8]> {
+        let mut names = vec![full];
+        let mut name = full;
+        for renamed in self.renamed.iter().rev() {
+            name = renamed.get(name).map_or(name, Vec::as_slice);
+            names.push(name);
+        }
+        names.reverse();
+        names
+    }
+
     fn add(&mut self, at: usize, step: Merged) {
         let Merged {
             paths,
@@ -318,6 +341,7 @@ impl Steps {
         let step_of = paths.keys().map(|full| (full.clone(), at));
         self.step_of.extend(step_of);
         self.taken.push(taken);
+        self.renamed.push(renamed.clone());
         let all = &mut self.merged;
         // Lines of an earlier step are no longer where they were.
         for full in paths.keys() {

@@ -233,6 +233,51 @@ fn what_a_revert_takes_out_of_a_closed_directory_has_the_bits_that_it_had() {
     assert!(narrowed(&reverted).is_empty());
 }
 
+#[test]
+fn prompts_that_are_taken_back_together_give_back_the_bits_from_before_the_first() {
+    let sandbox = Sandbox::new();
+    for (path, bits) in [("secret", 0o600), ("moved", 0o640), ("tool", 0o644)] {
+        sandbox.write(path, format!("{path}\n{}", lines(30)));
+        sandbox.chmod(path, bits);
+    }
+    let step = |word: &str, work: &[(&str, &str, u32)]| {
+        for (from, to, bits) in work {
+            std::fs::rename(sandbox.path(from), sandbox.path(to)).unwrap();
+            sandbox.chmod(to, *bits);
+        }
+        sandbox.ok(["checkpoint", "--message", word]);
+    };
+    sandbox.ok(["session", "start"]);
+    step("one", &[]);
+    step(
+        "two",
+        &[
+            ("secret", "open", 0o644),
+            ("moved", "m1", 0o640),
+            ("tool", "tool", 0o755),
+        ],
+    );
+    sandbox.write("other", "stays\n");
+    step("three", &[]);
+    step(
+        "four",
+        &[
+            ("open", "shown", 0o644),
+            ("m1", "m2", 0o600),
+            ("tool", "t2", 0o700),
+        ],
+    );
+    sandbox.json(["revert", "0", "2"]);
+    for (path, bits) in [
+        ("secret", 0o600),
+        ("moved", 0o640),
+        ("tool", 0o644),
+        ("other", 0o644),
+    ] {
+        assert_eq!(mode(&sandbox, path), bits, "{path}");
+    }
+}
+
 /// Gives a path an attribute, an ACL and, as root, another owner.
 fn mark(sandbox: &Sandbox, path: &str, number: u32) -> bool {
     let full = sandbox.path(path);

@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Applying, Change};
 use crate::error::Result;
+use crate::git::Oid;
 use crate::git::path;
 use crate::git::tree::{self, DIR_MODE, GITLINK_MODE, LINK_MODE, Lookup, Node};
 use crate::ops::capture::Capture;
 use crate::ops::swap::goal::PathChanges;
+use crate::ops::three_way::{Bits, Steps, bits_after, bits_here};
 use crate::worktree::manifest::Kind;
 use crate::worktree::plan::{Extras, Side};
 
@@ -22,6 +24,47 @@ struct Sides<'a> {
 }
 
 impl Applying<'_, '_> {
+    /// The permission bits that a path gets from one change after the other ([`bits_after`]).
+    pub(super) fn bits(
+        &self,
+        (trees, capture): (&Lookup<'_>, &Capture<'_>),
+        steps: &Steps,
+        (full, git_mode): (&[u8], u32),
+    ) -> Result<u32> {
+        let of = |(root, extras): (Oid, &Extras), name: &[u8]| -> Result<Option<Bits>> {
+            let node = trees.file(root, name)?;
+            let node = node.filter(|node| node.mode != LINK_MODE && !node.is_gitlink());
+            Ok(node.map(|node| (extras.permissions(name, node.mode), node.mode)))
+        };
+        let names = steps.names(full);
+        let file = names.first().and_then(|name| capture.manifest.file(name));
+        let mut now = bits_here(file);
+        let changes = self.changes.iter().zip(&steps.taken);
+        for ((change, taken), names) in changes.zip(names.windows(2)) {
+            let [before, after] = names else {
+                continue;
+            };
+            let is_taken = taken.contains(*before) || taken.contains(*after);
+            if !is_taken && !self.takes(change)(after) {
+                continue;
+            }
+            let Some((left, mode)) = of((change.theirs, &change.extras), after)? else {
+                now = now.filter(|_| !is_taken);
+                continue;
+            };
+            let base = change.base.zip(change.base_extras.as_ref());
+            let found = base.map_or(Ok(None), |base| of(base, before))?;
+            let mode = match (found, now) {
+                (Some((_, base)), Some((_, here))) if base != here => here,
+                _ => mode,
+            };
+            let found = found.map(|(bits, _)| bits);
+            now = Some((bits_after(now, (found, left), mode), mode));
+        }
+        let left = self.last_extras().permissions(full, git_mode);
+        Ok(bits_after(now, (None, left), git_mode))
+    }
+
     /// Adds what a merge of trees does not see to what becomes of the present.
     pub(super) fn add_bits(
         &self,
@@ -115,7 +158,7 @@ impl Sides<'_> {
         Ok(found)
     }
 
-    fn node(&self, root: Option<crate::git::Oid>, full: &[u8]) -> Result<Option<Node>> {
+    fn node(&self, root: Option<Oid>, full: &[u8]) -> Result<Option<Node>> {
         root.map_or(Ok(None), |root| self.trees.find(root, full))
     }
 
@@ -198,7 +241,7 @@ impl Sides<'_> {
     }
 
     /// Whether a side has a directory, filled or not.
-    fn has(&self, extras: &Extras, root: Option<crate::git::Oid>, dir: &[u8]) -> Result<bool> {
+    fn has(&self, extras: &Extras, root: Option<Oid>, dir: &[u8]) -> Result<bool> {
         Ok(extras.leads_to_empty_dir(dir) || self.node(root, dir)?.is_some())
     }
 

@@ -26,7 +26,7 @@ use crate::ops::swap::notices::narrowed_notice;
 use crate::ops::swap::pathindex::{self, EntryChanges, PathEntries};
 use crate::ops::swap::taken_back;
 use crate::ops::swap::{changes, prepare, read_tree, swap, undo_log};
-use crate::ops::three_way::{Sides, ThreeWay, bits_after};
+use crate::ops::three_way::{Sides, ThreeWay, bits_after, bits_here};
 use crate::store::state::State;
 use crate::store::stored::Stored;
 use crate::worktree::plan::{Extras, Plan, Side};
@@ -332,7 +332,7 @@ impl TakingBack<'_> {
             |side| side.perm,
         );
         let bits = (after.map(|side| side.perm), left);
-        let perm = bits_after(capture.manifest.file(from), bits, node.mode);
+        let perm = bits_after(bits_here(capture.manifest.file(from)), bits, node.mode);
         Side { node, perm }
     }
 
