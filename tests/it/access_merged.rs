@@ -236,10 +236,17 @@ fn what_a_revert_takes_out_of_a_closed_directory_has_the_bits_that_it_had() {
 #[test]
 fn prompts_that_are_taken_back_together_give_back_the_bits_from_before_the_first() {
     let sandbox = Sandbox::new();
-    for (path, bits) in [("secret", 0o600), ("moved", 0o640), ("tool", 0o644)] {
+    for (path, bits) in [
+        ("secret", 0o600),
+        ("moved", 0o640),
+        ("tool", 0o644),
+        ("plain", 0o644),
+        ("dir/f", 0o644),
+    ] {
         sandbox.write(path, format!("{path}\n{}", lines(30)));
         sandbox.chmod(path, bits);
     }
+    sandbox.chmod("dir", 0o755);
     let step = |word: &str, work: &[(&str, &str, u32)]| {
         for (from, to, bits) in work {
             std::fs::rename(sandbox.path(from), sandbox.path(to)).unwrap();
@@ -255,6 +262,7 @@ fn prompts_that_are_taken_back_together_give_back_the_bits_from_before_the_first
             ("secret", "open", 0o644),
             ("moved", "m1", 0o640),
             ("tool", "tool", 0o755),
+            ("plain", "dir/plain", 0o644),
         ],
     );
     sandbox.write("other", "stays\n");
@@ -265,6 +273,7 @@ fn prompts_that_are_taken_back_together_give_back_the_bits_from_before_the_first
             ("open", "shown", 0o644),
             ("m1", "m2", 0o600),
             ("tool", "t2", 0o700),
+            ("dir", "dir", 0o700),
         ],
     );
     sandbox.json(["revert", "0", "2"]);
@@ -272,6 +281,8 @@ fn prompts_that_are_taken_back_together_give_back_the_bits_from_before_the_first
         ("secret", 0o600),
         ("moved", 0o640),
         ("tool", 0o644),
+        ("plain", 0o644),
+        ("dir", 0o755),
         ("other", 0o644),
     ] {
         assert_eq!(mode(&sandbox, path), bits, "{path}");

@@ -93,8 +93,8 @@ impl PathPlanner<'_> {
                 continue;
             }
             let then = found.map_or(ALL, |found| found.bits);
-            let on_disk = dir_on_disk(self.manifest, from).unwrap_or(ALL);
-            closed |= then & !on_disk & 0o077;
+            let now_bits = self.dir_now(from).unwrap_or(ALL);
+            closed |= then & !now_bits & 0o077;
             if let Some(lent) = &lent {
                 bits = Lost::between(lent, &now).narrow(bits);
                 continue;
@@ -129,9 +129,15 @@ impl PathPlanner<'_> {
         Ok(then & !now)
     }
 
+    /// The permission bits of a directory that is there, with those that the changes open it to again.
+    fn dir_now(&self, dir: &[u8]) -> Option<u32> {
+        let becomes = self.dirs.get(dir).and_then(|dir| dir.after);
+        dir_on_disk(self.manifest, dir).map(|bits| bits | becomes.unwrap_or(0))
+    }
+
     /// The permission bits of a directory that is there for all those who are let in without an ACL: as the change found it, and now.
     fn then_and_now(&self, dir: &[u8]) -> Result<Option<(u32, u32)>> {
-        let Some(bits) = dir_on_disk(self.manifest, dir) else {
+        let Some(bits) = self.dir_now(dir) else {
             return Ok(None);
         };
         let access = self.access_now(dir)?;
