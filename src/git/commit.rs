@@ -20,6 +20,8 @@ pub struct RawCommit {
     pub message: Vec<u8>,
     /// Author time, seconds.
     pub author_time: i64,
+    /// Committer time, seconds.
+    pub committer_time: i64,
 }
 
 impl RawCommit {
@@ -30,16 +32,16 @@ impl RawCommit {
         let message = end.and_then(|end| bytes.get(end + 2..));
         let mut tree = None;
         let mut parents = Vec::new();
-        let mut author_time = 0;
+        let (mut author_time, mut committer_time) = (0, 0);
         for line in header.split(|byte| *byte == b'\n') {
             if let Some(oid) = line.strip_prefix(b"tree ") {
                 tree = Oid::from_hex_bytes(oid).ok();
             } else if let Some(oid) = line.strip_prefix(b"parent ") {
                 parents.push(Oid::from_hex_bytes(oid).ok()?);
             } else if let Some(author) = line.strip_prefix(b"author ") {
-                let seconds = author.rsplit(|byte| *byte == b' ').nth(1);
-                let seconds = seconds.and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
-                author_time = seconds.unwrap_or(0);
+                author_time = seconds(author);
+            } else if let Some(committer) = line.strip_prefix(b"committer ") {
+                committer_time = seconds(committer);
             }
         }
         Some(Self {
@@ -47,6 +49,7 @@ impl RawCommit {
             parents,
             message: message.unwrap_or_default().to_vec(),
             author_time,
+            committer_time,
         })
     }
 
@@ -61,6 +64,13 @@ impl RawCommit {
         }
         title
     }
+}
+
+/// The time in the line of an author or a committer.
+fn seconds(line: &[u8]) -> i64 {
+    let word = line.rsplit(|byte| *byte == b' ').nth(1);
+    let seconds = word.and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
+    seconds.unwrap_or(0)
 }
 
 /// The text of a commit by the fixed identity, unsigned. Its committer date is the epoch's first second: git orders fetch

@@ -71,6 +71,12 @@ impl Move {
         }
     }
 
+    /// Whether it went to another commit without making one of where it was: to another branch, or back.
+    pub fn leaves(&self) -> bool {
+        let words = ["checkout:", "reset:"];
+        words.iter().any(|word| self.message.starts_with(word))
+    }
+
     /// Whether it put a commit in the place of the one that was there.
     pub fn amends(&self) -> bool {
         let verb = self.message.split(':').next().unwrap_or_default();

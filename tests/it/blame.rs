@@ -6,6 +6,7 @@ mod brought;
 mod converted;
 mod exchange;
 mod model;
+mod taken;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

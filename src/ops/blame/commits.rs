@@ -44,6 +44,19 @@ pub struct Moved {
     pub left: HashMap<ChainPlace, Vec<Oid>>,
     /// The places of the states after the files were reset to HEAD, as a stash does it, in order.
     pub reset: Vec<ChainPlace>,
+    /// The commits that HEADs were moved away from.
+    pub behind: Vec<Left>,
+}
+
+/// A commit that HEAD was moved away from.
+#[derive(Debug, Clone, Copy)]
+pub struct Left {
+    /// The commit.
+    pub commit: Oid,
+    /// The place of the state after that, where it was in a chain.
+    pub place: Option<ChainPlace>,
+    /// When, in seconds.
+    pub at: i64,
 }
 
 /// The moves of the HEAD of a working tree, with its chain.
@@ -60,9 +73,15 @@ pub fn moved(
     logs: &[HeadLog],
 ) -> Result<Moved> {
     let mut left: HashMap<_, Vec<Oid>> = HashMap::new();
-    let mut reset = Vec::new();
+    let (mut reset, mut behind) = (Vec::new(), Vec::new());
     let mut found = CommitsSoFar::default();
     for (one, place) in in_order(states, logs) {
+        let is_gone = one.old.filter(|old| one.leaves() && *old != one.new);
+        behind.extend(is_gone.map(|commit| Left {
+            commit,
+            place: Some(place),
+            at: one.at,
+        }));
         if place.at > 0 && one.message.starts_with("reset:") {
             let old = one
                 .old
@@ -81,6 +100,7 @@ pub fn moved(
         made: found.made(repo, objects)?,
         left,
         reset,
+        behind,
     })
 }
 

@@ -3,17 +3,19 @@
 //! A state comes from the one before it, in a directory that was opened the first from the snapshot that was laid out there. Where a
 //! swap put a file in place, it comes from the state that had that content; where a content was there before, and no turn wrote it
 //! again, by whatever way it came back, from the last state with it; where HEAD moved, from HEAD's commit, too; and
-//! while a merge, a pick or a rebase is under way, from the commits that it brings in. A commit that was made here comes from the state before it, from its parents, and from the commit whose place it took. All
+//! while a merge, a pick or a rebase is under way, from the commits that it brings in; what was taken over from a branch without that,
+//! from the branch's commits. A commit that was made here comes from the state before it, from its parents, and from the commit whose place it took. All
 //! other commits are ends: git knows better where their lines come from.
 //!
 //! Only what is asked for is looked at, and of the states only those in which the file changed: the others pass every line on.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::commits::MadeHere;
+use super::commits::{Made, MadeHere};
 use super::past::Past;
 use super::stashed;
 use super::swaps::{self, Swaps};
+use super::taken::{Branches, Step};
 use crate::env::Moment;
 use crate::git::Oid;
 use crate::git::tree;
@@ -44,6 +46,8 @@ pub struct Links<'a> {
     pub left: &'a HashMap<ChainPlace, Vec<Oid>>,
     /// The places of the states after the files were reset to HEAD, in order.
     pub reset: &'a [ChainPlace],
+    /// Where lines may be taken over from without a merge.
+    pub branches: &'a Branches,
     /// States by their commits.
     pub by_commit: &'a HashMap<Oid, usize>,
     /// The snapshot that the working tree stands in, when it is in the past.
@@ -103,9 +107,57 @@ impl Links<'_> {
         let until = [after, since].into_iter().flatten().min();
         let until = until.unwrap_or(self.states.all.len());
         let until = until.max(before.map_or(0, |before| before + 1));
-        let from = self.sources(before, (until, made.place), self.contents(commit));
+        let contents = self.contents(commit);
+        let taken = self.taken_by_commit(made, &contents);
+        let from = self.sources(before, (until, made.place), contents);
         let from = from.into_iter().map(|at| self.commit(at));
-        distinct(from.chain(made.parents.iter().copied()))
+        distinct(from.chain(made.parents.iter().copied()).chain(taken))
+    }
+
+    /// The commits of other branches that a commit took lines over from.
+    fn taken_by_commit(&self, made: &Made, contents: &[Option<Oid>]) -> Vec<Oid> {
+        let before = self.before_made(made.commit);
+        let before = before.map(|at| self.past.contents(self.states.all[at].place));
+        // What was there before came from no branch.
+        let [head] = made.parents.as_slice() else {
+            return Vec::new();
+        };
+        if before.as_deref() == Some(contents) {
+            return Vec::new();
+        }
+        let step = Step {
+            was: &self.contents(*head),
+            is: contents,
+            head: *head,
+            made: Some(made.commit),
+            place: made.place,
+            at: made.at,
+        };
+        self.branches.sources(self, &step)
+    }
+
+    /// The commits of other branches that a state took lines over from: on what was there before, or on HEAD where that moved, or the
+    /// files were reset to it.
+    fn taken_by_state(&self, state: &State, before: usize, contents: &[Option<Oid>]) -> Vec<Oid> {
+        let before = &self.states.all[before];
+        let Some(head) = state.head().filter(|_| !state.is_under_way()) else {
+            return Vec::new();
+        };
+        let stayed = before.head() == Some(head) && !self.reset.contains(&state.place);
+        let was = if stayed {
+            self.past.contents(before.place)
+        } else {
+            self.contents(head)
+        };
+        let step = Step {
+            was: &was,
+            is: contents,
+            head,
+            made: None,
+            place: state.place,
+            at: Moment::seconds_of(&state.created_at),
+        };
+        self.branches.sources(self, &step)
     }
 
     /// Where a swap took contents from that the log has no more, by its backup.
@@ -158,6 +210,7 @@ impl Links<'_> {
         }
         let before = self.before(at);
         let contents = self.past.contents(state.place);
+        let taken = before.map(|before| self.taken_by_state(state, before, &contents));
         let mut parents = self.sources(before, (at, state.place), contents);
         if let Some(before) = before {
             parents.extend(stashed::sources(self, before, at));
@@ -168,7 +221,9 @@ impl Links<'_> {
         let moved = moved.filter(|head| self.store.objects.contains(*head));
         let left = self.left.get(&state.place).into_iter().flatten().copied();
         let parents = parents.into_iter().map(|at| self.commit(at));
-        distinct(parents.chain(moved).chain(left).chain(self.brought(state)))
+        let taken = taken.into_iter().flatten();
+        let others = left.chain(self.brought(state)).chain(taken);
+        distinct(parents.chain(moved).chain(others))
     }
 
     /// The commits whose lines an operation under way brought in. What cannot be read is not there.

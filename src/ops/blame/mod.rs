@@ -19,6 +19,7 @@ mod present;
 mod renamed;
 mod stashed;
 mod swaps;
+mod taken;
 mod telling;
 mod trace;
 
@@ -50,6 +51,7 @@ use forms::{Form, Forms};
 use graph::Links;
 use past::{Names, Past};
 use swaps::Swaps;
+use taken::Branches;
 use telling::Teller;
 use trace::{Traced, Tracer};
 
@@ -363,6 +365,7 @@ fn not_in(name: &[u8], word: &str) -> Error {
 struct Known {
     by_commit: HashMap<Oid, usize>,
     moved: Moved,
+    branches: Branches,
     /// The snapshot that the working tree stands in.
     standing: Option<usize>,
     /// The snapshots that were laid out in directories that are there, by the chains of these.
@@ -387,9 +390,11 @@ impl Known {
         logs.extend(own.map(|chain| (chain, reflog::read(&ctx.repo))));
         let by_commit = states.all.iter().enumerate();
         let current = store.dir.state()?.current_snapshot_id;
+        let mut moved = commits::moved(&ctx.repo, &store.objects, states, &logs)?;
         Ok(Self {
             by_commit: by_commit.map(|(at, state)| (state.commit, at)).collect(),
-            moved: commits::moved(&ctx.repo, &store.objects, states, &logs)?,
+            branches: Branches::read(store, std::mem::take(&mut moved.behind)),
+            moved,
             standing: standing(states, current.as_deref()),
             opened,
         })
@@ -435,6 +440,7 @@ impl Inquiry<'_> {
             made: &self.known.moved.made,
             left: &self.known.moved.left,
             reset: &self.known.moved.reset,
+            branches: &self.known.branches,
             by_commit: &self.known.by_commit,
             standing: self.known.standing,
             opened: &self.known.opened,

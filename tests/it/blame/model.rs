@@ -1,7 +1,7 @@
 //! Owners of lines against a model that knows who wrote each of them.
 //!
 //! No two lines that are written are alike, so that whoever wrote a text is its owner wherever it goes. Prompts, people and others in
-//! another clone write; commits are made, amended, squashed, rebased and merged; files are renamed; trips, restores and stashes bring
+//! another clone write; commits are made, amended, squashed, rebased and merged, branches squashed; files are renamed; trips, restores and stashes bring
 //! older contents back. Every line must have its owner, or be ambiguous with its owner among the candidates.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -201,13 +201,38 @@ impl<'s> World<'s> {
             self.edit(&path, owner);
             self.commit(&["-m", "beside the branch"]);
         }
+        // What is not merged now may be squashed by somebody later.
+        match self.numbers.below(4) {
+            0 => {}
+            1 => self.squash_side(),
+            _ => {
+                let merged = self.sandbox.try_git(["merge", "-q", "--no-edit", "side"]);
+                if merged.code != 0 {
+                    self.sandbox.git(["merge", "--abort"]);
+                }
+            }
+        }
+        self.look();
+        self.captures();
+    }
+
+    /// Takes over what the branch has, in one commit.
+    fn squash_side(&mut self) {
         if self
             .sandbox
-            .try_git(["merge", "-q", "--no-edit", "side"])
+            .try_git(["rev-parse", "-q", "--verify", "side"])
             .code
             != 0
         {
-            self.sandbox.git(["merge", "--abort"]);
+            return;
+        }
+        self.commit(&["-m", "before the squash"]);
+        let squashed = self.sandbox.try_git(["merge", "-q", "--squash", "side"]);
+        if squashed.code == 0 {
+            self.look();
+            self.commit(&["-m", "of the branch"]);
+        } else {
+            self.sandbox.git(["reset", "-q", "--merge"]);
         }
         self.look();
         self.captures();
@@ -215,7 +240,7 @@ impl<'s> World<'s> {
 
     /// What people do between turns.
     fn person(&mut self) {
-        let action = self.numbers.below(9);
+        let action = self.numbers.below(10);
         self.steps.push(format!("a person does {action}"));
         let sandbox = self.sandbox;
         match action {
@@ -224,6 +249,7 @@ impl<'s> World<'s> {
             2 => self.squash(),
             3 => self.trip(),
             4 => self.restore(),
+            9 => self.squash_side(),
             5 if !self.is_clean() => {
                 sandbox.git(["stash", "-qu"]);
                 sandbox.git(["stash", "pop", "-q"]);
