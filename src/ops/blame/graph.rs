@@ -48,6 +48,8 @@ pub struct Links<'a> {
     pub reset: &'a [ChainPlace],
     /// Where lines may be taken over from without a merge.
     pub branches: &'a Branches,
+    /// The states of worktrees without a reflog of HEAD, by HEAD's commit then.
+    pub unlogged: &'a HashMap<Oid, Vec<usize>>,
     /// States by their commits.
     pub by_commit: &'a HashMap<Oid, usize>,
     /// The snapshot that the working tree stands in, when it is in the past.
@@ -187,6 +189,22 @@ impl Links<'_> {
             found.map(|node| node.oid)
         };
         (0..self.past.len()).map(of).collect()
+    }
+
+    /// The state that a commit has a file from, of which no reflog tells: HEAD was at its parent then, and the file is the same.
+    pub fn unlogged_state(&self, commit: Oid, name: &[u8]) -> Option<Oid> {
+        let parents = self.store.objects.commit(commit).ok()?.parents;
+        let [parent] = parents.as_slice() else {
+            return None;
+        };
+        let mut latest = self.unlogged.get(parent)?.iter().rev();
+        let path = (0..self.past.len()).find(|path| self.past.name(*path) == name)?;
+        let content = self.contents(commit).get(path).copied().flatten()?;
+        let has = |at: &&usize| {
+            let contents = self.past.contents(self.states.all[**at].place);
+            contents.get(path) == Some(&Some(content))
+        };
+        latest.find(has).map(|at| self.commit(*at))
     }
 
     /// The state that a commit was made from.

@@ -45,7 +45,7 @@ use crate::git::{operation, reflog, tree};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::state::Mode;
-use commits::Moved;
+use commits::{HeadLog, Moved};
 use exchange::claims::Claims;
 use forms::{Form, Forms};
 use graph::Links;
@@ -366,6 +366,8 @@ struct Known {
     by_commit: HashMap<Oid, usize>,
     moved: Moved,
     branches: Branches,
+    /// The states of the worktrees that have no reflog of HEAD, by HEAD's commit then.
+    unlogged: HashMap<Oid, Vec<usize>>,
     /// The snapshot that the working tree stands in.
     standing: Option<usize>,
     /// The snapshots that were laid out in directories that are there, by the chains of these.
@@ -395,6 +397,7 @@ impl Known {
             by_commit: by_commit.map(|(at, state)| (state.commit, at)).collect(),
             branches: Branches::read(store, std::mem::take(&mut moved.behind)),
             moved,
+            unlogged: unlogged(states, &logs),
             standing: standing(states, current.as_deref()),
             opened,
         })
@@ -415,6 +418,26 @@ fn worktrees_of(
         Some((worktree, chain))
     });
     Ok(with_chain.collect())
+}
+
+/// The states of the worktrees that have no reflog of HEAD, as one that was removed has none, by HEAD's commit then.
+fn unlogged(states: &States, logs: &[HeadLog]) -> HashMap<Oid, Vec<usize>> {
+    let has_log = |chain: &usize| {
+        let mut logs = logs.iter();
+        logs.any(|(of, moves)| of == chain && !moves.is_empty())
+    };
+    let mut found: HashMap<_, Vec<usize>> = HashMap::new();
+    for (nth, chain) in states.chains.iter().enumerate() {
+        if !chain.is_own_present() || has_log(&nth) {
+            continue;
+        }
+        for at in &chain.states {
+            if let Some(head) = states.all[*at].head() {
+                found.entry(head).or_default().push(*at);
+            }
+        }
+    }
+    found
 }
 
 /// One question, with all that it takes to answer it.
@@ -441,6 +464,7 @@ impl Inquiry<'_> {
             left: &self.known.moved.left,
             reset: &self.known.moved.reset,
             branches: &self.known.branches,
+            unlogged: &self.known.unlogged,
             by_commit: &self.known.by_commit,
             standing: self.known.standing,
             opened: &self.known.opened,

@@ -68,7 +68,7 @@ impl Tracer<'_> {
         for (line, stands_for) in lines {
             first.entry(line).or_default().push(stands_for);
         }
-        let mut known = InOtherForm::new();
+        let (mut known, mut unlogged) = (InOtherForm::new(), HashMap::new());
         // Each step goes back in time; should links go round in a circle all the same, this ends it.
         let mut left = MOST;
         while let Some(((commit, path), lines)) = pending.pop_first() {
@@ -81,6 +81,12 @@ impl Tracer<'_> {
             for (wanted, spot) in found {
                 let next = match (is_end, spot.node) {
                     (false, Node::End(next)) | (true, Node::Made(next)) => Some((next, spot.line)),
+                    (true, Node::End(next)) => {
+                        let find = || self.links.unlogged_state(next, &spot.path);
+                        let key = (next, spot.path.clone());
+                        let state = *unlogged.entry(key).or_insert_with(find);
+                        state.map(|state| (state, spot.line))
+                    }
                     _ => self.in_other_form(&spot, &mut known)?,
                 };
                 if let Some((next, line)) = next.filter(|_| left > 0) {

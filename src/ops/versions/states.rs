@@ -159,6 +159,11 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// Whether it is of the present of a worktree of this repository, be that there or not.
+    pub fn is_own_present(&self) -> bool {
+        self.is_present && self.worktree.is_some()
+    }
+
     /// Whether a session of this repository worked in this working tree, in the present.
     pub fn is_of(&self, session: &SessionRecord) -> bool {
         let is_named = self.worktree.as_ref() == Some(&session.worktree);

@@ -111,3 +111,25 @@ fn what_was_committed_in_another_worktree_is_its_turn_s() {
         sandbox.ok(["snapshot"]);
     }
 }
+
+#[test]
+fn what_was_committed_in_a_worktree_that_is_gone_is_its_turn_s() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.txt", "base\n");
+    commit(&sandbox, "base");
+    sandbox.ok(["snapshot"]);
+    let side = in_a_linked_worktree(&sandbox, "base\naside\n");
+    sandbox.git(["worktree", "remove", "--force", "../side"]);
+    sandbox.git(["merge", "-q", "--ff-only", "side"]);
+    sandbox.git(["branch", "-qd", "side"]);
+    for _ in 0..2 {
+        let found = origins(&sandbox, &["blame", "t.txt"]);
+        assert_eq!(word(&found[0]), "commit");
+        assert_eq!(found[1]["session_id"], json!(side));
+        assert_eq!(
+            found[1]["commit"],
+            sandbox.git(["rev-parse", "HEAD"]).trim()
+        );
+        sandbox.ok(["snapshot"]);
+    }
+}
