@@ -185,7 +185,7 @@ impl Access {
     }
 
     /// Whether this is an ACL that names somebody of whom nothing is known here.
-    fn is_unknown(&self, name: &[u8]) -> bool {
+    pub fn is_unknown(&self, name: &[u8]) -> bool {
         let list = self
             .attributes
             .get(name)
@@ -226,28 +226,6 @@ impl Access {
             }
         }
         self
-    }
-
-    /// The same, with what a change of it had made taken back: what is still as that `left` it is as it was `before`.
-    #[must_use]
-    pub fn taking_back(&self, left: &Self, before: &Self) -> Self {
-        let mut back = self.clone();
-        if self.uid == left.uid && before.uid != UNKNOWN {
-            back.uid = before.uid;
-        }
-        if self.gid == left.gid && before.gid != UNKNOWN {
-            back.gid = before.gid;
-        }
-        for name in left.attributes.keys().chain(before.attributes.keys()) {
-            let is_as_left = self.attributes.get(name) == left.attributes.get(name);
-            if is_as_left && !before.is_unknown(name) {
-                back.attributes.remove(name);
-                let then = before.attributes.get(name);
-                back.attributes
-                    .extend(then.map(|value| (name.clone(), value.clone())));
-            }
-        }
-        back
     }
 
     /// That of what stands at a name; `None` when nothing does.
@@ -680,28 +658,6 @@ mod tests {
             let bits = list(entries).bits_without_acl(perm);
             assert_eq!(bits, Some(without), "{entries:?} {perm:o}");
         }
-    }
-
-    #[test]
-    fn only_what_is_as_a_change_left_it_is_taken_back() {
-        let access = |uid, gid, attributes: &[(&str, &str)]| Access {
-            uid,
-            gid,
-            attributes: attributes
-                .iter()
-                .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()))
-                .collect(),
-        };
-        let before = access(1, 2, &[("user.old", "1"), ("user.both", "1")]);
-        let left = access(3, 4, &[("user.new", "2"), ("user.both", "2")]);
-        let back = left.taking_back(&left, &before);
-        assert_eq!(back, before);
-        let since = access(3, 9, &[("user.new", "9"), ("user.both", "2")]);
-        let back = since.taking_back(&left, &before);
-        let kept = [("user.old", "1"), ("user.new", "9"), ("user.both", "1")];
-        assert_eq!(back, access(1, 9, &kept));
-        let unknown = access(UNKNOWN, 2, &[]);
-        assert_eq!(left.taking_back(&left, &unknown).uid, 3);
     }
 
     #[test]

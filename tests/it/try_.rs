@@ -1197,7 +1197,7 @@ fn an_agent_that_is_not_installed_fails_at_nothing() {
             .env("PATH", sandbox.root().join("empty"))
             .arg("--json")
             .args(words)
-            .args(["--agent", "claude"])
+            .args(["--agent", "claude", "--agent-args=-x"])
             .output()
             .unwrap();
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::git::access::Access;
 use crate::git::access_list::AccessList;
 use crate::git::fs::Root;
+use crate::git::ids::UNKNOWN;
 use crate::ops::Context;
 use crate::ops::capture::{Capture, access_of};
 use crate::ops::merge::Merged;
@@ -50,7 +51,7 @@ impl AccessLeft {
         let was_there = |path: &Vec<u8>| paths.get(path).is_none_or(|[before, _]| before.is_some());
         for (path, left) in self.0.iter().filter(|(path, _)| was_there(path)) {
             if let (Some(before), Some(now)) = (before.of(path), now(path)?) {
-                let back = now.taking_back(left, &before);
+                let back = taking_back(&now, left, &before);
                 if !back.is_as(&now) {
                     taken.insert(path.clone(), back);
                 }
@@ -65,9 +66,57 @@ impl AccessLeft {
                 // What was made under another name, and of which nothing is noted, had nothing of its own.
                 let usual = Access::owned((before.uid, before.gid));
                 let left = self.0.get(from).unwrap_or(&usual);
-                taken.insert(to.clone(), now.taking_back(left, &before));
+                taken.insert(to.clone(), taking_back(&now, left, &before));
             }
         }
         Ok(taken)
+    }
+}
+
+/// What is there now, with what a change had made of it taken back: what is still as that `left` it is as it was `before`.
+fn taking_back(now: &Access, left: &Access, before: &Access) -> Access {
+    let mut back = now.clone();
+    if now.uid == left.uid && before.uid != UNKNOWN {
+        back.uid = before.uid;
+    }
+    if now.gid == left.gid && before.gid != UNKNOWN {
+        back.gid = before.gid;
+    }
+    for name in left.attributes.keys().chain(before.attributes.keys()) {
+        let is_as_left = now.attributes.get(name) == left.attributes.get(name);
+        if is_as_left && !before.is_unknown(name) {
+            back.attributes.remove(name);
+            let then = before.attributes.get(name);
+            back.attributes
+                .extend(then.map(|value| (name.clone(), value.clone())));
+        }
+    }
+    back
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_as_a_change_left_it_is_taken_back() {
+        let access = |uid, gid, attributes: &[(&str, &str)]| Access {
+            uid,
+            gid,
+            attributes: attributes
+                .iter()
+                .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()))
+                .collect(),
+        };
+        let before = access(1, 2, &[("user.old", "1"), ("user.both", "1")]);
+        let left = access(3, 4, &[("user.new", "2"), ("user.both", "2")]);
+        let back = taking_back(&left, &left, &before);
+        assert_eq!(back, before);
+        let since = access(3, 9, &[("user.new", "9"), ("user.both", "2")]);
+        let back = taking_back(&since, &left, &before);
+        let kept = [("user.old", "1"), ("user.new", "9"), ("user.both", "1")];
+        assert_eq!(back, access(1, 9, &kept));
+        let unknown = access(UNKNOWN, 2, &[]);
+        assert_eq!(taking_back(&left, &left, &unknown).uid, 3);
     }
 }
