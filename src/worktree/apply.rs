@@ -115,10 +115,12 @@ pub struct Granted<'a> {
     pub recorded: Option<&'a AccessList>,
     /// By path, of what comes from another side.
     pub elsewhere: Option<&'a BTreeMap<Vec<u8>, Access>>,
-    /// What counts as not known.
+    /// What keeps what is there, whatever was recorded.
     pub kept: Option<&'a BTreeSet<Vec<u8>>>,
     /// Somebody else made that side: its content gets no capabilities.
     pub foreign: bool,
+    /// Somebody else says that it was made here.
+    pub claimed: bool,
 }
 
 impl<'a> Granted<'a> {
@@ -129,6 +131,7 @@ impl<'a> Granted<'a> {
             elsewhere: Some(&plan.access),
             kept: Some(&plan.keep_access),
             foreign: side.foreign,
+            claimed: side.claimed,
         }
     }
 
@@ -136,7 +139,7 @@ impl<'a> Granted<'a> {
     pub fn of(self, path: &[u8]) -> Option<Cow<'a, Access>> {
         match self.elsewhere.and_then(|access| access.get(path)) {
             Some(access) => Some(Cow::Borrowed(access)),
-            None if self.kept.is_some_and(|kept| kept.contains(path)) => None,
+            None if self.keeps(path) => None,
             None => self.recorded?.of(path),
         }
     }

@@ -153,6 +153,8 @@ pub struct Extras {
     pub foreign: bool,
     /// It came from another repository (`tw pull`): its bits open nothing wider than is usual here.
     pub is_pulled: bool,
+    /// Somebody else says that it was made here: he may have written all that it says.
+    pub claimed: bool,
     /// What it takes the place of.
     pub replaced: Option<Box<Extras>>,
 }

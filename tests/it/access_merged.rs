@@ -395,3 +395,39 @@ fn a_journal_whose_backup_is_not_of_this_machine_gives_no_access() {
     let (_, _, mode, attributes) = access_of(&sandbox.path("settings"));
     assert_eq!((mode & 0o077, attributes), (0, Vec::new()));
 }
+
+#[test]
+fn bits_alone_are_those_of_the_change_whatever_else_a_path_has() {
+    let changes = "chmod 660 shared; chmod 775 dir; chmod 6755 tool; chmod 2775 group";
+    for way in WAYS {
+        let sandbox = Sandbox::new();
+        for path in ["shared", "dir/f", "tool", "group/f"] {
+            sandbox.write(path, format!("{path}\n{}", lines(30)));
+        }
+        sandbox.chmod("tool", 0o755);
+        sandbox.chmod("group", 0o755);
+        let marked = set_attribute(&sandbox.path("shared"), ACL, &acl(3000))
+            && set_attribute(&sandbox.path("dir"), ACL, &acl_of(3000, 7));
+        if !marked {
+            skipped("access lists", "no ACLs here");
+            return;
+        }
+        let answer = put_onto(&sandbox, way, changes, || {});
+        for (path, bits) in [
+            ("shared", 0o660),
+            ("dir", 0o775),
+            ("tool", 0o6755),
+            ("group", 0o2775),
+        ] {
+            assert_eq!(mode(&sandbox, path), bits, "{way}: {path} {answer}");
+        }
+        let told = list(&answer["notices"]);
+        assert!(
+            told.iter().all(|notice| !notice.contains("could not keep")),
+            "{way}: {told:?}"
+        );
+        sandbox.json([if way == "undo 2" { "redo" } else { "undo" }]);
+        assert_eq!(mode(&sandbox, "tool"), 0o755, "{way}");
+        assert_eq!(mode(&sandbox, "shared") & 0o020, 0, "{way}");
+    }
+}

@@ -52,6 +52,7 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
         access,
         foreign,
         is_pulled,
+        claimed: made == Made::Claimed,
         replaced: None,
     };
     if foreign {
@@ -205,6 +206,7 @@ pub fn captured_bits(capture: &Capture<'_>) -> Extras {
         access: AccessList::default(),
         foreign: false,
         is_pulled: false,
+        claimed: false,
         replaced: None,
     }
 }

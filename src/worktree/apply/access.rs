@@ -20,6 +20,18 @@ impl<'a> Granted<'a> {
         elsewhere.or_else(recorded).map(Cow::Borrowed)
     }
 
+    /// Whether a path keeps what is there.
+    pub(super) fn keeps(self, path: &[u8]) -> bool {
+        self.kept.is_some_and(|kept| kept.contains(path))
+    }
+
+    /// Whether it is known for whom the permission bits of a path were meant: its access was recorded, or is that of what is there, onto which
+    /// a side of ours puts them.
+    pub(super) fn is_known(self, path: &[u8]) -> bool {
+        let is_ours = !self.foreign && !self.claimed;
+        self.of(path).is_some() || is_ours && self.keeps(path)
+    }
+
     /// Owner and group of what is made where nothing was, and of which nothing else is known: those of most paths of that side.
     pub(super) fn usual_owner(&self) -> Option<(u32, u32)> {
         self.recorded?.owner
@@ -150,6 +162,7 @@ impl Apply<'_> {
     }
 
     /// Bits that make more of an ACL than it is now, where none was recorded, would let in whom it names: the group's bits are its mask.
+    /// Whoever has a bit that it is to have keeps it.
     pub(super) fn chmod_narrowly(
         &self,
         full: &[u8],
@@ -157,7 +170,7 @@ impl Apply<'_> {
         lost: &mut BTreeMap<Vec<u8>, Lost>,
     ) -> Result<()> {
         let mut perm = perm;
-        if self.access.of(full).is_none() {
+        if !self.access.is_known(full) {
             let (dir, name) = path::split(full);
             let what = || format!("cannot look at '{}'", path::display(full));
             let dir = self.root.open_dir(dir).context(what)?;
@@ -168,7 +181,12 @@ impl Apply<'_> {
                     missed.be_of_unknown_owner();
                 }
                 if !missed.is_empty() {
-                    perm = missed.narrow(perm);
+                    let narrow = missed.narrow(perm);
+                    let kept = narrow | stat.st_mode & perm;
+                    if kept != narrow {
+                        missed.note_bits(perm, kept);
+                    }
+                    perm = kept;
                     lost.insert(full.to_vec(), missed);
                 }
             }

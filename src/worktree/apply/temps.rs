@@ -319,8 +319,8 @@ impl<'a> Temps<'a> {
         }
     }
 
-    /// Whether it is known whose program it was that runs as its owner or group: it was recorded, or stands there as such. As root it would
-    /// else be root's.
+    /// Whether it is known whose program it was that runs as its owner or group: it was recorded, is to be that of what is there, or stands there
+    /// as such. As root it would else be root's.
     fn knows_whose(
         &self,
         dir: BorrowedFd<'_>,
@@ -328,7 +328,7 @@ impl<'a> Temps<'a> {
         perm: u32,
     ) -> rustix::io::Result<bool> {
         let wanted = perm & RUNS_AS;
-        if wanted == 0 || !self.privileged || self.granted.of(&entry.path).is_some() {
+        if wanted == 0 || !self.privileged || self.granted.is_known(&entry.path) {
             return Ok(true);
         }
         let there = Access::at(dir, path::split(&entry.path).1)?;
