@@ -160,6 +160,8 @@ pub struct Applied {
     pub stayed: BTreeSet<Vec<u8>>,
     /// Paths whose owner, group or attributes could not all be kept.
     pub lost: BTreeMap<Vec<u8>, Lost>,
+    /// Paths that would not come back whole, for all that was saved of them.
+    pub unproven: BTreeSet<Vec<u8>>,
 }
 
 /// The name of the temporary file of a journal entry.

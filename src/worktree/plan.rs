@@ -155,6 +155,8 @@ pub struct Extras {
     pub is_pulled: bool,
     /// Somebody else says that it was made here: he may have written all that it says.
     pub claimed: bool,
+    /// What it does not give for that, by path.
+    pub withheld: BTreeMap<Vec<u8>, Lost>,
     /// What it takes the place of.
     pub replaced: Option<Box<Extras>>,
 }

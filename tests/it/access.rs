@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::faults::killed_at;
 use crate::sandbox::{Kind, Ran, Sandbox, is_root, skipped};
-use crate::trip::mode;
+use crate::trip::{list, mode};
 
 /// Somebody who is not root.
 pub const USER: u32 = 1234;
@@ -1047,4 +1047,51 @@ fn what_runs_as_its_owner_runs_as_nobody_else_whoever_brings_it_back() {
     let opened = sandbox.root().join("elsewhere");
     sandbox.json(["open", &id, opened.to_str().unwrap()]);
     assert_eq!(whose(&opened.join("bin/prog")), theirs);
+}
+
+/// His state directory is not his alone, as with `sudo -E` or in a container.
+#[test]
+fn what_root_cannot_prove_to_have_made_is_told_where_it_is_not_given_back() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    sandbox.program("kept", "");
+    sandbox.chmod("kept", 0o4755);
+    let with_kept = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    sandbox.program("gone", "");
+    sandbox.chmod("gone", 0o4755);
+    let capability = [1, 0, 0, 2, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let is_capable = set_attribute(&sandbox.path("gone"), "security.capability", &capability);
+    let told = |path: &str, answer: &Value| {
+        let lost = match path {
+            "gone" if is_capable => "permission bits, security.capability",
+            _ => "permission bits",
+        };
+        let said = format!("'{path}' could not keep: {lost}; nobody else got access to it");
+        let notices = list(&answer["notices"]);
+        assert!(notices.contains(&said), "{path}: {notices:?}");
+    };
+    // It is the same on both sides, and loses its bits on the way there.
+    let travelled = sandbox.json(["travel", &with_kept]);
+    told("kept", &travelled);
+    let said = "would come back without setuid, setgid or capabilities, since nothing but a state directory that nobody else may write proves whose backup it is: 'gone', 'kept'";
+    assert!(list(&travelled["notices"]).iter().any(|one| one == said));
+    let returned = sandbox.json(["return"]);
+    told("kept", &returned);
+    told("gone", &returned);
+    assert_eq!(mode(&sandbox, "gone"), 0o755);
+
+    // No level of the undo log makes such a program either: he may have written it.
+    sandbox.program("kept", "exit 1");
+    sandbox.json(["restore", &with_kept, "kept"]);
+    let mut levels = all_below(&sandbox.path(".git/timewarp/undo"));
+    levels.sort();
+    let level = levels.last().unwrap();
+    let text = std::fs::read_to_string(level).unwrap();
+    assert!(text.contains("\"perm\":\"0755\""), "{text}");
+    let text = text.replace("\"perm\":\"0755\"", "\"perm\":\"4755\"");
+    std::fs::write(level, text).unwrap();
+    told("kept", &sandbox.json(["undo"]));
+    assert_eq!(mode(&sandbox, "kept"), 0o755);
 }

@@ -6,14 +6,15 @@ use std::os::unix::fs::MetadataExt;
 use super::super::Context;
 use super::super::capture::Capture;
 use crate::error::{Result, ResultExt};
-use crate::git::access::{Access, RUNS_AS, SETUID, without_capabilities};
+use crate::git::access::{Access, Lost, RUNS_AS, SETUID, without_capabilities};
 use crate::git::access_list::AccessList;
 use crate::git::tree::{self, ReadTree};
 use crate::git::{Oid, path};
 use crate::store::Store;
+use crate::store::id::SnapshotId;
 use crate::store::made::Made;
 use crate::store::stored::Stored;
-use crate::worktree::plan::Extras;
+use crate::worktree::plan::{Extras, Plan};
 
 /// The extras of a stored snapshot. Permission bits of one that this machine did not make are cut to the plain nine, and those of
 /// one that was pulled to what is usual ([`Extras::permissions`]).
@@ -53,6 +54,7 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
         foreign,
         is_pulled,
         claimed: made == Made::Claimed,
+        withheld: BTreeMap::new(),
         replaced: None,
     };
     if foreign {
@@ -66,7 +68,7 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
 
 /// Another user, who owns the git directory, may have written the list of what was made in it, and any record: what is root's would be
 /// his to run as root. Programs then run as their owner only where he is that himself, as its group where that is the directory's, and with no
-/// capabilities.
+/// capabilities. What is cut is noted.
 fn give_nobody_more(store: &Store, stored: &Stored, extras: &mut Extras) -> Result<()> {
     let dir = store.repo.common_dir();
     let meta = dir
@@ -78,6 +80,14 @@ fn give_nobody_more(store: &Store, stored: &Stored, extras: &mut Extras) -> Resu
         one if one.uid == meta.uid() => SETUID,
         _ => 0,
     };
+    for (path, access) in &mut extras.access.paths {
+        let recorded = access.clone();
+        without_capabilities(access);
+        let lost = Lost::between(access, &recorded);
+        if !lost.is_empty() {
+            extras.withheld.insert(path.clone(), lost);
+        }
+    }
     let runs = |mode: u32| mode & RUNS_AS != 0;
     let programs = extras.modes.iter().filter(|(_, mode)| runs(**mode));
     let mut programs: BTreeSet<&Vec<u8>> = programs.map(|(path, _)| path).collect();
@@ -94,16 +104,36 @@ fn give_nobody_more(store: &Store, stored: &Stored, extras: &mut Extras) -> Resu
         // Those of a directory let nobody run anything.
         if runs(mode) && !is_dir && git_mode != tree::DIR_MODE {
             let kept = extras.access.of(path).map_or(0, |access| bits_of(&access));
-            modes.insert(path.clone(), mode & (!RUNS_AS | kept));
+            let given = mode & (!RUNS_AS | kept);
+            if given != mode {
+                let lost = extras.withheld.entry(path.clone()).or_default();
+                lost.note_bits(mode, given);
+            }
+            modes.insert(path.clone(), given);
         }
     }
     extras.modes.extend(modes);
     let [file, executable, _] = &mut extras.defaults;
     *file &= !RUNS_AS;
     *executable &= !RUNS_AS;
-    let access = extras.access.paths.values_mut();
-    access.for_each(without_capabilities);
     Ok(())
+}
+
+/// The paths of a plan that would not come back whole from the backup of its swap, as nothing proves who made that.
+///
+/// # Errors
+/// The backup cannot be read.
+pub(super) fn unproven(
+    store: &Store,
+    (id, commit): (&SnapshotId, Oid),
+    plan: &Plan,
+) -> Result<BTreeSet<Vec<u8>>> {
+    if store.made(commit)? != Made::Claimed {
+        return Ok(BTreeSet::new());
+    }
+    let stored = store.read_noted(id, Some(&commit.to_string()))?;
+    let withheld = stored_extras(store, &stored)?.withheld.into_keys();
+    Ok(withheld.filter(|path| plan.entry(path).is_some()).collect())
 }
 
 /// Of the paths of which a snapshot recorded an ACL the permission bits that they have where it is not given: those alone let in nobody whom it
@@ -207,6 +237,7 @@ pub fn captured_bits(capture: &Capture<'_>) -> Extras {
         foreign: false,
         is_pulled: false,
         claimed: false,
+        withheld: BTreeMap::new(),
         replaced: None,
     }
 }

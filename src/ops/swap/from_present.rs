@@ -103,6 +103,10 @@ impl FromPresent {
         for (path, node) in &self.nodes {
             let bits = self.extras.permissions(path, node.mode);
             extras.modes.insert(path.clone(), bits);
+            let withheld = self.extras.withheld.get(path);
+            extras
+                .withheld
+                .extend(withheld.map(|lost| (path.clone(), lost.clone())));
         }
         extras.access.paths.extend(self.access());
         extras

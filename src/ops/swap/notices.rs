@@ -28,6 +28,12 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
         ));
     }
     notices.extend(lost_notices(applied));
+    if !applied.unproven.is_empty() {
+        notices.push(format!(
+            "would come back without setuid, setgid or capabilities, since nothing but a state directory that nobody else may write proves whose backup it is: {}",
+            path::listed(applied.unproven.iter(), SHOWN)
+        ));
+    }
     notices
 }
 

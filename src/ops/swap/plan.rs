@@ -1,6 +1,7 @@
 //! From a goal and a capture to the plan: which paths change, and how.
 
 mod keep_access;
+mod withheld;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -370,7 +371,7 @@ struct PathPlanner<'a> {
 impl PathPlanner<'_> {
     /// `merges`: changes are put onto what is there, which keeps its access.
     fn plan(mut self, merges: bool) -> Result<Plan> {
-        self.add_paths();
+        self.add_paths(merges);
         self.take_files_above();
         let giving_way = self.giving_way();
         if !giving_way.is_empty() {
@@ -390,10 +391,11 @@ impl PathPlanner<'_> {
         Ok(self.plan)
     }
 
-    fn add_paths(&mut self) {
+    fn add_paths(&mut self, merges: bool) {
         for (path, after) in &self.changes.paths {
             let before = side_on_disk(self.manifest, path);
             let after = leave_clean(self.clean, self.manifest, path, *after);
+            let after = after.map(|after| self.without_withheld(path, (before, after), merges));
             let both = before.zip(after);
             let same = both.map_or(before == after, |(before, after)| before.is_as(after));
             if !same || before.is_some() && self.gets_other_access(path) {

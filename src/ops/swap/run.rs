@@ -8,6 +8,7 @@ use super::super::Context;
 use super::super::capture::{CaptureOptions, Storing};
 use super::super::record::{About, Made, record};
 use super::blobs::Blobs;
+use super::extras;
 use super::goal::{GitGoal, Goal, OperationShare};
 use super::head::told_of_head;
 use super::newindex::{IndexSource, clean_by_stat, converted_paths, new_index, resizes_converted};
@@ -501,8 +502,9 @@ impl<'s> SwapRun<'_, '_, 's> {
         (plan, blobs): (&Plan, Blobs),
     ) -> Result<(Applied, Vec<Vec<u8>>)> {
         let noted = NotedDirs::of(journal)?;
+        let unproven = extras::unproven(self.store, (&saved.id, saved.commit), plan)?;
         let mut late = LateChanges::new(self.store, journal, saved.commit, kept);
-        let applied = Placing {
+        let mut applied = Placing {
             ctx: self.ctx,
             store: self.store,
             aim: &self.goal.aim,
@@ -514,6 +516,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             blobs: &blobs,
         }
         .run(&mut late)?;
+        applied.unproven = unproven;
         // Files that changed since are in a commit of their own by now.
         saved.commit = late.commit();
         // What is kept of them in memory may be large.

@@ -1,6 +1,6 @@
 //! Paths of which nothing but who may use them differs: permission bits, owner, group or attributes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Plan, Planning};
 use crate::error::Result;
@@ -82,7 +82,27 @@ impl Planning<'_> {
                 }
             }
         }
+        self.tell_what_is_withheld(plan);
         Ok(())
+    }
+
+    /// What is there without what the later side may not give lost it, also where it stays as it is: an earlier swap may have taken it.
+    fn tell_what_is_withheld(&self, plan: &mut Plan) {
+        let withheld = &self.after.withheld;
+        if withheld.is_empty() {
+            return;
+        }
+        let entries = plan.entries.iter();
+        let entries: BTreeMap<&[u8], bool> = entries
+            .map(|entry| (entry.path.as_slice(), entry.after.is_some()))
+            .collect();
+        let stays = |path: &[u8]| self.only.is_none() && self.manifest.file(path).is_some();
+        for (path, lost) in withheld {
+            let is_put = entries.get(path.as_slice()).copied();
+            if is_put.unwrap_or_else(|| stays(path)) {
+                plan.beyond.insert(path.clone(), lost.clone());
+            }
+        }
     }
 
     /// What a path that belongs to somebody else does not get.
