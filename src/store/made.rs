@@ -5,6 +5,8 @@
 //! that kind to give are in it; that a commit of ours is missing costs what it would have given and nothing else.
 //!
 //! Whoever does not own the git directory keeps a list of his own commits in his state directory, too: the owner may have written the other one.
+//! So does everybody where the file system does not say when the git directory was made: the mark that stands for it there is lost with a change
+//! of permission bits or owner.
 //!
 //! Earlier versions wrote the commit id alone. Such a line counts for a commit that is not older than the git directory, which those of
 //! a copy are.
@@ -21,7 +23,7 @@ use crate::git::Oid;
 use crate::git::access::STICKY;
 use crate::git::create;
 use crate::git::fs::{Durable, resolved};
-use crate::git::private::Registry;
+use crate::git::private::{Identity, Registry};
 use crate::git::regular::{self, Links};
 
 /// The list, in the common git directory's `timewarp`, or in that of the user's state directory.
@@ -48,7 +50,8 @@ impl Store {
         self.add(&lists.common, &[commit], durable)?;
         if let Some(own) = lists.own {
             // Where it cannot be written, the commit gives less.
-            let made = own.parent().map_or(Ok(()), |dir| create::dirs(dir, 0o700));
+            let dir = own.path.parent();
+            let made = dir.map_or(Ok(()), |dir| create::dirs(dir, 0o700));
             let _ = made.map(|()| self.add(&own, &[commit], durable));
         }
         Ok(())
@@ -57,11 +60,16 @@ impl Store {
     /// Where a commit was made that has something to give.
     ///
     /// # Errors
-    /// A list cannot be read.
+    /// The list in the git directory cannot be read.
     pub fn made(&self, commit: Oid) -> Result<Made> {
         let lists = self.made_lists()?;
-        let has = |list: &Path| Ok::<_, Error>(!self.listed(list, [commit])?.is_empty());
-        if lists.own.as_deref().map_or(Ok(false), has)? {
+        let has = |list: &List| Ok::<_, Error>(!self.listed(list, [commit])?.is_empty());
+        // One's own that cannot be read tells nothing.
+        if lists
+            .own
+            .as_ref()
+            .is_some_and(|own| has(own).unwrap_or(false))
+        {
             return Ok(Made::Here);
         }
         Ok(match has(&lists.common)? {
@@ -74,18 +82,26 @@ impl Store {
     /// Notes commits that take the place of others as ours, where those were. Before refs hold them.
     ///
     /// # Errors
-    /// The list can be neither read nor written.
+    /// The list in the git directory can be neither read nor written.
     pub fn note_successors(&self, moved: &[(Oid, Oid)]) -> Result<()> {
-        for list in self.made_lists()?.all() {
-            let ours = self.listed(&list, moved.iter().map(|(old, _)| *old))?;
-            let known = self.listed(&list, moved.iter().map(|(_, new)| *new))?;
-            let is_new = |(old, new): &&(Oid, Oid)| ours.contains(old) && !known.contains(new);
-            let successors: Vec<Oid> = moved.iter().filter(is_new).map(|(_, new)| *new).collect();
-            if !successors.is_empty() {
-                self.add(&list, &successors, Durable::Yes)?;
-            }
+        let lists = self.made_lists()?;
+        self.add_successors(&lists.common, moved)?;
+        if let Some(own) = lists.own {
+            // As in `note_made_here`.
+            let _ = self.add_successors(&own, moved);
         }
         Ok(())
+    }
+
+    fn add_successors(&self, list: &List, moved: &[(Oid, Oid)]) -> Result<()> {
+        let ours = self.listed(list, moved.iter().map(|(old, _)| *old))?;
+        let known = self.listed(list, moved.iter().map(|(_, new)| *new))?;
+        let is_new = |(old, new): &&(Oid, Oid)| ours.contains(old) && !known.contains(new);
+        let successors: Vec<Oid> = moved.iter().filter(is_new).map(|(_, new)| *new).collect();
+        if successors.is_empty() {
+            return Ok(());
+        }
+        self.add(list, &successors, Durable::Yes)
     }
 
     fn made_lists(&self) -> Result<MadeLists> {
@@ -93,24 +109,41 @@ impl Store {
         let what = || format!("cannot look at '{}'", dir.display());
         let user = rustix::process::geteuid().as_raw();
         let is_another_users = dir.metadata().context(what)?.uid() != user;
-        let state = Registry::of(self.repo.env()).filter(|_| is_another_users);
+        let needs_own = is_another_users || !Identity::of(dir)?.is_certain();
+        let state = Registry::of(self.repo.env()).filter(|_| needs_own);
         let own = state.map(|state| state.root().to_owned());
+        let own = own.filter(|dir| is_ours_alone(dir, user));
         Ok(MadeLists {
-            common: self.common(FILE),
-            own: own
-                .filter(|dir| is_ours_alone(dir, user))
-                .map(|dir| dir.join(FILE)),
+            common: List {
+                path: self.common(FILE),
+                is_own: false,
+            },
+            own: own.map(|dir| List {
+                path: dir.join(FILE),
+                is_own: true,
+            }),
             is_another_users,
         })
     }
 
+    /// Where the repository is, as a list has it. What is in one's own is one's own, whatever the git directory says of when it was made.
+    fn place_in(&self, list: &List) -> Result<Place> {
+        let place = self.place()?;
+        Ok(if list.is_own {
+            let key = Identity::of(self.repo.common_dir())?.key();
+            Place { key, ..place }
+        } else {
+            place
+        })
+    }
+
     /// Those of these commits that are in a list.
-    fn listed(&self, list: &Path, commits: impl IntoIterator<Item = Oid>) -> Result<HashSet<Oid>> {
-        let Some(list) = regular::read_optional(list)? else {
+    fn listed(&self, list: &List, commits: impl IntoIterator<Item = Oid>) -> Result<HashSet<Oid>> {
+        let Some(bytes) = regular::read_optional(&list.path)? else {
             return Ok(HashSet::new());
         };
-        let place = self.place()?;
-        let lines: HashSet<&[u8]> = list.split(|byte| *byte == b'\n').collect();
+        let place = self.place_in(list)?;
+        let lines: HashSet<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
         let has = |line: &str| lines.contains(line.as_bytes());
         let is_ours = |commit: &Oid| {
             has(&line(*commit, &place))
@@ -126,16 +159,17 @@ impl Store {
             .is_ok_and(|raw| (place.since..=now).contains(&raw.author_time))
     }
 
-    fn add(&self, list: &Path, commits: &[Oid], durable: Durable) -> Result<()> {
-        let what = || format!("cannot write '{}'", list.display());
-        create::private_dir(list.parent().unwrap_or(list))?;
-        let place = self.place()?;
+    fn add(&self, list: &List, commits: &[Oid], durable: Durable) -> Result<()> {
+        let path = &list.path;
+        let what = || format!("cannot write '{}'", path.display());
+        create::private_dir(path.parent().unwrap_or(path))?;
+        let place = self.place_in(list)?;
         let text: String = commits
             .iter()
             .map(|commit| line(*commit, &place) + "\n")
             .collect();
         // By one 'write' to the end: processes that write at once do not mix.
-        let mut file = regular::append(list, 0o600, Links::Refuse).context(what)?;
+        let mut file = regular::append(path, 0o600, Links::Refuse).context(what)?;
         file.write_all(text.as_bytes())
             .and_then(|()| match durable {
                 Durable::Yes => file.sync_data(),
@@ -147,16 +181,17 @@ impl Store {
 
 /// The lists of one repository.
 struct MadeLists {
-    common: PathBuf,
+    common: List,
     /// The user's own, where he needs one and nobody else can write it.
-    own: Option<PathBuf>,
+    own: Option<List>,
     is_another_users: bool,
 }
 
-impl MadeLists {
-    fn all(self) -> impl Iterator<Item = PathBuf> {
-        [self.common].into_iter().chain(self.own)
-    }
+/// A list of what was made here.
+struct List {
+    path: PathBuf,
+    /// It is in the user's state directory.
+    is_own: bool,
 }
 
 /// Whether nobody but the user and root can put anything at a path, which need not be there yet.

@@ -1,13 +1,14 @@
 //! Who may read and write what: owners, groups, permission bits and extended attributes, of the user's files and of ours.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::{MetadataExt, chown, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::faults::killed_at;
 use crate::sandbox::{Kind, Ran, Sandbox, is_root, skipped};
+use crate::seeds::Disk;
 use crate::trip::{list, mode};
 
 /// Somebody who is not root.
@@ -1082,6 +1083,12 @@ fn what_root_cannot_prove_to_have_made_is_told_where_it_is_not_given_back() {
     told("gone", &returned);
     assert_eq!(mode(&sandbox, "gone"), 0o755);
 
+    let opened = sandbox.root().join("opened");
+    told(
+        "kept",
+        &sandbox.json(["open", &with_kept, opened.to_str().unwrap()]),
+    );
+
     // No level of the undo log makes such a program either: he may have written it.
     sandbox.program("kept", "exit 1");
     sandbox.json(["restore", &with_kept, "kept"]);
@@ -1094,4 +1101,47 @@ fn what_root_cannot_prove_to_have_made_is_told_where_it_is_not_given_back() {
     std::fs::write(level, text).unwrap();
     told("kept", &sandbox.json(["undo"]));
     assert_eq!(mode(&sandbox, "kept"), 0o755);
+}
+
+#[test]
+fn an_own_list_that_cannot_be_read_stops_nothing() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    give_all(&sandbox.repo(), USER + 1, USER + 1);
+    for path in all_below(&sandbox.repo()) {
+        let bits = path.metadata().unwrap().mode() | 0o666;
+        let bits = if path.is_dir() { bits | 0o111 } else { bits };
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(bits)).unwrap();
+    }
+    let state = sandbox.home().join(".local/state/timewarp");
+    std::fs::create_dir_all(&state).unwrap();
+    give_all(&sandbox.home().join(".local"), USER, USER);
+    chown(&state, Some(0), Some(0)).unwrap();
+    std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let id = snapshot_as(&sandbox, USER);
+    std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
+    json_as(&sandbox, USER, &["travel", &id]);
+    assert_eq!(json_as(&sandbox, USER, &["return"])["verified"], true);
+}
+
+/// There a change of permission bits moves all that tells a git directory from a copy of it.
+#[test]
+fn what_was_made_here_stays_so_where_the_file_system_knows_no_birth_times() {
+    let sandbox = Sandbox::bare_room();
+    let Some(_disk) = Disk::mount(&sandbox, "mkfs.ext4 -q -F -I 128") else {
+        return;
+    };
+    sandbox.git(["init", "-q"]);
+    sandbox.program("tool", "");
+    sandbox.chmod("tool", 0o4755);
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    sandbox.remove("tool");
+    // This one counts seconds: another inode moves what is noted of it as well, without waiting for the next.
+    let (file, other) = (".git/timewarp/id", ".git/timewarp/other");
+    std::fs::copy(sandbox.path(file), sandbox.path(other)).unwrap();
+    std::fs::rename(sandbox.path(other), sandbox.path(file)).unwrap();
+    sandbox.json(["restore", &id]);
+    assert_eq!(mode(&sandbox, "tool"), 0o4755);
 }

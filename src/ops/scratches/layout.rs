@@ -230,6 +230,10 @@ fn plan(extras: &Extras, nodes: &BTreeMap<Vec<u8>, Node>) -> Plan {
             path: full,
         })
         .collect();
+    let withheld = extras.withheld.iter();
+    let withheld = withheld.filter(|(full, _)| nodes.contains_key(*full));
+    plan.beyond
+        .extend(withheld.map(|(full, lost)| (full.clone(), lost.clone())));
     plan
 }
 
