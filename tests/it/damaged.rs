@@ -397,6 +397,24 @@ fn doctor_names_the_command_that_mends() {
 }
 
 #[test]
+fn a_level_that_does_not_say_who_may_use_its_paths_is_damaged() {
+    let trip = Trip::new();
+    let level = trip.own(&trip.level("redo"));
+    let text = std::fs::read(&level).unwrap();
+    let mut journal: Value = serde_json::from_slice(&text).unwrap();
+    journal["access"] = "anybody".into();
+    std::fs::write(&level, journal.to_string()).unwrap();
+    let check = doctor(&trip.sandbox, "state");
+    assert_eq!(check["fix"], "tw recover", "{check}");
+    let named = check["message"].as_str().unwrap();
+    assert!(named.contains(level.to_str().unwrap()), "{check}");
+    assert_eq!(trip.sandbox.json(["recover"])["action"], "mended");
+    assert!(!level.exists());
+    assert_eq!(doctor(&trip.sandbox, "state")["status"], "warning");
+    trip.sandbox.ok(["undo", "--list"]);
+}
+
+#[test]
 fn an_interrupted_swap_is_recovered_where_the_state_is_damaged() {
     let trip = Trip::new();
     let present = trip.sandbox.state();

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::git::regular;
+use crate::ops::swap::given;
 use crate::ops::unsaved;
 use crate::store::Store;
 use crate::store::damaged::{self, is_aside, is_corrupt};
@@ -116,7 +117,7 @@ fn find_in(dir: &StateDir, names: &[(&str, Holds)]) -> Vec<PathBuf> {
         if is_damaged(dir, &path, *holds) {
             found.push(path);
         } else if *holds == Holds::Levels {
-            found.extend(damaged_levels(&path));
+            found.extend(damaged_levels(&path, *name == "stay"));
         }
     }
     found
@@ -206,11 +207,18 @@ fn has_id(path: &Path) -> bool {
     identity::parse(&bytes).is_some()
 }
 
-fn damaged_levels(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+/// `tells_of_stay`: they only say what the swaps of a stay have made, and not who may use it.
+fn damaged_levels(dir: &Path, tells_of_stay: bool) -> impl Iterator<Item = PathBuf> + use<> {
     let levels = entries(dir).into_iter();
-    levels.filter(|path| {
-        path.extension().is_some_and(|end| end == "json") && is_damaged_journal(path)
+    levels.filter(move |path| {
+        let is_level = path.extension().is_some_and(|end| end == "json");
+        is_level && (is_damaged_journal(path) || !tells_of_stay && has_damaged_access(path))
     })
+}
+
+fn has_damaged_access(level: &Path) -> bool {
+    let level = read_json::<Journal>(level).ok().flatten();
+    level.is_some_and(|level| is_corrupt(&given::read(&level)))
 }
 
 fn entries(dir: &Path) -> Vec<PathBuf> {
