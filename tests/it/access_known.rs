@@ -154,7 +154,11 @@ fn a_configuration_that_somebody_writes_is_left_to_him() {
 
 #[test]
 fn a_file_that_is_new_has_the_bits_that_the_umask_leaves() {
-    for (umask, file, program) in [("022", 0o644, 0o755), ("077", 0o600, 0o700)] {
+    for (umask, file, program) in [
+        ("022", 0o644, 0o755),
+        ("002", 0o664, 0o775),
+        ("077", 0o600, 0o700),
+    ] {
         let sandbox = Sandbox::new();
         std::fs::create_dir_all(sandbox.path(".git/info")).unwrap();
         std::fs::remove_file(sandbox.path(".git/info/exclude")).unwrap_or_default();

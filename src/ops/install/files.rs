@@ -32,7 +32,7 @@ pub fn carry_out(
         Change::None => done.unchanged.push(path.to_owned()),
         Change::Write(text) => {
             if !done.dry_run {
-                write(path, old, (&text, 0o644), done)?;
+                write(path, old, (&text, 0o666), done)?;
             }
             done.changed.push(path.to_owned());
         }

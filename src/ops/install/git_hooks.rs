@@ -173,7 +173,7 @@ fn put_in(path: &Path, old: Option<&str>, body: &str, done: &mut Installed) -> R
         return Ok(());
     }
     if !done.dry_run {
-        write(path, old, (&new, 0o755), done)?;
+        write(path, old, (&new, 0o777), done)?;
     }
     let is_run = path.metadata().is_ok_and(|meta| {
         use std::os::unix::fs::PermissionsExt;

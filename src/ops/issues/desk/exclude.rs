@@ -89,7 +89,7 @@ pub fn exclude_desk(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
             create::dirs(dir, 0o777).context(|| format!("cannot create '{}'", dir.display()))?;
         }
         // The user's own file.
-        if change_known(&path, old.as_deref(), Some((&new, 0o644)))?.is_made() {
+        if change_known(&path, old.as_deref(), Some((&new, 0o666)))?.is_made() {
             return Ok(true);
         }
     }
