@@ -352,7 +352,7 @@ fn gc_takes_no_tree_that_an_operation_names_from_a_snapshot() {
         sandbox.git(["reset", "-q", "--hard"]);
         assert_ne!(sandbox.try_git(["merge", "-q", "topic"]).code, 0);
         sandbox.write("both.txt", "resolved\n");
-        sandbox.read(".git/AUTO_MERGE")
+        sandbox.git(["rev-parse", "AUTO_MERGE"])
     };
     for args in [&["snapshot"][..], &["travel", &before]] {
         for point in ["record-objects", "record-written", "record-ref"] {
@@ -361,7 +361,7 @@ fn gc_takes_no_tree_that_an_operation_names_from_a_snapshot() {
             if args.len() > 1 {
                 sandbox.json(["return"]);
             }
-            assert_eq!(sandbox.read(".git/AUTO_MERGE"), named);
+            assert_eq!(sandbox.git(["rev-parse", "AUTO_MERGE"]), named);
             assert_fsck_clean(&sandbox, point);
             gc(&sandbox);
         }

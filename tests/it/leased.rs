@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::faults::traced;
-use crate::sandbox::{Sandbox, skipped, wait_until};
+use crate::sandbox::{Kind, Sandbox, skipped, wait_until};
 
 /// Takes a lease on a file, as file servers do (`F_WRLCK`): who opens it waits until it is given back (`F_UNLCK`).
 fn lease(file: &std::fs::File, kind: libc::c_int) -> bool {
@@ -123,7 +123,7 @@ fn rules_that_nobody_can_read_hide_no_less() {
 
 #[test]
 fn the_repository_around_is_not_taken_for_one_whose_head_cannot_be_read() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::of(Kind::ref_files());
     sandbox.git(["init", "-q", "inner"]);
     let inner = sandbox.path("inner");
     sandbox.write("inner/i", "i\n");

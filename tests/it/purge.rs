@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::faults::killed_at;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Kind, Sandbox};
 use crate::stage::taken;
 use crate::trip::mode;
 
@@ -16,7 +16,7 @@ fn reachable(sandbox: &Sandbox) -> String {
 fn what_a_purge_that_died_had_not_moved_yet_goes_with_the_next_one() {
     // The ref of the snapshot moves first, then those of the label, the session and its note.
     for nth in 1..=4 {
-        let sandbox = Sandbox::new();
+        let sandbox = Sandbox::of(Kind::ref_files());
         sandbox.write("secret.txt", "hidden\n");
         sandbox.json(["session", "start", "--session", "s1"]);
         sandbox.json(["checkpoint", "--session", "s1", "-m", "one"]);

@@ -516,6 +516,10 @@ fn a_command_that_is_refused_says_what_it_recovered_before() {
         let sandbox = &stage.sandbox;
         let labels = "refs/timewarp/records/labels";
         let taken = format!("{labels}/taken");
+        if refused == "prune" && sandbox.has_reftable() {
+            // Nobody breaks a ref of a table by a file.
+            continue;
+        }
         sandbox.git(["update-ref", &taken, "HEAD"]);
         if refused == "prune" {
             sandbox.write(format!(".git/{labels}/broken"), "");

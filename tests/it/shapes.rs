@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::facts::commit;
 use crate::said::hints::COMMANDS;
-use crate::sandbox::{Sandbox, is_root, settle, skipped};
+use crate::sandbox::{Kind, Sandbox, is_root, settle, skipped};
 
 /// A repository with files in three directories.
 fn wide() -> Sandbox {
@@ -915,7 +915,7 @@ fn an_index_that_cannot_be_read_has_a_way_out() {
 /// As git 2.47 can leave it: split over a sparse index, with a file's entry in the place of a folded directory.
 #[test]
 fn an_index_that_says_a_directory_is_a_file_makes_no_tree() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::of(Kind::PLAIN);
     sandbox.write("d/x", "x\n");
     sandbox.write("f/q", "q\n");
     sandbox.git(["add", "."]);

@@ -1319,6 +1319,10 @@ fn a_scratch_that_stays_is_named_whatever_the_run_did_to_git() {
         ),
         ("echo work >made; rm -rf $(git rev-parse --git-dir)", "lost"),
     ] {
+        if state == "left" && sandbox.has_reftable() {
+            // The file says nothing there.
+            continue;
+        }
         let (document, code) = tried(&sandbox, &["try", "-n", "1", "--", script]);
         let run = &document["runs"][0];
         assert_eq!((code, &run["status"]), (1, &json!("error")), "{document}");

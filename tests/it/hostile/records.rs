@@ -327,7 +327,7 @@ fn a_damaged_undo_log_is_an_error_and_not_a_guess() {
 #[test]
 fn bits_that_somebody_else_recorded_open_nothing_wider_than_usual() {
     use std::os::unix::fs::MetadataExt;
-    let (sandbox, id) = eventful();
+    let (sandbox, id) = eventful_as(Kind::ref_files());
     let model = Model::new(&sandbox, &id);
     let mut json = model.json.clone();
     json["repository_id"] = json!("0123456789abcdef0123456789abcdef");

@@ -1,10 +1,12 @@
-//! Kills at any moment of an exchange: what comes after one is as if there had been none.
+//! Kills at any moment of an exchange: what comes after one is as if there had been none. Refs are in files: a table has all of an
+//! exchange or nothing.
 
 use std::os::unix::process::ExitStatusExt;
 
 use serde_json::{Value, json};
 
 use super::hub::{Clone_, Hub};
+use crate::sandbox::Kind;
 
 /// Kills a command once it has placed so many refs. False: it was done before that.
 fn killed(clone: &Clone_<'_>, verb: &str, nth: usize) -> bool {
@@ -48,7 +50,7 @@ fn assert_sends_nothing(clone: &Clone_<'_>) {
 
 #[test]
 fn a_pull_that_dies_anywhere_makes_no_edit_of_what_others_wrote() {
-    let hub = Hub::new();
+    let hub = Hub::of(Kind::ref_files());
     let a = hub.sharing("a");
     let id = a.report("s");
     a.json(["push"]);
@@ -75,7 +77,7 @@ fn a_pull_that_dies_anywhere_makes_no_edit_of_what_others_wrote() {
 
 #[test]
 fn a_pull_after_one_that_died_may_die_as_well() {
-    let hub = Hub::new();
+    let hub = Hub::of(Kind::ref_files());
     let a = hub.sharing("a");
     let ids = [a.report("s"), a.report("t")];
     a.json(["push"]);
@@ -100,7 +102,7 @@ fn a_pull_after_one_that_died_may_die_as_well() {
 
 #[test]
 fn who_edits_after_a_pull_that_died_edits_what_came() {
-    let hub = Hub::new();
+    let hub = Hub::of(Kind::ref_files());
     let (a, b) = hub.two();
     let c = hub.sharing("c");
     let id = a.report("s");
@@ -134,7 +136,7 @@ fn who_edits_after_a_pull_that_died_edits_what_came() {
 
 #[test]
 fn what_a_pull_that_died_had_put_into_an_issue_of_ours_is_of_others() {
-    let hub = Hub::new();
+    let hub = Hub::of(Kind::ref_files());
     let (a, b) = hub.two();
     let id = a.report("ours");
     a.json(["push"]);
@@ -155,7 +157,7 @@ fn what_a_pull_that_died_had_put_into_an_issue_of_ours_is_of_others() {
 
 #[test]
 fn a_purge_that_dies_after_a_pull_that_died_forgets_none_of_it() {
-    let hub = Hub::new();
+    let hub = Hub::of(Kind::ref_files());
     let (a, b) = hub.two();
     let id = a.report("s");
     a.write("notes", "my private notes\n");
@@ -180,7 +182,7 @@ fn a_purge_that_dies_after_a_pull_that_died_forgets_none_of_it() {
 
 #[test]
 fn who_dies_while_another_remote_is_named_has_named_none() {
-    let hub = Hub::new();
+    let hub = Hub::of(Kind::ref_files());
     let a = hub.sharing("a");
     a.report("s");
     a.json(["push"]);
@@ -195,7 +197,7 @@ fn who_dies_while_another_remote_is_named_has_named_none() {
 
 #[test]
 fn a_push_that_dies_anywhere_leaves_no_conflict_that_was_decided() {
-    let hub = Hub::new();
+    let hub = Hub::of(Kind::ref_files());
     let (a, b) = hub.two();
     for nth in 1.. {
         let id = a.report("s");

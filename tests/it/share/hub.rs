@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use assert_cmd::Command;
 use serde_json::{Value, json};
 
-use crate::sandbox::{Ran, Sandbox};
+use crate::sandbox::{Kind, Ran, Sandbox};
 use crate::schema;
 
 /// What the remote gets.
@@ -28,7 +28,12 @@ pub struct Clone_<'a> {
 impl Hub {
     /// An empty one.
     pub fn new() -> Self {
-        let sandbox = Sandbox::new();
+        Self::of(Kind::of_all())
+    }
+
+    /// An empty one, of repositories of this kind.
+    pub fn of(kind: Kind) -> Self {
+        let sandbox = Sandbox::of(kind);
         sandbox.git_in(sandbox.root(), ["init", "-q", "--bare", "hub.git"]);
         Self { sandbox }
     }
