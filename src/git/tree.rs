@@ -410,6 +410,20 @@ pub fn find_any_names(trees: &dyn ReadTree, root: Oid, wanted: &[u8]) -> Result<
 }
 
 fn find_by(parse: Parse, trees: &dyn ReadTree, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
+    walk(root, wanted, |tree, name| {
+        let bytes = trees.read_tree(tree)?;
+        let entries = parse(&bytes, tree.format())?;
+        let found = entries.iter().find(|entry| entry.name == name);
+        Ok(found.map(|entry| entry.node))
+    })
+}
+
+/// What stands at a path below a tree, by what stands for a name in each tree on the way.
+fn walk(
+    root: Oid,
+    wanted: &[u8],
+    mut named: impl FnMut(Oid, &[u8]) -> Result<Option<Node>>,
+) -> Result<Option<Node>> {
     let mut node = Node {
         mode: DIR_MODE,
         oid: root,
@@ -421,12 +435,8 @@ fn find_by(parse: Parse, trees: &dyn ReadTree, root: Oid, wanted: &[u8]) -> Resu
         if !node.is_dir() {
             return Ok(None);
         }
-        let bytes = trees.read_tree(node.oid)?;
-        match parse(&bytes, node.oid.format())?
-            .iter()
-            .find(|entry| entry.name == part)
-        {
-            Some(entry) => node = entry.node,
+        match named(node.oid, part)? {
+            Some(found) => node = found,
             None => return Ok(None),
         }
     }

@@ -1695,17 +1695,7 @@ fn a_try_that_is_running_is_not_forgotten_and_no_scratch_closed_that_a_run_is_ma
 fn a_directory_in_which_a_check_runs_or_from_which_runs_are_made_is_not_closed() {
     let sandbox = checked();
     let id = crate::stage::taken(&sandbox);
-    let reported = sandbox.json([
-        "issue",
-        "report",
-        "--task-context",
-        "t",
-        "--symptom",
-        "s",
-        "--success-criteria",
-        "c",
-    ]);
-    let issue = reported["issue_id"].as_str().unwrap();
+    let issue = &issue(&sandbox);
     let dir = sandbox.root().join("opened");
     let dir = dir.to_str().unwrap();
     let script = said_beside(&sandbox, &format!("close '{dir}'"));
@@ -1733,20 +1723,11 @@ fn a_directory_in_which_a_check_runs_or_from_which_runs_are_made_is_not_closed()
 #[test]
 fn a_replay_that_is_running_is_not_forgotten() {
     let sandbox = checked();
-    let reported = sandbox.json([
-        "issue",
-        "report",
-        "--task-context",
-        "t",
-        "--symptom",
-        "s",
-        "--success-criteria",
-        "c",
-    ]);
+    issue(&sandbox);
     let script = said_beside(&sandbox, "replay drop latest");
     sandbox.tw(["replay", "--status", "open", "--", &script]);
     let error = &said(&sandbox)["error"];
-    assert_eq!(error["code"], "BUSY", "{reported}: {error}");
+    assert_eq!(error["code"], "BUSY", "{error}");
     sandbox.json(["replay", "drop", "latest"]);
 }
 

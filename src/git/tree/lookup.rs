@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{DIR_MODE, Node, ReadTree, parse};
+use super::{Node, ReadTree, parse, walk};
 use crate::error::Result;
 use crate::git::Oid;
 
@@ -37,23 +37,9 @@ impl<'a> Lookup<'a> {
     /// # Errors
     /// A tree is missing, torn or none.
     pub fn find(&self, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
-        let mut node = Node {
-            mode: DIR_MODE,
-            oid: root,
-        };
-        if wanted.is_empty() {
-            return Ok(Some(node));
-        }
-        for part in wanted.split(|&byte| byte == b'/') {
-            if !node.is_dir() {
-                return Ok(None);
-            }
-            match self.names(node.oid)?.get(part) {
-                Some(found) => node = *found,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(node))
+        walk(root, wanted, |tree, name| {
+            Ok(self.names(tree)?.get(name).copied())
+        })
     }
 
     /// The same, where a directory is nothing.
@@ -93,7 +79,7 @@ impl ReadTree for Lookup<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::tree::{Entry, encode};
+    use crate::git::tree::{DIR_MODE, Entry, encode};
 
     #[test]
     fn a_tree_is_read_once_and_what_is_found_is_as_always() {
