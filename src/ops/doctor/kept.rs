@@ -100,13 +100,19 @@ fn why_torn(ctx: &Context<'_>, store: &Store, torn: &[String]) -> (&'static str,
     (why, without(ctx, store, torn))
 }
 
-/// What goes on without snapshots that are damaged. Nobody may drop what a past began with, and the way home does without.
+/// What goes on without snapshots that are damaged. Nobody may drop what a past began with, and the way home does without;
+/// nor where it leads home to, of which recovery says what can be done.
 fn without(ctx: &Context<'_>, store: &Store, damaged: &[String]) -> String {
     let worktrees = worktrees::all(&ctx.repo).unwrap_or_default();
     for worktree in &worktrees {
-        let state = worktree.dir.state().ok();
-        let start = state.and_then(|state| state.current_snapshot_id);
-        if start.is_some_and(|start| damaged.contains(&start)) {
+        let Ok(state) = worktree.dir.state() else {
+            continue;
+        };
+        let is_damaged = |id: Option<String>| id.is_some_and(|id| damaged.contains(&id));
+        if is_damaged(state.backup_id) {
+            return in_worktree(ctx, worktree, "recover");
+        }
+        if is_damaged(state.current_snapshot_id) {
             return in_worktree(ctx, worktree, "return");
         }
     }
@@ -123,10 +129,6 @@ fn without(ctx: &Context<'_>, store: &Store, damaged: &[String]) -> String {
     for worktree in &worktrees {
         if needs(&worktree.dir, first) {
             return in_worktree(ctx, worktree, &drop_of(first, true));
-        }
-        let state = worktree.dir.state().ok();
-        if state.is_some_and(|state| state.backup_id.as_deref() == Some(first)) {
-            return in_worktree(ctx, worktree, "recover");
         }
     }
     format!("tw {}", drop_of(first, false))

@@ -17,6 +17,7 @@ mod rewritten;
 mod settled;
 mod survey;
 mod together;
+mod torn;
 mod unwaited;
 
 pub use begun::{Begun, Recovery, begin};

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::damaged::{find, set_aside, unsettled_told};
-use super::{Recovery, rewritten};
+use super::{Recovery, rewritten, torn};
 use crate::error::Result;
 use crate::git::fs::{self, Durable};
 use crate::ops::Context;
@@ -47,8 +47,15 @@ pub(super) fn mend(ctx: &Context<'_>, store: &Store, agreed: bool) -> Result<Vec
 /// Gives up what nothing is left of: a swap that died, and a stay in the past.
 fn give_up(ctx: &Context<'_>, store: &Store, agreed: bool) -> Result<Vec<String>> {
     let mut told = rewritten::set_journal_aside(store, agreed)?;
-    if !store.dir.has_journal() && rewritten::is_homeless(ctx, store)? {
-        told.extend(rewritten::end_stay(store, agreed)?);
+    if store.dir.has_journal() {
+        return Ok(told);
+    }
+    let loss = match rewritten::of_home(ctx, store)? {
+        None => torn::of_home(store)?,
+        lost => lost,
+    };
+    if let Some(loss) = loss {
+        told.extend(rewritten::end_stay(store, &loss, agreed)?);
     }
     Ok(told)
 }
@@ -87,11 +94,15 @@ fn set_damaged_aside(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
     Ok(told)
 }
 
-/// Whether this is the past, and the backup of the present cannot be read: recovery finds what became of it, or ends the stay.
+/// Whether this is the past, and the backup of the present cannot be read, or is not whole: recovery finds what became of it, or ends
+/// the stay.
 pub fn leads_nowhere(ctx: &Context<'_>) -> bool {
+    let is_lost = |store: &Store, state: &State| {
+        !leads_home(store, state) || matches!(torn::of_home(store), Ok(Some(_)))
+    };
     let leads_nowhere = |store: &Store| {
         let state = store.dir.state();
-        let is_past = |state: &State| state.mode == Mode::Past && !leads_home(store, state);
+        let is_past = |state: &State| state.mode == Mode::Past && is_lost(store, state);
         !store.dir.has_journal() && state.is_ok_and(|state| is_past(&state))
     };
     ctx.store().is_ok_and(leads_nowhere)

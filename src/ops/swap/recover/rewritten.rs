@@ -14,6 +14,7 @@ use std::slice::from_ref;
 use serde_json::Value;
 
 use super::damaged::set_aside;
+use super::torn::Loss;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::entries;
@@ -31,6 +32,7 @@ use crate::store::state::{
     Journal, JournalHead, Mode, State, StateDir, UNSETTLED, read_head, read_json,
 };
 use crate::text;
+use crate::worktree::cache;
 
 /// This many ids are named.
 const SHOWN: usize = 5;
@@ -181,15 +183,19 @@ fn sides(level: &JournalHead) -> impl Iterator<Item = (SnapshotId, Oid)> {
     sides.into_iter().flatten()
 }
 
-/// Whether this is the past, and nothing has the present any more.
+/// What is lost where this is the past, and nothing has the present any more.
 ///
 /// # Errors
 /// State, ref or worktree cannot be read.
-pub(super) fn is_homeless(ctx: &Context<'_>, store: &Store) -> Result<bool> {
+pub(super) fn of_home(ctx: &Context<'_>, store: &Store) -> Result<Option<Loss>> {
     let state = store.dir.state()?;
     let here = Here::of(ctx, store)?;
     let fate = Fates::new(store, &here).of_home(&state)?;
-    Ok(state.mode == Mode::Past && matches!(fate, Fate::Displaced | Fate::Gone))
+    let is_lost = state.mode == Mode::Past && matches!(fate, Fate::Displaced | Fate::Gone);
+    Ok(is_lost.then(|| Loss {
+        what: what_is_lost(store, &state),
+        way: None,
+    }))
 }
 
 /// The journals and levels of a worktree.
@@ -303,19 +309,19 @@ pub(super) fn set_journal_aside(store: &Store, agreed: bool) -> Result<Vec<Strin
     Ok(told.collect())
 }
 
-/// Ends a stay in the past that nothing leads home from, with working tree, index and HEAD as they are. Says what that means.
+/// Ends a stay in the past that nothing leads home from as it should, with working tree, index and HEAD as they are. Says what that means.
 ///
 /// # Errors
 /// `CORRUPT_RECORD` unless it is agreed to; a file cannot be written or renamed.
-pub(super) fn end_stay(store: &Store, agreed: bool) -> Result<Vec<String>> {
+pub(super) fn end_stay(store: &Store, loss: &Loss, agreed: bool) -> Result<Vec<String>> {
     let state = store.dir.state()?;
-    let lost = what_is_lost(store, &state);
     if !agreed {
-        return Err(Error::new(Code::CorruptRecord, lost)
-            .hint("'tw recover -y' ends the stay in the past, and leaves working tree, index and HEAD as they are")
-            .hint("'tw list --kind backup' shows what else was saved"));
+        let error = Error::new(Code::CorruptRecord, loss.what.clone())
+            .hint("'tw recover -y' ends the stay in the past, and leaves working tree, index and HEAD as they are");
+        let error = loss.way.iter().fold(error, Error::hint);
+        return Err(error.hint("'tw list --kind backup' shows what else was saved"));
     }
-    let mut told = vec![format!("the stay in the past is over: {lost}")];
+    let mut told = vec![format!("the stay in the past is over: {}", loss.what)];
     let left = put_levels_aside(&store.dir)?;
     for (_, to) in set_aside(vec![store.dir.file("state.json")])? {
         told.push(format!("what it said is now in '{}'", to.display()));
@@ -323,6 +329,8 @@ pub(super) fn end_stay(store: &Store, agreed: bool) -> Result<Vec<String>> {
     store.dir.write_state(&state.after_stay())?;
     made::forget_stay(store)?;
     unsaved::forget(&store.dir)?;
+    // The next look would go by what is lost.
+    cache::remove(&store.dir.file("cache"))?;
     store.dir.settled()?;
     told.push("working tree, index and HEAD stay as the past left them".to_owned());
     let head = left
@@ -333,6 +341,7 @@ pub(super) fn end_stay(store: &Store, agreed: bool) -> Result<Vec<String>> {
         let typed = text::typed(branch);
         format!("HEAD was on '{branch}' before: 'git switch {typed}' goes on there")
     }));
+    told.extend(loss.way.clone());
     Ok(told)
 }
 
