@@ -215,8 +215,12 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let code = match answer(&cli, &output, &env) {
         Ok(answer) => output.answer(answer.as_ref()),
         Err(error) => {
-            let error = with_way_out(&cli, &env, error);
-            let code = output.error(&hints::complete(error));
+            let error = hints::complete(with_way_out(&cli, &env, error));
+            let error = match cli.command {
+                Some(Command::Return(_)) => return_::with_way_home(error),
+                _ => error,
+            };
+            let code = output.error(&error);
             match cli.command {
                 Some(Command::Search(_)) => search::FAILED,
                 _ => code,

@@ -91,6 +91,16 @@ impl Run for Args {
     }
 }
 
+/// There is always a way back to the present: a refusal that names none is followed by this command again.
+pub fn with_way_home(error: Error) -> Error {
+    let names_one = |hint: &String| hint.contains("tw return") || hint.contains("tw recover");
+    let is_at_home = matches!(error.code(), Code::NotInPast | Code::Usage);
+    if is_at_home || error.hints().iter().any(names_one) {
+        return error;
+    }
+    error.hint("then 'tw return' again brings the present back")
+}
+
 impl Human for Returned {
     fn print(&self, page: &mut Page) {
         if self.dry_run {

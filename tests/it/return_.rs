@@ -11,6 +11,7 @@ mod moved_aside;
 mod operations;
 mod repositories;
 mod submodules;
+mod torn;
 mod unchanged;
 mod unsafe_names;
 mod unsaved;
