@@ -34,17 +34,40 @@ impl TreeSource for Trees<'_> {
 
 /// Reads this worktree's index.
 pub fn read_index(repo: &Repo, objects: &ObjectStore) -> Result<Index> {
-    let index = Index::read(
-        &repo.index_path(),
-        repo.git_dir(),
-        &Trees(objects),
-        // git does not hash its index at every command either.
-        Checksum::Trust,
-    );
-    index.map_err(|error| match error.code() {
+    let file = IndexFile::of(repo)?;
+    file.read(objects).map_err(|error| match error.code() {
         Code::CorruptRecord => error.hint(way_out(repo)),
         _ => error,
     })
+}
+
+/// Where an index is, and what may be taken from it.
+struct IndexFile {
+    path: PathBuf,
+    git_dir: PathBuf,
+    /// `git replace` gives some object another content. What git writes then has that content, in files and in entries, under ids that
+    /// stand for another one wherever nothing is replaced, as here: neither is an entry its file's id, nor a cached tree that of its entries.
+    has_replaced: bool,
+}
+
+impl IndexFile {
+    fn of(repo: &Repo) -> Result<Self> {
+        Ok(Self {
+            path: repo.index_path(),
+            git_dir: repo.git_dir().to_owned(),
+            has_replaced: !repo.refs().names("refs/replace/")?.is_empty(),
+        })
+    }
+
+    fn read(&self, objects: &ObjectStore) -> Result<Index> {
+        // git does not hash its index at every command either.
+        let trees = Trees(objects);
+        let mut index = Index::read(&self.path, &self.git_dir, &trees, Checksum::Trust)?;
+        if self.has_replaced {
+            index.cache_tree = None;
+        }
+        Ok(index)
+    }
 }
 
 /// What to do about an index that cannot be read, as a power cut may leave it: what was staged is in the snapshots.
@@ -131,8 +154,7 @@ pub struct Known {
 
 /// The index, read when somebody asks, with HEAD's own paths and what the caller forces in.
 pub struct GitView<'a> {
-    index_path: PathBuf,
-    git_dir: PathBuf,
+    file: IndexFile,
     objects: &'a ObjectStore,
     index: OnceLock<Option<Index>>,
     known: Known,
@@ -156,8 +178,7 @@ impl<'a> GitView<'a> {
         let load: LoadAttributes<'a> =
             Box::new(move |dir: &[u8]| read_ignore_file_named(root, dir, b".gitattributes"));
         Ok(Self {
-            index_path: repo.index_path(),
-            git_dir: repo.git_dir().to_owned(),
+            file: IndexFile::of(repo)?,
             objects,
             index: cell,
             known,
@@ -169,14 +190,11 @@ impl<'a> GitView<'a> {
     /// The index. An unreadable one is remembered as an error for [`GitView::check`] and counts as empty meanwhile.
     pub fn index(&self) -> Option<&Index> {
         self.index
-            .get_or_init(|| {
-                let trees = Trees(self.objects);
-                match Index::read(&self.index_path, &self.git_dir, &trees, Checksum::Trust) {
-                    Ok(index) => Some(index),
-                    Err(error) => {
-                        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                        None
-                    }
+            .get_or_init(|| match self.file.read(self.objects) {
+                Ok(index) => Some(index),
+                Err(error) => {
+                    *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    None
                 }
             })
             .as_ref()
@@ -328,7 +346,7 @@ impl Tracked for GitView<'_> {
     }
 
     fn seeds<'t>(&'t self, dir: &[u8], has_attributes: bool) -> Seeds<'t> {
-        let index = self.index();
+        let index = self.index().filter(|_| !self.file.has_replaced);
         let Some((index, within)) = index.map(|index| (index, index.within(dir))) else {
             return Box::new(|_, _| None);
         };

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::sandbox::Sandbox;
+use crate::trip::snapshot;
 
 /// Waits for the beginning of a second of the real clock, which stamps are taken from.
 fn wait_for_a_new_second() {
@@ -564,4 +565,80 @@ fn what_status_showed_as_modified_by_line_ends_stays_so() {
         assert_eq!(status(), " M a.txt\n M b.txt\n");
         sandbox.git(["update-index", "-q", "--refresh", "auto.txt"]);
     }
+}
+
+/// `git replace` of a tree: the index that git makes has the entries of what takes its place, under its id.
+#[test]
+fn of_a_replaced_tree_the_index_has_what_takes_its_place() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/file", "old\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-qm", "one"]);
+    let tree = sandbox.git(["rev-parse", "HEAD^{tree}"]);
+    let past = snapshot(&sandbox);
+    sandbox.write("d/file", "replaced\n");
+    sandbox.write("new", "new\n");
+    sandbox.git(["add", "-A"]);
+    let other = sandbox.git(["write-tree"]);
+    sandbox.git(["reset", "-q", "--hard"]);
+    sandbox.git(["replace", tree.trim(), other.trim()]);
+    sandbox.git(["reset", "-q", "--hard"]);
+    assert_eq!(sandbox.text("d/file"), "replaced\n");
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    for packed in [false, true] {
+        if packed {
+            sandbox.git(["pack-refs", "--all"]);
+        }
+        let here = sandbox.state();
+        sandbox.json(["snapshot"]);
+        let name = "refs/timewarp/snapshots";
+        let index = [
+            "for-each-ref",
+            "--sort=-refname",
+            "--count=1",
+            "--format=%(objectname)^2",
+            name,
+        ];
+        let index = sandbox.git(index);
+        let kept = sandbox.git([
+            "--no-replace-objects",
+            "ls-tree",
+            "-r",
+            "--name-only",
+            index.trim(),
+        ]);
+        assert!(kept.contains("new\n"), "{kept}");
+        sandbox.json(["travel", &past]);
+        assert_eq!(sandbox.text("d/file"), "old\n");
+        let returned = sandbox.json(["return"]);
+        assert!(returned["experiment_id"].is_null(), "{returned}");
+        here.assert_same(&sandbox.state());
+    }
+}
+
+/// `git replace` of a blob: the file that git wrote is not what the entry says.
+#[test]
+fn of_a_replaced_blob_the_snapshot_has_the_file_s_bytes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "one\n");
+    // More than what a first snapshot proves at once.
+    for n in 0..2100 {
+        sandbox.write(format!("many/{n}"), format!("{n}\n"));
+    }
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-qm", "one"]);
+    let blob = sandbox.git(["rev-parse", "HEAD:file"]);
+    sandbox.write("file", "two\n");
+    let other = sandbox.git(["hash-object", "-w", "file"]);
+    sandbox.git(["replace", blob.trim(), other.trim()]);
+    sandbox.remove("file");
+    sandbox.git(["checkout", "-q", "--", "file"]);
+    assert_eq!(sandbox.text("file"), "two\n");
+    settle();
+    sandbox.git(["status"]);
+    sandbox.json(["snapshot"]);
+    let shown = sandbox.json(["show", "latest"]);
+    let commit = shown["snapshot"]["commit"].as_str().unwrap();
+    let oid = sandbox.git(["rev-parse", &format!("{commit}:file")]);
+    assert_eq!(oid, other);
 }
