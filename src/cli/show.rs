@@ -88,12 +88,25 @@ struct ShowPage {
     form: Form,
 }
 
+impl ShowPage {
+    /// An experiment is compared with the snapshot that it started from, as long as that is kept.
+    fn tell_base(&self, page: &mut Page, base: &str) {
+        let start = field(&self.shown.snapshot.json, "started_from").map(clean);
+        if let Some(start) = start.filter(|start| start != base) {
+            page.note(format!(
+                "the snapshot that it started from, '{start}', was forgotten: compared with {base}"
+            ));
+        }
+    }
+}
+
 impl Human for ShowPage {
     fn print(&self, page: &mut Page) {
         self.shown.print(page);
         if let Some(changes) = &self.shown.diff {
             page.line("");
             diff::print(page, changes, self.form);
+            self.tell_base(page, &changes.from);
         }
     }
 
@@ -158,6 +171,7 @@ fn what_it_is(page: &mut Page, view: &SnapshotView) {
 fn where_from(page: &mut Page, json: &Map<String, Value>) {
     let of = |name: &str| field(json, name).map(clean);
     row(page, "trigger", of("trigger"));
+    row(page, "started from", of("started_from"));
     row(page, "session", of("session_id"));
     row(page, "agent", of("agent"));
     row(page, "hint", of("initial_task_hint"));

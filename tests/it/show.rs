@@ -128,6 +128,32 @@ fn another_worktree_s_snapshots_are_not_what_came_before() {
     );
 }
 
+/// The experiment is kept for longer than the snapshot it started from: what it is compared with then is said.
+#[test]
+fn an_experiment_whose_start_was_forgotten_says_what_it_is_compared_with() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "then\n");
+    let start = snapshot(&sandbox);
+    sandbox.json(["travel", &start]);
+    sandbox.write("a.txt", "in the past\n");
+    let returned = sandbox.json(["return"]);
+    let experiment = returned["experiment_id"].as_str().unwrap();
+    let shown = sandbox.tw(["show", "--stat", experiment]).out();
+    assert!(
+        shown.contains(&format!("started from  {start}\n")),
+        "{shown}"
+    );
+    assert!(!shown.contains("was forgotten"), "{shown}");
+    sandbox.json(["drop", "-y", "--force", &start]);
+    let ran = sandbox.tw(["show", "--stat", experiment]);
+    let note = format!("'{start}', was forgotten: compared with HEAD");
+    assert!(
+        [ran.out(), ran.err()].concat().contains(&note),
+        "{}",
+        ran.err()
+    );
+}
+
 /// git's own names lead to a snapshot also by way of an annotated tag.
 #[test]
 fn an_annotated_tag_names_the_snapshot_that_it_leads_to() {
