@@ -15,6 +15,7 @@ use super::fs::{
 };
 use super::objects::{ObjectKind, ObjectStore, PartOfId};
 use super::path;
+use super::reflog;
 use super::refs::{LogEntry, OwnChange, RefFormat, Refs, Value, head_of};
 use super::regular::{self, Links};
 use super::repo::{Repo, git_dirs_of};
@@ -51,7 +52,11 @@ impl Repo {
         let Some((at, message)) = log else {
             return self.write_raw_head(after);
         };
-        let old = self.head_target()?;
+        let mut old = self.head_target()?;
+        if before.is_none() && self.raw_head()? == after {
+            // It was moved by somebody who died before the log said so: it goes on from where that ends.
+            old = reflog::read(self).last().map(|last| last.new).or(old);
+        }
         self.write_raw_head(after)?;
         self.append_head_reflog(old, self.head_target()?, at, message)
     }

@@ -73,6 +73,30 @@ fn the_reflog_goes_on_to_where_a_recovery_leaves_head() {
     }
 }
 
+/// Somebody died between HEAD and the line of its log: what ends that leaves no gap.
+#[test]
+fn the_reflog_has_no_gap_where_head_moved_and_it_was_not_told() {
+    let stage = died("swap-head");
+    let sandbox = &stage.sandbox;
+    let file = sandbox.path(".git/logs/HEAD");
+    let Ok(told) = std::fs::read_to_string(&file) else {
+        skipped("a log in a file", "refs are in a table");
+        return;
+    };
+    let lines: Vec<&str> = told.lines().collect();
+    let (_, before) = lines.split_last().unwrap();
+    std::fs::write(&file, before.join("\n") + "\n").unwrap();
+    sandbox.ok(["recover", "--forward"]);
+    let now = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(now.lines().count(), lines.len(), "{now}");
+    let ids = |line: &str| -> Vec<String> { line.split(' ').take(2).map(str::to_owned).collect() };
+    let all: Vec<Vec<String>> = now.lines().map(ids).collect();
+    assert_ne!(all.last().unwrap()[0], all.last().unwrap()[1], "{now}");
+    for pair in all.windows(2) {
+        assert_eq!(pair[0][1], pair[1][0], "{now}");
+    }
+}
+
 #[test]
 fn a_killed_recovery_forward_is_recovered_from() {
     assert!(dies_again(died("apply-removing:2"), &["recover", "--forward"]) >= 5);
