@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::gutter::Gutter;
+use super::placeholder::is_stand_in;
 use super::runs::{alphanumeric_or, run_at_start};
-use super::shape::{entropy_of, wordiness};
+use super::shape::{Shape, entropy_of, wordiness};
 use super::span::{ceil, floor};
 
 /// Longest block that is looked at.
@@ -13,6 +14,8 @@ const LABEL_MAX: usize = 80;
 /// How much base64 a key has at least, and from how much on it need not look random.
 const SHORT: usize = 20;
 const SURE: usize = 32;
+/// How long the longest line of one is at least that stands whole between its marks.
+const SHORTEST: usize = 6;
 /// How long the lines of a block are.
 const LINE: usize = 64;
 
@@ -52,7 +55,9 @@ impl Blocks {
             text,
             body_start..end.unwrap_or_else(|| torn_end(text, start, body_start)),
         );
-        is_key(text.get(body.clone())?).then_some(Block::Private(body))
+        let closed = end.and_then(|end| text.get(body_start..end));
+        (is_key(text.get(body.clone())?) || closed.is_some_and(is_short_key))
+            .then_some(Block::Private(body))
     }
 
     fn end_mark(&mut self, text: &str, from: usize) -> Option<usize> {
@@ -127,16 +132,42 @@ pub(super) fn is_key(body: &str) -> bool {
     } else {
         SHORT
     };
-    let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
     let letters: String = shown.chars().filter(|c| is_base64(*c)).collect();
-    let lines = shown.split(|c| !is_base64(c));
-    let longest = lines.max_by_key(|line| line.len()).unwrap_or_default();
+    let longest = longest_line(shown);
     let digits = longest.bytes().filter(u8::is_ascii_digit).count();
     letters.len() >= least
         && longest.len() >= SHORT
         && (letters.len() >= SURE || digits >= 2 && wordiness(longest) < 0.5)
         && entropy_of(&letters) >= 3.0
         && !body.starts_with("***REDACTED")
+}
+
+/// Whether what stands between the marks of a private key is one, however short: base64 that makes no words, and nothing that
+/// stands for the rest of it, names it, or puts it together.
+fn is_short_key(block: &str) -> bool {
+    let is_plain = |c: char| is_base64(c) || c.is_ascii_whitespace() || "\\:|>#-,".contains(c);
+    if block.len() > 4096 || !block.chars().all(is_plain) {
+        return false;
+    }
+    let lines = block.replace("\\n", "\n").replace("\\r", "\n");
+    let longest = longest_line(&lines);
+    let shape = Shape::of(longest);
+    let mixed = shape.upper >= 2 && shape.lower >= 2;
+    let most = if shape.digit > 0 { 0.5 } else { 0.3 };
+    shape.len >= SHORTEST
+        && (shape.digit > 0 || mixed)
+        && wordiness(longest) <= most
+        && !is_stand_in(longest)
+}
+
+fn is_base64(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')
+}
+
+/// The longest run of base64.
+fn longest_line(text: &str) -> &str {
+    let lines = text.split(|c| !is_base64(c));
+    lines.max_by_key(|line| line.len()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -177,6 +208,54 @@ mod tests {
         let line = format!("{BODY}m3Vk8sYt2Q");
         let text = format!("-----BEGIN PRIVATE KEY-----\n{line}\n...\n-----END PRIVATE KEY-----");
         assert_eq!(private(&text), Some(format!("{line}\n...").as_str()));
+    }
+
+    #[test]
+    fn whole_blocks_go_however_short() {
+        for body in [
+            "MIIEpAIBAAKCAQEAabc",
+            "MIIabc123\nxyz",
+            "MIIabc123\\nxyz",
+            "  2: MIIabc123\n  3: xyz\n  4:",
+            "abc123",
+            "x7Kq",
+        ] {
+            for text in [
+                format!("-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----"),
+                format!(
+                    "{{\"k\":\"-----BEGIN PRIVATE KEY-----\\n{body}\\n-----END PRIVATE KEY-----\\n\"}}"
+                ),
+            ] {
+                let found = (body.len() >= SHORTEST).then(|| body.trim());
+                assert_eq!(private(&text), found, "{text}");
+            }
+        }
+        for body in [
+            "secret",
+            "anything",
+            "data2",
+            "...",
+            "MIIEpAIBAAKCAQEA...",
+            "MIIEpAIBAAKCAQEA\u{2026}",
+            "<your key>",
+            "<key2>",
+            "${KEY_2}",
+            "{{ .key2 }}",
+            "%s",
+            "****",
+            "XXXXXXXX",
+            "YOUR KEY HERE",
+            "2048 bits of it",
+            "test123key",
+            "\" + pkcs8b + \"",
+            "` and `",
+            "  2: anything\n  3: goes",
+        ] {
+            let text = format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----");
+            assert_eq!(private(&text), None, "{text}");
+        }
+        let torn = "-----BEGIN PRIVATE KEY-----\nMIIabc123\nxyz\n";
+        assert_eq!(private(torn), None);
     }
 
     #[test]
