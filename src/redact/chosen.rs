@@ -82,7 +82,7 @@ fn is_numbered(value: &str, shape: &Shape) -> bool {
 }
 
 /// A word that names in code, versions, algorithms and stand-ins are made of.
-fn is_part_of_names(word: &str) -> bool {
+pub(super) fn is_part_of_names(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
     let listed = |word: &str| {
         let lists = [

@@ -97,19 +97,11 @@ pub(super) fn classify(name: &str) -> NameClass {
         return NameClass::Password;
     }
     let words = words(name);
-    let mut end = words.len();
-    while end > 1 {
-        let word = words[end - 1].as_str();
-        let plain = TRAILING.has(word) || word.bytes().all(|byte| byte.is_ascii_digit());
-        if !plain {
-            break;
-        }
-        end -= 1;
-    }
-    let Some((last, before)) = words[..end].split_last() else {
+    let words = without_trailing(&words);
+    let Some((last, before)) = words.split_last() else {
         return NameClass::None;
     };
-    if ABOUT.has(last) || words[..end].iter().any(|word| PUBLIC_KEYS.has(word)) {
+    if ABOUT.has(last) || words.iter().any(|word| PUBLIC_KEYS.has(word)) {
         return NameClass::None;
     }
     let own = last_class(last, before);
@@ -125,6 +117,23 @@ pub(super) fn classify(name: &str) -> NameClass {
         .max()
         .unwrap_or(NameClass::None);
     left.min(NameClass::Strong)
+}
+
+/// The words up to the one that counts.
+fn without_trailing(words: &[String]) -> &[String] {
+    let is_plain =
+        |word: &String| TRAILING.has(word) || word.bytes().all(|byte| byte.is_ascii_digit());
+    let plain = words.iter().rev().take_while(|word| is_plain(word)).count();
+    &words[..words.len() - plain.min(words.len().saturating_sub(1))]
+}
+
+/// Whether a name ends in a word for a secret: `api_token`, `TOKEN_PROD`; not `tokens.py`, `tokenGithub`.
+pub(super) fn ends_in_secret(name: &str) -> bool {
+    let words = words(name);
+    let words = without_trailing(&words);
+    words
+        .split_last()
+        .is_some_and(|(last, before)| last_class(last, before) >= NameClass::Strong)
 }
 
 fn is_named_key(last: &str, before: &[String]) -> bool {
@@ -275,6 +284,29 @@ mod tests {
             "compass",
         ] {
             assert_eq!(classify(name), NameClass::None, "{name}");
+        }
+    }
+
+    #[test]
+    fn ends_in_secrets() {
+        for name in [
+            "token",
+            "API_KEY",
+            "clientSecret",
+            "TOKEN_PROD",
+            "x-api-key",
+        ] {
+            assert!(ends_in_secret(name), "{name}");
+        }
+        for name in [
+            "tokens.py",
+            "tokenGithub",
+            "token_type",
+            "secret.name",
+            "key",
+            "",
+        ] {
+            assert!(!ends_in_secret(name), "{name}");
         }
     }
 

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use super::MARK;
 use super::chosen::{Place, is_phrase, is_word_with_digits};
-use super::field_names::{NameClass, classify, is_vague_password, names_many};
+use super::field_names::{NameClass, classify, ends_in_secret, is_vague_password, names_many};
 use super::judge::{Trust, is_assigned_secret, is_mnemonic, is_secret};
 use super::ordinary::{is_algorithm, is_among_names, is_call, is_quantity};
 use super::runs::{Runs, Stop, run_at_end, run_at_start};
@@ -185,9 +185,19 @@ pub(super) fn is_secret_under(name: &str, value: &str) -> bool {
         }
         NameClass::Password => is_secret(value, Trust::Password),
         NameClass::Strong if names_many(name) => is_secret(value, Trust::Named),
-        NameClass::Strong => is_secret(value, Trust::Made(Place::Quotes)),
+        NameClass::Strong => is_strong_secret(name, value, Trust::Made(Place::Quotes)),
         NameClass::Weak => is_weak_secret(value, || vendors::named_in(name), name),
     }
+}
+
+/// Whether a value under a name like `token` is a secret, also a short one where it is the whole of a literal, a line or an
+/// argument.
+fn is_strong_secret(name: &str, value: &str, trust: Trust) -> bool {
+    let whole = matches!(
+        trust,
+        Trust::Assigned | Trust::Made(Place::Quotes | Place::Line)
+    );
+    is_secret(value, trust) || whole && ends_in_secret(name) && is_secret(value, Trust::Short)
 }
 
 /// Whether a name alone makes a number a secret.
@@ -263,7 +273,7 @@ fn convinces(text: &str, field: &Field, class: NameClass, value: &str) -> bool {
         NameClass::Password => is_password(text, field, value),
         NameClass::Strong => {
             let sure = !matches!(field.tie, Tie::Blank | Tie::Is) || flag || stands_out(value);
-            sure && is_secret(value, trust_in(text, field))
+            sure && is_strong_secret(&text[field.name.clone()], value, trust_in(text, field))
         }
         NameClass::Weak => {
             let sure =
@@ -325,17 +335,27 @@ fn is_flag(text: &str, field: &Field) -> bool {
 
 /// `password: Windows10`, `db.password=100days` on a line of its own: whatever else such a word names, here it is the password.
 fn is_password_setting(text: &str, field: &Field, value: &str) -> bool {
-    let bytes = text.as_bytes();
-    let line = run_at_end(&bytes[..field.name.start], 64, |byte| byte != b'\n');
-    let before = text.get(field.name.start - line..field.name.start);
     field.tie == Tie::Assign
         && field.quoting == Quoting::Bare
         && is_whole_word(&text[field.name.clone()])
-        && before.is_some_and(|before| before.trim_matches([' ', '\t', '-']).is_empty())
+        && is_alone_on_line(text, field)
         && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && bytes
-            .get(field.value.end)
-            .is_none_or(|byte| b"\r\n".contains(byte))
+}
+
+/// Whether nothing stands before the name on its line but the dash of an item, and nothing behind the value.
+fn is_alone_on_line(text: &str, field: &Field) -> bool {
+    let next = text.as_bytes().get(field.value.end);
+    before_on_line(text, field)
+        .is_some_and(|before| before.trim_matches([' ', '\t', '-']).is_empty())
+        && next.is_none_or(|byte| b"\r\n".contains(byte))
+}
+
+/// What stands before the name on its line, as far as it is looked at.
+fn before_on_line<'a>(text: &'a str, field: &Field) -> Option<&'a str> {
+    let line = run_at_end(&text.as_bytes()[..field.name.start], 64, |byte| {
+        byte != b'\n'
+    });
+    text.get(field.name.start - line..field.name.start)
 }
 
 /// `Sommer2024!`, `Eq9-Lantern7`: what a sentence writes as a word, and no name of an algorithm with more behind it.
@@ -384,7 +404,9 @@ fn trust_in(text: &str, field: &Field) -> Trust {
     match field.quoting {
         _ if names_many(name) => Trust::Named,
         Quoting::Bare if flag || is_trusted_place(text, field) => Trust::Assigned,
-        Quoting::Bare if is_setting(text, field) => Trust::Made(Place::Line),
+        Quoting::Bare if is_setting(text, field) || is_pair(text, field) => {
+            Trust::Made(Place::Line)
+        }
         Quoting::Bare if assigned => Trust::Made(Place::Code),
         Quoting::Quoted | Quoting::Text if assigned || flag => Trust::Made(Place::Quotes),
         Quoting::Quoted if field.tie == Tie::Call => Trust::Made(Place::Code),
@@ -403,6 +425,21 @@ fn is_setting(text: &str, field: &Field) -> bool {
         && bytes
             .get(field.value.end)
             .is_none_or(|byte| *byte <= b' ' || b"\"'`&<\\".contains(byte))
+}
+
+/// `secret: hunter2` on a line of its own, `'X-Api-Key: abc123'` in quotes: no field with its type, which has a sign behind it
+/// or a capital in it.
+fn is_pair(text: &str, field: &Field) -> bool {
+    let bytes = text.as_bytes();
+    let value = &bytes[field.value.clone()];
+    let is_lower = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let quote = field.name.start.checked_sub(1).map(|at| &bytes[at]);
+    let in_quotes =
+        quote.is_some_and(|quote| b"\"'`".contains(quote)) && bytes.get(field.value.end) == quote;
+    field.tie == Tie::Assign
+        && !field.quoted_name
+        && bytes[field.name.end] == b':'
+        && (in_quotes || value.iter().all(is_lower) && is_alone_on_line(text, field))
 }
 
 /// Words of a page after a tag: `<label for="password">Access to it</label>`. Settings call themselves by `key` and `name`.

@@ -7,9 +7,14 @@ use super::field_names::{NameClass, classify};
 use super::fields::{behind_mark, is_basic};
 use super::judge::{Trust, is_secret, is_token_byte};
 use super::placeholder::{is_placeholder, is_stand_in};
+use super::reference::{is_date, is_plain_number};
 use super::runs::{one_of, run_at_start};
 use super::shape::Shape;
+use super::short::{is_credential, is_session};
 use super::words::SCHEMES;
+
+/// The schemes behind which credentials stand in one word, however short.
+const TOKEN_SCHEMES: [&str; 5] = ["bearer", "token", "basic", "apikey", "api-key"];
 
 /// Longest header that is read.
 const HEADER_MAX: usize = 8192;
@@ -67,7 +72,9 @@ fn credentials(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
             || super::shape::wordiness(credentials) < 0.7
             || !scheme.eq_ignore_ascii_case("basic")
                 && is_word_with_digits(credentials, Place::Line));
-    secret.then(|| line.end - credentials.len()..line.end)
+    let short =
+        TOKEN_SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) && is_credential(credentials);
+    (secret || short).then(|| line.end - credentials.len()..line.end)
 }
 
 /// Where a `Cookie` or `Set-Cookie` line ends, or what a name or a flag that ends so is set to, and the values on it that are long enough
@@ -173,11 +180,24 @@ fn is_cookie_secret(name: &str, value: &str) -> bool {
     let shape = Shape::of(value);
     !name.is_empty()
         && !name.contains([' ', '(', '{', '"'])
-        && shape.len >= 8
         && !is_stand_in(value)
+        && !is_plain_number(value)
+        && !is_date(value)
         && !value.contains(['{', '(', '<', '$', ' '])
-        && ((shape.digit >= 2 || shape.upper >= 2) && super::shape::wordiness(value) < 0.6
-            || is_made_up_cookie(name, value))
+        && (shape.len >= 8
+            && ((shape.digit >= 2 || shape.upper >= 2) && super::shape::wordiness(value) < 0.6
+                || is_made_up_cookie(name, value))
+            || names_a_session(name) && is_session(value))
+}
+
+/// `sid`, `connect.sid`, `PHPSESSID`, `auth`, `csrftoken`.
+fn names_a_session(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    classify(name) >= NameClass::Strong
+        || ["sess", "csrf", "xsrf"]
+            .iter()
+            .any(|part| lower.contains(part))
+        || ["sid", "auth"].iter().any(|end| lower.ends_with(end))
 }
 
 /// Words with digits: of a session anyway, else unless it is a choice such as `solarized2`.
@@ -194,7 +214,9 @@ fn is_made_up_cookie(name: &str, value: &str) -> bool {
 fn header_value(text: &str, from: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let rest = bytes.get(from..)?;
-    let closers = run_at_start(rest, 3, one_of(b"\"'\\"));
+    let quotes = run_at_start(rest, 3, one_of(b"\"'\\"));
+    // `headers["Cookie"] = `
+    let closers = quotes + usize::from(quotes > 0 && rest.get(quotes) == Some(&b']'));
     let blanks = run_at_start(&rest[closers..], 2, |byte| byte == b' ');
     if !matches!(rest.get(closers + blanks), Some(b':' | b'=' | b','))
         || (rest[closers + blanks] != b':' && closers == 0)
@@ -202,6 +224,7 @@ fn header_value(text: &str, from: usize) -> Option<Range<usize>> {
         return None;
     }
     let mut start = from + closers + blanks + 1;
+    start += usize::from(bytes[..start].ends_with(b"=") && bytes.get(start) == Some(&b'>'));
     start += run_at_start(&bytes[start..], 8, one_of(b" \"'\\["));
     if bytes[..start].ends_with(b"[") {
         start += run_at_start(&bytes[start..], 32, one_of(b" \t\r\n\"'\\"));
@@ -240,6 +263,24 @@ mod tests {
             ),
             ("-H \"Authorization: A1b2C3d4E5\"", Some("A1b2C3d4E5")),
             ("Authorization: Bearer my-short-tok9", Some("my-short-tok9")),
+            ("Authorization: Bearer abc123", Some("abc123")),
+            ("-H 'authorization: Token hunter2'", Some("hunter2")),
+            ("{\"Authorization\": \"Bearer abcd1234\"}", Some("abcd1234")),
+            ("headers['Authorization'] = 'ApiKey abc123'", Some("abc123")),
+            ("'Authorization' => 'Basic abc123',", Some("abc123")),
+            (
+                "Authorization: Bearer abc.def.ghi12345",
+                Some("abc.def.ghi12345"),
+            ),
+            ("Authorization: Bearer qzxkvwpjhmtr", Some("qzxkvwpjhmtr")),
+            ("Authorization: Bearer abc12", None),
+            ("Authorization: Bearer accessToken", None),
+            ("Authorization: Bearer authentication", None),
+            ("Authorization: Bearer YOUR_TOKEN_2", None),
+            ("Authorization: Bearer {token2}", None),
+            ("Authorization: Basic base64encoded2", None),
+            ("Authorization: Bearer abc123 is what it says", None),
+            ("[Authorization]: guide-abc123", None),
             ("Authorization: Bearer $TOKEN", None),
             ("Authorization: Bearer <token>", None),
             ("\"Authorization\": `Bearer ${token}`", None),
@@ -287,6 +328,24 @@ mod tests {
             .map(|range| &text[range])
             .collect();
         assert_eq!(found, ["a8f5f167f44f4964", "Ab12Cd34Ef"]);
+        for (text, secret) in [
+            ("Cookie: session=deadbeefcafe1234", Some("deadbeefcafe1234")),
+            ("Cookie: lang=en; sessionid=abc123", Some("abc123")),
+            ("Cookie: theme=dark2; connect.sid=hunter2", Some("hunter2")),
+            ("Cookie: PHPSESSID=a1b2c3; lang=en", Some("a1b2c3")),
+            ("Cookie: csrftoken=q7k2z9", Some("q7k2z9")),
+            ("Cookie: auth=abc123", Some("abc123")),
+            ("Cookie: lang=en; theme=dark2", None),
+            ("Cookie: theme=solarized2; consent=version3", None),
+            ("Cookie: sid=12345678; session=1700000000", None),
+            ("Cookie: session=2024-01-31; seen=2024-01-31", None),
+            ("Cookie: session=abcdef; token=sha256", None),
+            ("Cookie: session={id2345}; sid=<sid2>", None),
+        ] {
+            let found = cookies(text, &(0..6)).1;
+            let found: Vec<&str> = found.into_iter().map(|range| &text[range]).collect();
+            assert_eq!(found, secret.into_iter().collect::<Vec<_>>(), "{text}");
+        }
         let text = "Set-Cookie: sid=a8f5f167f44f4964; Expires=Wed, 21 Oct 2015 07:28:00 GMT";
         assert_eq!(cookies(text, &(4..10)).1.len(), 1);
     }

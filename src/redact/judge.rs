@@ -5,9 +5,10 @@
 use super::chosen::{Place, is_phrase, is_sure_phrase, is_word_with_digits};
 use super::fields::is_made_up;
 use super::placeholder::is_placeholder;
-use super::reference::{has_class, is_epoch, is_reference, is_regex, is_sequence};
+use super::reference::{has_class, is_plain_number, is_reference, is_regex, is_sequence};
 use super::rules::Looks;
 use super::shape::{Shape, is_uuid, symbols, wordiness};
+use super::short::is_short_secret;
 use super::span::floor;
 use super::words::{PASSWORD_ENDS, SENTENCE, TYPES};
 
@@ -24,6 +25,8 @@ pub(super) enum Trust {
     Assigned,
     /// Such a one with a made-up value, by what stands around it.
     Made(Place),
+    /// Such a one whose name ends in that word, and with nothing behind the value.
+    Short,
     /// A vendor's name or a weak word stands before it.
     Hinted,
 }
@@ -52,6 +55,7 @@ pub(super) fn is_secret(value: &str, trust: Trust) -> bool {
                 || is_word_with_digits(value, place)
                 || (place == Place::Quotes && is_sure_phrase(value))
         }
+        Trust::Short => is_short_secret(value),
         Trust::Hinted => is_hinted_secret(value),
     };
     likely && !is_placeholder(value)
@@ -203,7 +207,7 @@ fn is_named_secret(value: &str) -> bool {
         return false;
     }
     if shape.digit == shape.len {
-        return shape.len >= 12 && !is_sequence(value) && !is_epoch(value);
+        return !is_plain_number(value);
     }
     if shape.len >= 12 && symbols(value) >= 8 && !is_regex(value) {
         return true;

@@ -32,6 +32,7 @@ mod rules;
 mod runs;
 mod scan;
 mod shape;
+mod short;
 mod span;
 mod split_key;
 mod syntax;

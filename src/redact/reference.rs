@@ -60,7 +60,7 @@ fn is_version(value: &str) -> bool {
 }
 
 /// `2024-01-31…`, `2024/01/31`.
-fn is_date(value: &str) -> bool {
+pub(super) fn is_date(value: &str) -> bool {
     let bytes = value.as_bytes();
     bytes.len() >= 10
         && bytes.len() <= 35
@@ -72,8 +72,14 @@ fn is_date(value: &str) -> bool {
 }
 
 /// Seconds or milliseconds since 1970.
-pub(super) fn is_epoch(value: &str) -> bool {
+fn is_epoch(value: &str) -> bool {
     (value.len() == 13 || value.len() == 10) && value.starts_with(['1', '2'])
+}
+
+/// Digits alone that count something, or say when it was.
+pub(super) fn is_plain_number(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_digit())
+        && (value.len() < 12 || is_sequence(value) || is_epoch(value))
 }
 
 /// Digits that count up or down.
@@ -137,6 +143,7 @@ mod tests {
     #[test]
     fn numbers_and_patterns() {
         assert!(is_epoch("1700000000000") && !is_epoch("170000000"));
+        assert!(is_plain_number("4711") && !is_plain_number("829471650283"));
         assert!(is_sequence("123456789012") && !is_sequence("829471650283"));
         assert!(is_regex("[a-z]+(?:x)") && !is_regex("a{b}c$d"));
     }
