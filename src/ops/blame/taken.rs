@@ -1,21 +1,25 @@
 //! What was taken over from a branch without a merge that says so: by `git merge --squash`, by `git cherry-pick --no-commit`, as a patch.
 //!
 //! git keeps no trace of that. But where a step made of a file just what a merge makes of it with one commit of a branch that HEAD has
-//! not got, or with all of them, its lines come from there. What was changed besides in the same step hides that.
+//! not got, or with its newest ones, its lines come from there. What was changed besides in the same step hides that.
+//!
+//! That is asked for each step and each branch. What a branch must have to be asked further is looked for in its last commit alone, and
+//! all else is looked at once (`seen`): neither the commits of a branch nor how far it is from HEAD count with each step again.
+
+mod seen;
+mod text;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use super::commits::Left;
 use super::graph::Links;
 use crate::git::Oid;
-use crate::git::objects::ObjectStore;
-use crate::git::textdiff::{LARGEST, same_lines};
 use crate::git::textmerge::{self, Labels, Style};
-use crate::git::tree;
 use crate::ops::versions::ChainPlace;
 use crate::store::Store;
+use seen::{FileNames, Seen, read};
+use text::Came;
 
 /// So many refs of branches are read, of this repository and of others each.
 const REFS: usize = 1000;
@@ -23,26 +27,15 @@ const REFS: usize = 1000;
 /// So many branches are looked at.
 const BRANCHES: usize = 200;
 
-/// So many lines of branches are kept in mind; those of more are not looked at.
-const LINES: usize = 4_000_000;
-
-/// Of a branch so many commits are looked at.
+/// So many commits of a branch are looked through for one that a step made.
 const COMMITS: usize = 100;
-
-/// A path's content in a commit, by both.
-type Files = HashMap<(Oid, Vec<u8>), Option<Oid>>;
-
-/// Hashes of lines.
-type LineHashes = Vec<u64>;
 
 /// The branches that lines may be taken over from.
 #[derive(Debug, Default)]
 pub struct Branches {
     /// Their last commits.
     tips: Vec<Left>,
-    files: RefCell<Files>,
-    /// By content, sorted.
-    lines: RefCell<HashMap<Oid, LineHashes>>,
+    seen: Seen,
 }
 
 /// A step from some contents to others.
@@ -92,13 +85,15 @@ impl Branches {
         let mut gone = step.was.iter().zip(step.is).filter(|(_, is)| is.is_none());
         let former = gone.find_map(|(was, _)| *was);
         let found = changed.filter_map(|(path, (was, is))| {
+            let name = links.past.name(path);
             let file = File {
-                branches: self,
+                seen: &self.seen,
                 links,
-                name: links.past.name(path),
+                names: (name.to_vec(), links.past.len()),
                 was: was.or(former),
                 is: (*is)?,
                 came: OnceCell::new(),
+                merges: RefCell::default(),
             };
             let tips = self.tips.iter();
             let mut earlier = tips.filter(|tip| tip.is_before(step, links));
@@ -106,37 +101,6 @@ impl Branches {
         });
         found.collect()
     }
-
-    /// A path's content in a commit; what cannot be read is not there.
-    fn content(&self, objects: &ObjectStore, commit: Oid, name: &[u8]) -> Option<Oid> {
-        let key = (commit, name.to_vec());
-        let find = || {
-            let root = objects.commit(commit).ok()?.tree;
-            let found = tree::find(&|oid| objects.read_safe_tree(oid), root, name);
-            Some(found.ok()??.oid)
-        };
-        *self.files.borrow_mut().entry(key).or_insert_with(find)
-    }
-
-    /// Whether a content has all these lines, as far as their hashes tell.
-    fn has_all(&self, objects: &ObjectStore, content: Oid, lines: &[u64]) -> bool {
-        let mut known = self.lines.borrow_mut();
-        let kept: usize = known.values().map(Vec::len).sum();
-        let read = || {
-            let text = read(objects, content).filter(|_| kept < LINES);
-            let text = text.unwrap_or_default();
-            let lines = text.split_inclusive(|byte| *byte == b'\n');
-            let mut hashes: LineHashes = lines.map(hash).collect();
-            hashes.sort_unstable();
-            hashes
-        };
-        let theirs = known.entry(content).or_insert_with(read);
-        lines.iter().all(|line| theirs.binary_search(line).is_ok())
-    }
-}
-
-fn hash(line: &[u8]) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(line)
 }
 
 impl Left {
@@ -155,79 +119,93 @@ impl Left {
 
 /// A file that a step changed.
 struct File<'a> {
-    branches: &'a Branches,
+    seen: &'a Seen,
     links: &'a Links<'a>,
-    name: &'a [u8],
+    names: FileNames,
     was: Option<Oid>,
     is: Oid,
-    came: OnceCell<LineHashes>,
+    came: OnceCell<Option<Came>>,
+    /// Whether it is what a merge makes of what it was and of what a branch changed, by both sides of that.
+    merges: RefCell<HashMap<(Option<Oid>, Oid), bool>>,
 }
 
 impl File<'_> {
-    /// The commit of a branch that it was made of.
+    /// The commit of a branch that it was made of: one that HEAD has not got; or the last, where it is made of all since one that HEAD
+    /// has not got.
     fn source(&self, tip: Oid, step: &Step<'_>) -> Option<Oid> {
-        if !self.may_be_of(tip)? {
+        let there = self.content(tip)?;
+        if there != self.is && !self.may_be_of(there) {
             return None;
         }
-        let repo = &self.links.store.repo;
-        let commits = repo.commits_beyond(tip, Some(step.head), COMMITS).ok()?;
-        if commits.iter().any(|commit| self.is_of(*commit, step)) {
-            return None;
-        }
-        let all = commits.last().filter(|_| commits.len() < COMMITS);
-        let all = all.and_then(|first| Some((self.parent(*first)?, tip)));
-        let each = commits.iter();
-        let each = each.filter_map(|commit| Some((self.parent(*commit)?, *commit)));
-        let mut pairs = all.into_iter().chain(each);
-        let found = pairs.find(|(base, theirs)| self.is_merge(*base, *theirs).unwrap_or(false));
-        found.map(|(_, theirs)| theirs)
-    }
-
-    /// Whether a commit is the one that a step made, or was made from it.
-    fn is_of(&self, commit: Oid, step: &Step<'_>) -> bool {
-        let parents = self.links.made.get(&commit).map(|made| &made.parents);
-        step.made.is_some_and(|made| {
-            commit == made || parents.is_some_and(|parents| parents.contains(&made))
-        })
-    }
-
-    /// Whether a commit has all lines that came.
-    fn may_be_of(&self, tip: Oid) -> Option<bool> {
         let objects = &self.links.store.objects;
-        let theirs = self.content(tip)?;
-        if Some(theirs) == self.was || theirs == self.is {
-            return Some(theirs == self.is);
-        }
-        let came = self.came.get_or_init(|| self.came());
-        Some(!came.is_empty() && self.branches.has_all(objects, theirs, came))
+        let content = |commit| self.content(commit);
+        let changes = self.seen.changes(objects, (tip, &self.names), content);
+        let each = changes.iter();
+        let each = each.map(|change| (change, change.commit, change.is));
+        let all = changes.iter().map(|change| (change, tip, there));
+        let mut found = each.chain(all).filter(|(first, _, theirs)| {
+            self.is_merge(first.was, *theirs) && !self.seen.has(self.links, step.head, first.commit)
+        });
+        let (_, source, _) = found.next()?;
+        (!self.is_after(tip, step)).then_some(source)
     }
 
-    /// The lines that it has and did not have, as hashes; blank ones tell nothing.
-    fn came(&self) -> LineHashes {
-        let objects = &self.links.store.objects;
-        let was = self.was.and_then(|was| read(objects, was));
-        let (Some(was), Some(is)) = (was, read(objects, self.is)) else {
-            return Vec::new();
+    /// Whether a branch has the commit that a step made, or one that was made from it, as far as that can be told.
+    fn is_after(&self, tip: Oid, step: &Step<'_>) -> bool {
+        let Some(made) = step.made else {
+            return false;
         };
-        let same = same_lines(&was, &is, false).unwrap_or_default();
-        let lines = is.split_inclusive(|byte| *byte == b'\n').zip(same);
-        let came = lines.filter(|(line, same)| same.is_none() && !line.trim_ascii().is_empty());
-        came.map(|(line, _)| hash(line)).collect()
+        let is_of = |commit: &Oid| {
+            let from = self.links.made.get(commit);
+            *commit == made || from.is_some_and(|from| from.parents.contains(&made))
+        };
+        let repo = &self.links.store.repo;
+        let Ok(commits) = repo.commits_beyond(tip, Some(step.head), COMMITS) else {
+            return true;
+        };
+        commits.iter().any(is_of)
     }
 
-    /// Whether it is what a merge makes of what it was and of what a commit changed.
-    fn is_merge(&self, base: Oid, theirs: Oid) -> Option<bool> {
-        let (base, theirs) = (self.content(base), self.content(theirs)?);
+    /// Whether a branch with this content may have given what came.
+    fn may_be_of(&self, theirs: Oid) -> bool {
+        let text = || self.seen.text(&self.links.store.objects, theirs);
+        let came = self.came().filter(|_| Some(theirs) != self.was);
+        came.is_some_and(|came| came.may_be_of(&text()))
+    }
+
+    fn came(&self) -> Option<&Came> {
+        let objects = &self.links.store.objects;
+        let find = || Came::between(&read(objects, self.was?)?, &read(objects, self.is)?);
+        self.came.get_or_init(find).as_ref()
+    }
+
+    /// Whether it is what a merge makes of what it was and of what a branch changed.
+    fn is_merge(&self, base: Option<Oid>, theirs: Oid) -> bool {
+        let mut known = self.merges.borrow_mut();
+        let merge = || self.merges_to_it(base, theirs).unwrap_or(false);
+        *known.entry((base, theirs)).or_insert_with(merge)
+    }
+
+    fn merges_to_it(&self, base: Option<Oid>, theirs: Oid) -> Option<bool> {
         // A branch that left it as it was gives nothing; a file may also come from one as it is there.
         if base == Some(theirs) || base == self.was || theirs == self.is {
             return Some(base != Some(theirs) && theirs == self.is);
         }
+        let (base, came) = (base?, self.came()?);
         let objects = &self.links.store.objects;
+        let has = |content| came.is_in(&self.seen.text(objects, content));
+        // What had all of it before did not get it by the change.
+        if !has(theirs) || has(base) {
+            return None;
+        }
         let texts = [
-            read(objects, base?)?,
+            read(objects, base)?,
             read(objects, self.was?)?,
             read(objects, theirs)?,
         ];
+        if !self.seen.may_merge(texts.iter().map(Vec::len).sum()) {
+            return None;
+        }
         let labels = Labels {
             base: "",
             ours: "",
@@ -242,17 +220,8 @@ impl File<'_> {
     fn content(&self, commit: Oid) -> Option<Oid> {
         let past = self.links.past;
         let others = (0..past.len()).map(|path| past.name(path));
-        let mut names = std::iter::once(self.name).chain(others);
+        let mut names = std::iter::once(&*self.names.0).chain(others);
         let objects = &self.links.store.objects;
-        names.find_map(|name| self.branches.content(objects, commit, name))
+        names.find_map(|name| self.seen.content(objects, commit, name))
     }
-
-    fn parent(&self, commit: Oid) -> Option<Oid> {
-        let commit = self.links.store.objects.commit(commit).ok()?;
-        commit.parents.first().copied()
-    }
-}
-
-fn read(objects: &ObjectStore, content: Oid) -> Option<Vec<u8>> {
-    objects.read_blob_up_to(content, LARGEST).ok().flatten()
 }
