@@ -426,6 +426,14 @@ fn what_a_run_changed_in_bits_and_empty_directories_alone_is_kept_and_applied() 
     sandbox.json(["try", "apply", "latest"]);
     assert_eq!(mode(&sandbox, "key"), 0o600);
     assert!(sandbox.path("spool").is_dir());
+    // One that goes is a change, and one that comes again is none.
+    let script = "rmdir spool; mkdir spool";
+    let (answer, _) = tried(&sandbox, &["try", "-n", "1", "--", script]);
+    assert_eq!(answer["runs"][0]["experiment_id"], Value::Null, "{answer}");
+    let (answer, _) = tried(&sandbox, &["try", "-n", "1", "--", "rmdir spool"]);
+    assert!(answer["runs"][0]["experiment_id"].is_string(), "{answer}");
+    sandbox.json(["try", "apply", "latest"]);
+    assert!(!sandbox.exists("spool"));
     // Nor is what git ignores, in a directory of its own or not.
     sandbox.write(".gitignore", "*.o\n");
     let script = "mkdir -p obj cache; touch obj/a.o; echo '*' > cache/.gitignore; touch cache/x";

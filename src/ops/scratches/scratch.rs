@@ -293,15 +293,17 @@ impl<'a> Scratch<'a> {
             uncapturable(self.dir(), &capture.manifest)?;
             let now = Seen::of(capture)?;
             let extras = captured_bits(capture);
+            let root = self.dir.root()?;
             let is_as = |then: &Seen, before: &Extras| -> Result<bool> {
                 let counts = |full: &[u8]| !is_desk(full);
                 let is_bare = |full: &[u8]| {
                     let dir = self.dir().join(OsStr::from_bytes(full));
                     entries(&dir).is_ok_and(|entries| entries.is_empty())
                 };
+                let is_gone = |full: &[u8]| matches!(root.stamp(full), Ok(None));
                 let both = (before, &extras);
-                Ok(*then == now
-                    && looks_as_before(&store.objects, now.tree, both, counts, is_bare)?)
+                let looks = (is_bare, is_gone);
+                Ok(*then == now && looks_as_before(&store.objects, now.tree, both, counts, looks)?)
             };
             if is_as(&self.base.seen, &self.base.extras)? {
                 return Ok(ControlFlow::Break(None));

@@ -174,9 +174,9 @@ pub fn bits_without_acls(
     Ok(found)
 }
 
-/// Whether what somebody left looks as it was before, with the same tree: the same permission bits, and no directory more in which nothing
-/// is. Of the paths that `counts` takes. A directory with nothing captured in it may hold what git ignores: `is_bare` tells. One that is gone may
-/// have been such a one. Owners and attributes do not count.
+/// Whether what somebody left looks as it was before, with the same tree: the same permission bits, no directory more in which nothing
+/// is, and none less. Of the paths that `counts` takes. A directory with nothing captured in it may hold what git ignores: `is_bare` tells. One
+/// that is not listed any more may have a rule that hides it, or such a file in its place: `is_gone` tells. Owners and attributes do not count.
 ///
 /// # Errors
 /// The tree cannot be read.
@@ -185,7 +185,7 @@ pub fn looks_as_before(
     tree: Oid,
     (before, now): (&Extras, &Extras),
     counts: impl Fn(&[u8]) -> bool,
-    is_bare: impl Fn(&[u8]) -> bool,
+    (is_bare, is_gone): (impl Fn(&[u8]) -> bool, impl Fn(&[u8]) -> bool),
 ) -> Result<bool> {
     // What was pulled is cut to what is usual, whatever it records.
     if !before.is_pulled && before.records_as(now) {
@@ -194,7 +194,10 @@ pub fn looks_as_before(
     let bare = now.empty_dirs.iter();
     let bare = bare.filter(|dir| counts(dir) && is_bare(dir));
     let mut dirs: BTreeSet<Vec<u8>> = bare.cloned().collect();
-    if dirs.iter().any(|dir| !before.leads_to_empty_dir(dir)) {
+    let mut lost = before.empty_dirs.difference(&now.empty_dirs);
+    if dirs.iter().any(|dir| !before.leads_to_empty_dir(dir))
+        || lost.any(|dir| counts(dir) && is_gone(dir))
+    {
         return Ok(false);
     }
     let differs = |path: &[u8], mode| before.permissions(path, mode) != now.permissions(path, mode);
