@@ -954,6 +954,49 @@ fn permission_bits_and_empty_directories_are_taken_back_too() {
 }
 
 #[test]
+fn a_directory_comes_back_with_all_that_is_empty_in_it_where_a_file_gives_way() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    sandbox.write("dir/file", "1\n");
+    sandbox.mkdir("dir/empty/deep");
+    turn(&talk, "one", |sandbox| {
+        std::fs::remove_dir_all(sandbox.path("dir")).unwrap();
+        sandbox.write("dir", "a file\n");
+    });
+    let before = sandbox.state();
+    revert(&sandbox, &["0"]);
+    assert_eq!(sandbox.text("dir/file"), "1\n");
+    assert!(sandbox.path("dir/empty/deep").is_dir());
+    let after = sandbox.state();
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+    sandbox.json(["redo"]);
+    after.assert_same(&sandbox.state());
+}
+
+#[test]
+fn an_empty_directory_that_one_prompt_made_and_another_removed_does_not_come_back() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    turn(&talk, "one", |sandbox| {
+        sandbox.mkdir("made/deep");
+        sandbox.mkdir("stays/made");
+    });
+    turn(&talk, "two", |sandbox| {
+        sandbox.write("other", "1\n");
+        sandbox.mkdir("stays/since");
+    });
+    turn(&talk, "three", |sandbox| {
+        for dir in ["made", "stays"] {
+            std::fs::remove_dir_all(sandbox.path(dir)).unwrap();
+        }
+    });
+    revert(&sandbox, &["0", "2"]);
+    assert!(!sandbox.exists("made") && !sandbox.exists("stays/made"));
+    assert!(sandbox.path("stays/since").is_dir());
+}
+
+#[test]
 fn it_is_refused_where_it_cannot_be_meant() {
     let sandbox = Sandbox::new();
     let talk = talk(&sandbox);

@@ -1104,6 +1104,27 @@ fn apply_takes_permission_bits_and_empty_directories_too() {
 }
 
 #[test]
+fn apply_takes_empty_directories_in_the_place_of_a_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir", "a file\n");
+    for script in [
+        "rm dir; mkdir -p dir/empty/deep; echo 1 >dir/file",
+        "rm dir; mkdir -p dir/empty/deep",
+    ] {
+        tried(&sandbox, &["try", "-n", "1", "--", script]);
+        let before = sandbox.state();
+        sandbox.json(["try", "apply", "latest"]);
+        assert!(sandbox.path("dir/empty/deep").is_dir(), "{script}");
+        let after = sandbox.state();
+        sandbox.json(["undo"]);
+        before.assert_same(&sandbox.state());
+        sandbox.json(["redo"]);
+        after.assert_same(&sandbox.state());
+        sandbox.json(["undo"]);
+    }
+}
+
+#[test]
 fn what_was_applied_proves_the_fix() {
     let sandbox = checked();
     let id = issue(&sandbox);

@@ -16,6 +16,9 @@ use crate::ops::three_way::{Bits, Steps, bits_after, bits_here};
 use crate::worktree::manifest::Kind;
 use crate::worktree::plan::{Extras, Side};
 
+/// A path, and what becomes of it.
+type PathBecomes = (Vec<u8>, Option<Side>);
+
 /// Both sides of a change, and what is there.
 struct Sides<'a> {
     change: &'a Change,
@@ -100,7 +103,7 @@ impl Applying<'_, '_> {
                     }
                 }
             }
-            for (dir, bits) in sides.empty_dirs(&takes)? {
+            for (dir, bits) in sides.empty_dirs(&takes, (&becomes.paths, &dirs))? {
                 dirs.insert(dir, bits);
             }
         }
@@ -208,14 +211,19 @@ impl Sides<'_> {
         Some(stamp.permissions())
     }
 
-    /// Directories without content that the change made, or took away.
-    fn empty_dirs(&self, takes: &dyn Fn(&[u8]) -> bool) -> Result<Vec<(Vec<u8>, Option<u32>)>> {
+    /// Directories without content that the change made, or took away. `becomes`: what becomes of files, and of directories by the changes
+    /// before it.
+    fn empty_dirs(
+        &self,
+        takes: &dyn Fn(&[u8]) -> bool,
+        (paths, dirs): (&[PathBecomes], &BTreeMap<Vec<u8>, Option<u32>>),
+    ) -> Result<Vec<(Vec<u8>, Option<u32>)>> {
         let Some(base) = &self.change.base_extras else {
             return Ok(Vec::new());
         };
         let mut found = Vec::new();
         for dir in self.theirs().empty_dirs.difference(&base.empty_dirs) {
-            if !takes(dir) || self.has(base, self.change.base, dir)? || !self.has_room(dir) {
+            if !takes(dir) || self.has(base, self.change.base, dir)? || !self.has_room(dir, paths) {
                 continue;
             }
             let mut at = dir.as_slice();
@@ -225,13 +233,21 @@ impl Sides<'_> {
             }
         }
         let holding = OnceCell::new();
+        // One that an earlier change makes, and nothing in it that stays.
+        let is_made = |dir: &[u8]| {
+            let inside = path::join(dir, b"");
+            let within = dirs.range(inside.clone()..);
+            let mut within = within.take_while(|(at, _)| at.starts_with(&inside));
+            let is_bare = within.all(|(at, bits)| bits.is_none() || base.leads_to_empty_dir(at));
+            matches!(dirs.get(dir), Some(Some(_))) && self.dir(dir).is_none() && is_bare
+        };
         for dir in base.empty_dirs.difference(&self.theirs().empty_dirs) {
             let mut at = dir.as_slice();
             while !at.is_empty()
                 && takes(at)
                 && !self.change.uncaptured.may_have_dir(at)
                 && !self.has(self.theirs(), Some(self.change.theirs), at)?
-                && self.is_bare(at, holding.get_or_init(|| self.holding(base)))
+                && (is_made(at) || self.is_bare(at, holding.get_or_init(|| self.holding(base))))
             {
                 found.push((at.to_vec(), None));
                 at = path::split(at).0;
@@ -261,15 +277,14 @@ impl Sides<'_> {
         self.dir(dir).is_some() && !holds
     }
 
-    /// Nothing else than directories has the place of a directory, or of one above it.
-    fn has_room(&self, dir: &[u8]) -> bool {
-        let mut at = dir;
-        while !at.is_empty() {
-            if self.capture.manifest.file(at).is_some() {
-                return false;
+    /// Nothing else than directories has, or gets, the place of a directory, or of one above it.
+    fn has_room(&self, dir: &[u8], becomes: &[PathBecomes]) -> bool {
+        path::with_parents(dir).all(|at| {
+            let known = becomes.binary_search_by(|(path, _)| path.as_slice().cmp(at));
+            match known {
+                Ok(found) => becomes[found].1.is_none(),
+                Err(_) => self.capture.manifest.file(at).is_none(),
             }
-            at = path::split(at).0;
-        }
-        true
+        })
     }
 }
