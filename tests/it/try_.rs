@@ -1110,11 +1110,13 @@ fn apply_takes_empty_directories_in_the_place_of_a_file() {
     for script in [
         "rm dir; mkdir -p dir/empty/deep; echo 1 >dir/file",
         "rm dir; mkdir -p dir/empty/deep",
+        "rm dir; mkdir dir",
     ] {
         tried(&sandbox, &["try", "-n", "1", "--", script]);
         let before = sandbox.state();
         sandbox.json(["try", "apply", "latest"]);
-        assert!(sandbox.path("dir/empty/deep").is_dir(), "{script}");
+        let made = ["dir", "dir/empty/deep"][usize::from(script.contains("deep"))];
+        assert!(sandbox.path(made).is_dir(), "{script}");
         let after = sandbox.state();
         sandbox.json(["undo"]);
         before.assert_same(&sandbox.state());

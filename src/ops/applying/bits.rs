@@ -223,7 +223,10 @@ impl Sides<'_> {
         };
         let mut found = Vec::new();
         for dir in self.theirs().empty_dirs.difference(&base.empty_dirs) {
-            if !takes(dir) || self.has(base, self.change.base, dir)? || !self.has_room(dir, paths) {
+            let had = self.node(self.change.base, dir)?;
+            let had = had.is_some_and(|node| node.is_dir() || node.is_gitlink());
+            let had = had || base.leads_to_empty_dir(dir);
+            if had || !takes(dir) || !self.has_room(dir, paths) {
                 continue;
             }
             let mut at = dir.as_slice();
