@@ -142,6 +142,8 @@ pub struct Applying<'a, 's> {
     taken_back: RefCell<Vec<TakenBack>>,
     /// Files that would go, were they not left out of the last look: they stay.
     left_out: RefCell<BTreeSet<Vec<u8>>>,
+    /// Paths that are gone, of which the changes changed the permission bits alone.
+    bits_gone: RefCell<BTreeSet<Vec<u8>>>,
     nothing: Extras,
 }
 
@@ -171,6 +173,7 @@ impl<'a, 's> Applying<'a, 's> {
             unstaged: RefCell::default(),
             taken_back: RefCell::default(),
             left_out: RefCell::default(),
+            bits_gone: RefCell::default(),
             nothing: Extras::default(),
         })
     }
@@ -221,7 +224,10 @@ impl<'a, 's> Applying<'a, 's> {
             let mut answer = self.answer(None, changes(&prepared.plan));
             answer.notices.extend(narrowed_notice(&prepared.plan));
             answer.dry_run = dry_run == DryRun::Yes;
-            if nothing && answer.merged.unknown.is_empty() && self.left_out.borrow().is_empty() {
+            let is_told = !answer.merged.unknown.is_empty()
+                || !self.left_out.borrow().is_empty()
+                || !self.bits_gone.borrow().is_empty();
+            if nothing && !is_told {
                 answer.notices.push(self.words.nothing.to_owned());
             }
             return Ok(answer);
@@ -282,7 +288,12 @@ impl<'a, 's> Applying<'a, 's> {
                 path::listed(merged.unknown.iter(), SHOWN)
             )
         });
-        let notices = submodules.chain(left_out).chain(unknown);
+        let bits_gone = self.bits_gone.borrow();
+        let bits_gone = (!bits_gone.is_empty()).then(|| {
+            let listed = path::listed(bits_gone.iter(), SHOWN);
+            format!("{who} changed permission bits of what is not there any more: {listed}")
+        });
+        let notices = submodules.chain(left_out).chain(unknown).chain(bits_gone);
         let notices = notices.chain(self.unstaged_notice());
         let notices = notices.collect();
         Put {
@@ -298,18 +309,16 @@ impl<'a, 's> Applying<'a, 's> {
     fn find(&self, capture: &Capture<'_>) -> Result<PathChanges> {
         let read = |oid| read_tree(self.store, capture, oid);
         let read = Lookup::new(&read);
-        let takes: Vec<_> = self
-            .changes
-            .iter()
-            .map(|change| self.takes(change))
-            .collect();
-        let is_known = self.changes.iter().map(|change| {
+        let bits = self.bit_changes(&read, capture)?;
+        let judges = self.changes.iter().zip(&bits).map(|(change, bits)| {
             let uncaptured = &change.uncaptured;
-            move |lies_between: &tree::Change| !uncaptured.hides(lies_between)
+            let is_known = |lies_between: &tree::Change| !uncaptured.hides(lies_between);
+            let follows = |full: &[u8]| path::with_parents(full).any(|at| bits.contains_key(at));
+            (self.takes(change), is_known, follows)
         });
-        let is_known: Vec<_> = is_known.collect();
-        let steps = self.changes.iter().zip(takes.iter().zip(&is_known));
-        let steps = steps.map(|(change, (takes, is_known))| three_way::Step {
+        let judges: Vec<_> = judges.collect();
+        let steps = self.changes.iter().zip(&judges);
+        let steps = steps.map(|(change, (takes, is_known, follows))| three_way::Step {
             base: change.base,
             theirs: change.theirs,
             labels: Labels {
@@ -320,12 +329,12 @@ impl<'a, 's> Applying<'a, 's> {
             beside: self.beside,
             takes,
             is_known,
+            follows,
         });
         let steps: Vec<_> = steps.collect();
         let steps = self.merging.merge_all(&read, capture.tree, &steps)?;
         self.taken_back.replace(self.taken_back(&steps));
-        self.left_out
-            .replace(self.left_out(&read, capture, &takes)?);
+        self.left_out.replace(self.left_out(&read, capture)?);
         let refused = self.refused(&steps.merged);
         self.steps.replace(steps);
         if let Some(refused) = refused {
@@ -341,7 +350,7 @@ impl<'a, 's> Applying<'a, 's> {
             found: self.found_dirs(&read, &steps)?,
             ..PathChanges::default()
         };
-        self.add_bits(&read, capture, &mut becomes)?;
+        self.add_bits((&read, capture), (&steps, &bits), &mut becomes)?;
         Ok(becomes)
     }
 
@@ -356,16 +365,12 @@ impl<'a, 's> Applying<'a, 's> {
     }
 
     /// The files that the changes would remove, that are there, and that the present's rules leave out.
-    fn left_out<'t>(
-        &self,
-        trees: &Lookup<'_>,
-        capture: &Capture<'_>,
-        takes: &[impl Fn(&[u8]) -> bool + 't],
-    ) -> Result<BTreeSet<Vec<u8>>> {
+    fn left_out(&self, trees: &Lookup<'_>, capture: &Capture<'_>) -> Result<BTreeSet<Vec<u8>>> {
         let root = Root::open(self.ctx.repo.worktree_root())?;
         let is_file = |path: &[u8]| matches!(root.stamp(path), Ok(Some(stamp)) if !stamp.is_dir());
         let mut found = BTreeSet::new();
-        for (change, takes) in self.changes.iter().zip(takes) {
+        for change in &self.changes {
+            let takes = self.takes(change);
             let Some(base) = change.base else {
                 continue;
             };

@@ -45,6 +45,8 @@ pub struct Step<'a> {
     pub takes: &'a dyn Fn(&[u8]) -> bool,
     /// Whether what lies between both is known to be a change.
     pub is_known: &'a dyn Fn(&Change) -> bool,
+    /// Which files of the base are followed to their names here although what they hold did not change.
+    pub follows: &'a dyn Fn(&[u8]) -> bool,
 }
 
 /// What several merges made of the working tree.
@@ -58,7 +60,12 @@ pub struct Steps {
     pub taken: Vec<BTreeSet<Vec<u8>>>,
     /// What each step renamed, as [`Merged::renamed`].
     renamed: Vec<BTreeMap<Vec<u8>, Vec<u8>>>,
+    /// Of each step, as [`Merged::followed`].
+    followed: Vec<BTreeMap<Vec<u8>, [Vec<u8>; 2]>>,
 }
+
+/// Names of what a step found, and those that this has in the working tree.
+pub type NamesHere<'n> = BTreeMap<&'n [u8], &'n [u8]>;
 
 /// Blobs and trees between the first step and the last.
 type Between = RefCell<BTreeMap<Oid, Vec<u8>>>;
@@ -140,6 +147,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
             beside: Beside::Conflicts,
             takes: &|_| true,
             is_known: &|_| true,
+            follows: &|_| false,
         };
         Ok(self.merge_all(trees, sides.ours, &[step])?.merged)
     }
@@ -202,6 +210,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
                 beside: step.beside,
                 takes: step.takes,
                 is_known: step.is_known,
+                follows: step.follows,
             })?;
             for conflict in &mut merged.conflicts {
                 conflict.step = at;
@@ -314,22 +323,41 @@ pub fn bits_after(here: Option<Bits>, bits: (Option<u32>, u32), git_mode: u32) -
 }
 
 impl Steps {
-    /// The names of a path: in the working tree, and after each step.
-    pub fn names<'n>(&'n self, full: &'n [u8]) -> Vec<&'n [u8]> {
-        let mut names = vec![full];
+    /// The names of a path: in the working tree, and of each step in its base and in what it left.
+    pub fn names<'n>(&'n self, full: &'n [u8]) -> (&'n [u8], Vec<[&'n [u8]; 2]>) {
+        let mut names = Vec::new();
         let mut name = full;
-        for renamed in self.renamed.iter().rev() {
+        for (renamed, followed) in self.renamed.iter().zip(&self.followed).rev() {
+            let after = name;
             name = renamed.get(name).map_or(name, Vec::as_slice);
-            names.push(name);
+            let there = followed.get(name);
+            names.push(there.map_or([name, after], |both| both.each_ref().map(Vec::as_slice)));
         }
         names.reverse();
-        names
+        (name, names)
+    }
+
+    /// What the files are called in the working tree that the base of a step has under other names, as far as they are followed.
+    pub fn names_here(&self, step: usize) -> NamesHere<'_> {
+        let before = self.renamed.get(..step).unwrap_or_default();
+        let here = |name| {
+            let names = before.iter().rev();
+            names.fold(name, |name: &[u8], renamed| {
+                renamed.get(name).map_or(name, Vec::as_slice)
+            })
+        };
+        let renamed = before.iter().flat_map(BTreeMap::keys);
+        let renamed = renamed.map(|name| (name.as_slice(), here(name.as_slice())));
+        let followed = self.followed.get(step).into_iter().flatten();
+        let followed = followed.map(|(name, [base, _])| (base.as_slice(), here(name.as_slice())));
+        renamed.chain(followed).collect()
     }
 
     fn add(&mut self, at: usize, step: Merged) {
         let Merged {
             paths,
             renamed,
+            followed,
             taken,
             merged,
             adjacent,
@@ -342,6 +370,7 @@ impl Steps {
         self.step_of.extend(step_of);
         self.taken.push(taken);
         self.renamed.push(renamed.clone());
+        self.followed.push(followed);
         let all = &mut self.merged;
         // Lines of an earlier step are no longer where they were.
         for full in paths.keys() {

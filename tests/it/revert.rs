@@ -954,6 +954,65 @@ fn permission_bits_and_empty_directories_are_taken_back_too() {
 }
 
 #[test]
+fn permission_bits_are_taken_back_under_the_names_of_now() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    for (file, bits) in [("key", 0o600), ("both", 0o600), ("tool", 0o644)] {
+        sandbox.write(file, format!("{file}\n").repeat(20));
+        sandbox.chmod(file, bits);
+    }
+    let rename = |from: &str, to: &str| {
+        std::fs::rename(sandbox.path(from), sandbox.path(to)).unwrap();
+    };
+    let bits = |names: [&str; 3]| names.map(|name| crate::trip::mode(&sandbox, name));
+    turn(&talk, "one", |sandbox| {
+        sandbox.chmod("key", 0o644);
+        sandbox.write("both", "both\n".repeat(21));
+        sandbox.chmod("both", 0o644);
+        sandbox.chmod("tool", 0o755);
+    });
+    turn(&talk, "two", |_| {
+        rename("key", "key2");
+        rename("both", "both2");
+        rename("tool", "tool2");
+    });
+    turn(&talk, "three", |sandbox| sandbox.chmod("key2", 0o640));
+    let here = ["key2", "both2", "tool2"];
+    let before = sandbox.state();
+    revert(&sandbox, &["0"]);
+    assert_eq!(bits(here), [0o640, 0o600, 0o644], "changed since");
+    sandbox.json(["undo"]);
+    revert(&sandbox, &["0", "2"]);
+    assert_eq!(bits(here), [0o600, 0o600, 0o644]);
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+    // Under a name that nobody's prompt gave it.
+    rename("tool2", "last");
+    revert(&sandbox, &["0", "1"]);
+    assert_eq!(bits(["key", "both", "last"]), [0o640, 0o600, 0o644]);
+}
+
+#[test]
+fn a_directory_that_is_named_back_has_its_bits_and_what_is_left_of_the_other_name_keeps_its_own() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    sandbox.write("dir/file", "1\n");
+    sandbox.chmod("dir", 0o700);
+    turn(&talk, "one", |sandbox| sandbox.chmod("dir", 0o755));
+    turn(&talk, "two", |sandbox| sandbox.write("other", "1\n"));
+    turn(&talk, "three", |sandbox| {
+        std::fs::rename(sandbox.path("dir"), sandbox.path("dir2")).unwrap();
+    });
+    sandbox.write("dir2/since", "2\n");
+    revert(&sandbox, &["0", "2"]);
+    assert!(sandbox.exists("dir/file") && sandbox.exists("dir2/since"));
+    assert_eq!(
+        ["dir", "dir2"].map(|name| crate::trip::mode(&sandbox, name)),
+        [0o700, 0o755]
+    );
+}
+
+#[test]
 fn a_directory_comes_back_with_all_that_is_empty_in_it_where_a_file_gives_way() {
     let sandbox = Sandbox::new();
     let talk = talk(&sandbox);

@@ -1127,6 +1127,64 @@ fn apply_takes_empty_directories_in_the_place_of_a_file() {
 }
 
 #[test]
+fn apply_follows_permission_bits_to_the_names_of_now() {
+    let sandbox = Sandbox::new();
+    let files = [
+        "key",
+        "both",
+        "shared",
+        "gone",
+        "dir/in/file",
+        "split/a",
+        "split/b",
+    ];
+    for file in files {
+        sandbox.write(file, format!("{file}\n").repeat(20));
+        sandbox.chmod(file, 0o644);
+    }
+    for dir in ["dir", "dir/in", "split"] {
+        sandbox.chmod(dir, 0o755);
+    }
+    let script = "chmod 600 key both shared gone; echo more >>both; chmod 700 dir dir/in split";
+    tried(&sandbox, &["try", "-n", "1", "--", script]);
+    let rename = |from: &str, to: &str| {
+        std::fs::rename(sandbox.path(from), sandbox.path(to)).unwrap();
+    };
+    for dir in ["one", "two"] {
+        sandbox.mkdir(dir);
+        sandbox.chmod(dir, 0o755);
+    }
+    rename("key", "one/key");
+    rename("both", "both2");
+    rename("shared", "shared2");
+    rename("dir", "dir2");
+    rename("split/a", "one/a");
+    rename("split/b", "two/b");
+    std::fs::remove_dir(sandbox.path("split")).unwrap();
+    sandbox.chmod("shared2", 0o640);
+    sandbox.remove("gone");
+    let before = sandbox.state();
+    let applied = sandbox.json(["try", "apply", "latest"]);
+    let names = [
+        "one/key", "both2", "shared2", "dir2", "dir2/in", "one", "two",
+    ];
+    assert_eq!(
+        names.map(|name| mode(&sandbox, name)),
+        [0o600, 0o600, 0o640, 0o700, 0o700, 0o755, 0o755]
+    );
+    let told = "the run changed permission bits of what is not there any more: 'gone', 'split'";
+    assert_eq!(applied["notices"], json!([told]));
+    // Nothing else is to be said of these alone.
+    let again = sandbox.json(["try", "apply", "latest"]);
+    assert_eq!(
+        (&again["backup_id"], &again["notices"]),
+        (&Value::Null, &json!([told]))
+    );
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
 fn what_was_applied_proves_the_fix() {
     let sandbox = checked();
     let id = issue(&sandbox);

@@ -8,16 +8,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Applying, Change};
 use crate::error::Result;
 use crate::git::Oid;
+use crate::git::fs::Root;
 use crate::git::path;
 use crate::git::tree::{self, DIR_MODE, GITLINK_MODE, LINK_MODE, Lookup, Node};
 use crate::ops::capture::Capture;
 use crate::ops::swap::goal::PathChanges;
-use crate::ops::three_way::{Bits, Steps, bits_after, bits_here};
+use crate::ops::three_way::{Bits, NamesHere, Steps, bits_after, bits_here};
 use crate::worktree::manifest::Kind;
 use crate::worktree::plan::{Extras, Side};
 
 /// A path, and what becomes of it.
 type PathBecomes = (Vec<u8>, Option<Side>);
+
+/// Directories, and the permission bits that they get; None: they go.
+type Dirs = BTreeMap<Vec<u8>, Option<u32>>;
+
+/// Of paths whose permission bits a change changed, those that it found, those that it left, and whether it is a directory.
+pub(super) type BitChanges = BTreeMap<Vec<u8>, (u32, u32, bool)>;
 
 /// Both sides of a change, and what is there.
 struct Sides<'a> {
@@ -39,15 +46,11 @@ impl Applying<'_, '_> {
             let node = node.filter(|node| node.mode != LINK_MODE && !node.is_gitlink());
             Ok(node.map(|node| (extras.permissions(name, node.mode), node.mode)))
         };
-        let names = steps.names(full);
-        let file = names.first().and_then(|name| capture.manifest.file(name));
-        let mut now = bits_here(file);
+        let (here, names) = steps.names(full);
+        let mut now = bits_here(capture.manifest.file(here));
         let changes = self.changes.iter().zip(&steps.taken);
-        for ((change, taken), names) in changes.zip(names.windows(2)) {
-            let [before, after] = names else {
-                continue;
-            };
-            let is_taken = taken.contains(*before) || taken.contains(*after);
+        for ((change, taken), [before, after]) in changes.zip(names) {
+            let is_taken = taken.contains(before) || taken.contains(after);
             if !is_taken && !self.takes(change)(after) {
                 continue;
             }
@@ -68,62 +71,87 @@ impl Applying<'_, '_> {
         Ok(bits_after(now, (None, left), git_mode))
     }
 
-    /// Adds what a merge of trees does not see to what becomes of the present.
-    pub(super) fn add_bits(
+    /// What each change did to permission bits.
+    ///
+    /// # Errors
+    /// Its trees cannot be read.
+    pub(super) fn bit_changes(
         &self,
         trees: &Lookup<'_>,
         capture: &Capture<'_>,
-        becomes: &mut PathChanges,
-    ) -> Result<()> {
-        let mut files: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
-        let mut dirs: BTreeMap<Vec<u8>, Option<u32>> = BTreeMap::new();
-        for change in &self.changes {
+    ) -> Result<Vec<BitChanges>> {
+        let of = |change| {
             let takes = self.takes(change);
             let sides = Sides {
                 change,
                 trees,
                 capture,
             };
-            for path in sides.candidates()? {
-                if !takes(&path) {
-                    continue;
-                }
-                let Some((old, new, is_dir)) = sides.bits(&path)? else {
-                    continue;
-                };
-                if is_dir {
-                    let here = dirs.get(&path).copied().flatten();
-                    if here.or_else(|| sides.dir(&path)) == Some(old) {
-                        dirs.insert(path, Some(new));
-                    }
+            let mut found = BitChanges::new();
+            for path in sides.candidates()?.into_iter().filter(|path| takes(path)) {
+                let bits = sides.bits(&path)?;
+                found.extend(bits.map(|bits| (path, bits)));
+            }
+            Ok(found)
+        };
+        self.changes.iter().map(of).collect()
+    }
+
+    /// Adds what a merge of trees does not see to what becomes of the present. `changed`: what each change did to permission bits.
+    ///
+    /// # Errors
+    /// A tree cannot be read.
+    pub(super) fn add_bits(
+        &self,
+        (trees, capture): (&Lookup<'_>, &Capture<'_>),
+        (steps, changed): (&Steps, &[BitChanges]),
+        becomes: &mut PathChanges,
+    ) -> Result<()> {
+        let mut files: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
+        let mut dirs = Dirs::new();
+        let mut gone: Vec<(usize, &[u8])> = Vec::new();
+        for (at, (change, bits)) in self.changes.iter().zip(changed).enumerate() {
+            let sides = Sides {
+                change,
+                trees,
+                capture,
+            };
+            let names = steps.names_here(at);
+            for (path, &(old, new, is_dir)) in bits {
+                let name = sides.name_here(path, &names, &becomes.paths)?;
+                let here = if is_dir {
+                    let here = dirs.get(&name).copied().flatten();
+                    here.or_else(|| sides.dir(&name))
                 } else {
-                    let here = files.get(&path).copied();
-                    if here.or_else(|| sides.file(&path)) == Some(old) {
-                        files.insert(path, new);
-                    }
+                    let here = files.get(&name).copied();
+                    here.or_else(|| sides.file(&name))
+                };
+                if here.is_none() {
+                    gone.push((at, path));
+                } else if here == Some(old) && is_dir {
+                    dirs.insert(name, Some(new));
+                } else if here == Some(old) {
+                    files.insert(name, new);
                 }
             }
-            for (dir, bits) in sides.empty_dirs(&takes, (&becomes.paths, &dirs))? {
+            for (dir, bits) in sides.empty_dirs(&self.takes(change), (&becomes.paths, &dirs))? {
                 dirs.insert(dir, bits);
             }
         }
+        let gone = self.gone((trees, capture), (steps, gone), (&becomes.paths, &dirs))?;
+        self.bits_gone.replace(gone);
         // As the merge gave them: sorted.
         let merged = becomes.paths.len();
         for (path, perm) in files {
-            let known = becomes.paths.get_mut(..merged).unwrap_or_default();
+            let known = becomes.paths.get(..merged).unwrap_or_default();
+            // What becomes of these has its bits already.
             let known = known.binary_search_by(|(known, _)| known.cmp(&path));
-            let known = known.ok().and_then(|at| becomes.paths.get_mut(at));
-            let here = capture.manifest.file(&path);
-            let here = here.map(|file| Node {
-                mode: file.git_mode,
-                oid: file.oid,
-            });
-            match (known, here) {
-                (Some((_, Some(side))), Some(here)) if side.node.mode == here.mode => {
-                    side.perm = perm;
-                }
-                (Some(_), _) | (None, None) => {}
-                (None, Some(node)) => becomes.paths.push((path, Some(Side { node, perm }))),
+            if let (Err(_), Some(here)) = (known, capture.manifest.file(&path)) {
+                let node = Node {
+                    mode: here.git_mode,
+                    oid: here.oid,
+                };
+                becomes.paths.push((path, Some(Side { node, perm })));
             }
         }
         for (dir, bits) in &becomes.dirs {
@@ -131,6 +159,48 @@ impl Applying<'_, '_> {
         }
         becomes.dirs = dirs.into_iter().collect();
         Ok(())
+    }
+
+    /// Of paths whose permission bits a change changed, by its number, those that are not there and that nothing becomes of. One that another change
+    /// makes or removes has no bits but between these.
+    fn gone(
+        &self,
+        (trees, capture): (&Lookup<'_>, &Capture<'_>),
+        (steps, paths): (&Steps, Vec<(usize, &[u8])>),
+        (files, dirs): (&[PathBecomes], &Dirs),
+    ) -> Result<BTreeSet<Vec<u8>>> {
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let mut gone = BTreeSet::new();
+        for (at, full) in paths {
+            let is_merged = steps
+                .taken
+                .get(at)
+                .is_some_and(|taken| taken.contains(full));
+            let comes =
+                |(path, after): &PathBecomes| after.is_some() && path::is_within(path, full);
+            let is_there = trees.find(capture.tree, full)?.is_some()
+                || !matches!(root.stamp(full), Ok(None))
+                || matches!(dirs.get(full), Some(Some(_)))
+                || files.iter().any(comes);
+            if !is_merged && !is_there && !self.is_made_or_removed(trees, full)? {
+                gone.insert(full.to_vec());
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Whether a change makes or removes a path.
+    fn is_made_or_removed(&self, trees: &Lookup<'_>, full: &[u8]) -> Result<bool> {
+        for change in &self.changes {
+            let base = change.base.zip(change.base_extras.as_ref());
+            let has = |(root, extras): (Oid, &Extras)| -> Result<bool> {
+                Ok(extras.leads_to_empty_dir(full) || trees.find(root, full)?.is_some())
+            };
+            if base.map_or(Ok(false), has)? != has((change.theirs, &change.extras))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -151,10 +221,15 @@ impl Sides<'_> {
             .collect();
         if base.defaults != self.theirs().defaults {
             let files = tree::flatten(self.trees, self.change.theirs)?;
-            found.extend(files.into_iter().map(|(path, _)| path));
-            let manifest = &self.capture.manifest;
-            let dirs = manifest.dirs.iter();
-            found.extend(dirs.map(|dir| manifest.dir_path(dir).to_vec()));
+            let files = files.iter().map(|(path, _)| path);
+            for at in files
+                .chain(&self.theirs().empty_dirs)
+                .flat_map(|full| path::with_parents(full))
+            {
+                if !found.contains(at) {
+                    found.insert(at.to_vec());
+                }
+            }
         }
         // The root is the repository's own place.
         found.retain(|full| !full.is_empty() && path::is_safe(full));
@@ -194,6 +269,38 @@ impl Sides<'_> {
         Ok((old != new).then_some((old, new, is_submodule || mode == DIR_MODE)))
     }
 
+    /// What is called so in what the change found has this name in the present: also a directory that is gone, where all that is followed of its files
+    /// is in a new one as it was in it, and stays there.
+    fn name_here(
+        &self,
+        full: &[u8],
+        names: &NamesHere<'_>,
+        becomes: &[PathBecomes],
+    ) -> Result<Vec<u8>> {
+        let name = names.get(full).copied().unwrap_or(full);
+        let dir = self.node(self.change.base, full)?;
+        let dir = dir.filter(|node| node.is_dir() && self.dir(full).is_none());
+        let (Some(dir), Some(base)) = (dir, &self.change.base_extras) else {
+            return Ok(name.to_vec());
+        };
+        let goes = |file: &[u8]| {
+            let known = becomes.binary_search_by(|(path, _)| path.as_slice().cmp(file));
+            known.is_ok_and(|at| becomes[at].1.is_none())
+        };
+        let mut new = BTreeSet::new();
+        for (beneath, _) in tree::flatten(self.trees, dir.oid)? {
+            let file = names.get(path::join(full, &beneath).as_slice());
+            if let Some(file) = file.filter(|file| !goes(file)) {
+                let over = file.strip_suffix(beneath.as_slice());
+                new.insert(over.and_then(|over| over.strip_suffix(b"/")));
+            }
+        }
+        Ok(match (new.pop_first(), new.is_empty()) {
+            (Some(Some(new)), true) if !self.has(base, self.change.base, new)? => new.to_vec(),
+            _ => name.to_vec(),
+        })
+    }
+
     fn file(&self, full: &[u8]) -> Option<u32> {
         let file = self.capture.manifest.file(full)?;
         (file.kind == Kind::File).then(|| file.stamp.permissions())
@@ -216,7 +323,7 @@ impl Sides<'_> {
     fn empty_dirs(
         &self,
         takes: &dyn Fn(&[u8]) -> bool,
-        (paths, dirs): (&[PathBecomes], &BTreeMap<Vec<u8>, Option<u32>>),
+        (paths, dirs): (&[PathBecomes], &Dirs),
     ) -> Result<Vec<(Vec<u8>, Option<u32>)>> {
         let Some(base) = &self.change.base_extras else {
             return Ok(Vec::new());

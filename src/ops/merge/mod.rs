@@ -44,6 +44,8 @@ pub struct Input<'a> {
     pub takes: &'a dyn Fn(&[u8]) -> bool,
     /// Whether what lies between the base and theirs is known to be a change. Else the path stays as it is.
     pub is_known: &'a dyn Fn(&Change) -> bool,
+    /// Files of the base whose names here are looked for although theirs did not change what they hold.
+    pub follows: &'a dyn Fn(&[u8]) -> bool,
 }
 
 /// What becomes of changes that touch none of each other's lines, and have no line between them.
@@ -105,6 +107,8 @@ pub struct Merged {
     pub paths: BTreeMap<Vec<u8>, Option<Node>>,
     /// Of files that get another name, the new one and that of ours.
     pub renamed: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Of files that ours has under another name than the base, as far as they were looked for, the names in the base and in theirs.
+    pub followed: BTreeMap<Vec<u8>, [Vec<u8>; 2]>,
     /// Paths of the base and of theirs that were merged, whatever came of it.
     pub taken: BTreeSet<Vec<u8>>,
     /// Paths that both sides changed, merged without a conflict.
@@ -173,6 +177,10 @@ pub fn merge(input: &Input<'_>) -> Result<Merged> {
     }
     merging.find_blocked()?;
     let mut merged = merging.merged;
+    for (base, ours) in merging.our_renames {
+        let theirs = their_renames.get(&base).unwrap_or(&base).clone();
+        merged.followed.insert(ours, [base, theirs]);
+    }
     merged.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(merged)
 }
@@ -198,7 +206,7 @@ fn changed_there(input: &Input<'_>, merged: &mut Merged) -> Result<Vec<Change>> 
 
 struct Merging<'a, 'i> {
     input: &'i Input<'a>,
-    /// Where ours has files that theirs changed under their old names.
+    /// Where ours has files that theirs changed under their old names, or that are followed.
     our_renames: BTreeMap<Vec<u8>, Vec<u8>>,
     merged: Merged,
 }

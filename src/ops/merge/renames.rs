@@ -28,19 +28,27 @@ pub fn find(input: &Input<'_>, changes: &[Change]) -> Result<Renames> {
     pair(input, gone, came(changes))
 }
 
-/// The renames among ours of files that theirs changed: no other name matters.
+/// The renames among ours of files that theirs changed, and among what is left then of those that are followed for what no tree says: no other
+/// name matters.
 pub fn of_wanted(input: &Input<'_>, ours: &[Change], theirs: &[Change]) -> Result<Renames> {
-    let wanted = |path: &[u8]| {
+    let is_changed = |path: &[u8]| {
         let at = theirs.binary_search_by(|change| change.path.as_slice().cmp(path));
         at.is_ok()
     };
-    let gone = ours
-        .iter()
-        .filter(|change| change.new.is_none() && wanted(&change.path));
-    let gone: Vec<Named<'_>> = gone
-        .filter_map(|change| Some((change.path.as_slice(), change.old?)))
-        .collect();
-    pair(input, gone, came(ours))
+    let gone = ours.iter().filter(|change| change.new.is_none());
+    let gone = gone.filter_map(|change| Some((change.path.as_slice(), change.old?)));
+    let (changed, others): (Vec<Named<'_>>, Vec<_>) = gone.partition(|(path, _)| is_changed(path));
+    let mut renames = pair(input, changed, came(ours))?;
+    let others = others.into_iter();
+    let others: Vec<_> = others.filter(|(path, _)| (input.follows)(path)).collect();
+    if !others.is_empty() {
+        let taken: HashSet<&[u8]> = renames.values().map(Vec::as_slice).collect();
+        let mut left = came(ours);
+        left.retain(|(path, _)| !taken.contains(path));
+        let found = pair(input, others, left)?;
+        renames.extend(found);
+    }
+    Ok(renames)
 }
 
 fn came(changes: &[Change]) -> Vec<Named<'_>> {

@@ -66,6 +66,7 @@ impl Memory {
             beside: Beside::Conflicts,
             takes: &|_| true,
             is_known: &|_| true,
+            follows: &|path| path == b"bits",
         })
         .expect("merged")
     }
@@ -185,6 +186,27 @@ fn their_rename_carries_our_change_along() {
     let merged = memory.merge(&[("a", LONG)], &[("a", LONG), ("b", "x\n")], &[("b", LONG)]);
     assert_eq!(conflicts(&merged), "b both-added [0, 1, 1]");
     assert!(memory.shown(&merged).starts_with("a=- b=100644:<<<<<<<"));
+}
+
+#[test]
+fn names_of_ours_are_told_also_of_what_is_only_followed() {
+    let memory = Memory::default();
+    let merged = memory.merge(
+        &[("a", LONG), ("b", LONG_TOP), ("bits", LONG), ("none", "n")],
+        &[("a1", LONG), ("b1", LONG_TOP), ("bits1", LONG), ("n1", "n")],
+        &[
+            ("a", LONG_END),
+            ("b2", LONG_TOP),
+            ("bits", LONG),
+            ("none", "n"),
+        ],
+    );
+    let told = merged.followed.iter().map(|(ours, [base, theirs])| {
+        let [ours, base, theirs] = [ours, base, theirs].map(|path| display(path));
+        format!("{ours}={base},{theirs}")
+    });
+    let told: Vec<String> = told.collect();
+    assert_eq!(told.join(" "), "a1=a,a b1=b,b2 bits1=bits,bits");
 }
 
 #[test]
