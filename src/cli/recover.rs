@@ -21,8 +21,9 @@ use crate::wire;
 /// stands is made again from the journals of the last swaps, and the repository's id, when it was lost, from their backups. What is kept for sharing is set aside whole: see tw-share(1).
 ///
 /// Where another program rewrote the history of all refs (git filter-repo, git filter-branch -- --all, git lfs migrate), the way back to the
-/// present, undo steps and notes go by what became of the commits that are gone. Where nothing has the present any more it says so, and
-/// with -y ends the stay in the past: working tree, index and HEAD stay as they are. Otherwise it does nothing.
+/// present, undo steps and notes go by what became of the commits that are gone. Where nothing has the present any more, or its backup lost
+/// something, it says so, and with -y ends the stay in the past: working tree, index and HEAD stay as they are, and the command that brings
+/// back what is left of the backup is named. Otherwise it does nothing.
 ///
 /// With --dropped it lists what prune and drop have forgotten, and what undo steps need and whose refs something else deleted; with ids it
 /// takes these back while git still has them.
