@@ -93,7 +93,11 @@ impl Run for Args {
 
 /// There is always a way back to the present: a refusal that names none is followed by this command again.
 pub fn with_way_home(error: Error) -> Error {
-    let names_one = |hint: &String| hint.contains("tw return") || hint.contains("tw recover");
+    // Also by way of -C.
+    let names_one = |hint: &String| {
+        let mut words = hint.split([' ', '\'']).skip_while(|word| *word != "tw");
+        words.any(|word| matches!(word, "return" | "recover"))
+    };
     let is_at_home = matches!(error.code(), Code::NotInPast | Code::Usage);
     if is_at_home || error.hints().iter().any(names_one) {
         return error;
