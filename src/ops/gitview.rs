@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::error::{Code, Result};
 use crate::git::fs::{Root, Stamp, is_racy, nanoseconds};
 use crate::git::index::{Checksum, Entry, Flags, Index, MemoryTrees, TreeSource};
-use crate::git::objects::{ObjectKind, ObjectStore, hash};
+use crate::git::objects::{ObjectStore, is_empty_blob};
 use crate::git::path;
 use crate::git::repo::Repo;
 use crate::git::tree::{self, GITLINK_MODE};
@@ -257,15 +257,6 @@ impl<'a> GitView<'a> {
             conversion.is_none() && self.objects.blob_size(entry.oid) == Some(stamp.size);
         same_size.then_some((entry.oid, entry.mode))
     }
-}
-
-/// The id of no bytes at all.
-fn is_empty_blob(oid: Oid) -> bool {
-    static EMPTY: OnceLock<[Option<Oid>; 2]> = OnceLock::new();
-    let of = |format| hash(format, ObjectKind::Blob, b"").ok();
-    EMPTY
-        .get_or_init(|| ObjectFormat::ALL.map(of))
-        .contains(&Some(oid))
 }
 
 fn is_false(value: &str) -> bool {

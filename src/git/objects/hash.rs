@@ -5,6 +5,8 @@
 //! known attacks, as git checks its own. Objects that are read were checked when they came in; there plain SHA-1, four times
 //! faster, proves that the disk gave back what was written.
 
+use std::sync::OnceLock;
+
 use sha1_checked::Digest;
 use sha2::Sha256;
 
@@ -22,6 +24,15 @@ pub fn hash(format: ObjectFormat, kind: ObjectKind, data: &[u8]) -> Result<Oid> 
     let mut hasher = Hasher::new(format, kind, data.len() as u64);
     hasher.update(data);
     hasher.finish()
+}
+
+/// The id of a blob of no bytes at all.
+pub fn is_empty_blob(oid: Oid) -> bool {
+    static EMPTY: OnceLock<[Option<Oid>; 2]> = OnceLock::new();
+    let of = |format| hash(format, ObjectKind::Blob, b"").ok();
+    EMPTY
+        .get_or_init(|| ObjectFormat::ALL.map(of))
+        .contains(&Some(oid))
 }
 
 /// Computes the id of an object whose size is known before its bytes.

@@ -39,7 +39,7 @@ mod writer;
 mod tests;
 
 pub(in crate::git) use hash::PlainHash;
-pub use hash::{Hasher, hash, is_collision};
+pub use hash::{Hasher, hash, is_collision, is_empty_blob};
 pub use keep::KeptPack;
 pub use new::{NewObjects, Storage, Unheld};
 pub use packed::Packed;

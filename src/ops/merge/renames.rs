@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use super::Input;
 use crate::error::Result;
 use crate::git::Oid;
+use crate::git::objects::is_empty_blob;
 use crate::git::textdiff::{file_type, is_binary};
 use crate::git::tree::{Change, Node};
 
@@ -57,7 +58,15 @@ fn came(changes: &[Change]) -> Vec<Named<'_>> {
         .collect()
 }
 
-fn pair<'c>(input: &Input<'_>, gone: Vec<Named<'c>>, mut came: Vec<Named<'c>>) -> Result<Renames> {
+fn pair<'c>(
+    input: &Input<'_>,
+    mut gone: Vec<Named<'c>>,
+    mut came: Vec<Named<'c>>,
+) -> Result<Renames> {
+    // All empty files are alike, and as in a merge of git's none of them became another.
+    let has_content = |(_, node): &Named<'c>| !is_empty_blob(node.oid);
+    gone.retain(has_content);
+    came.retain(has_content);
     let mut renames = Renames::new();
     let mut open = Vec::new();
     let mut equal = Equal::of(&came);

@@ -210,6 +210,25 @@ fn names_of_ours_are_told_also_of_what_is_only_followed() {
 }
 
 #[test]
+fn no_empty_file_became_another() {
+    let memory = Memory::default();
+    let empty = [("bits", ""), ("notes", "")];
+    let merged = memory.merge(
+        &empty,
+        &[("x/1", ""), ("x/2", "")],
+        &[("bits", ""), ("notes", "n")],
+    );
+    assert!(merged.followed.is_empty());
+    assert_eq!(conflicts(&merged), "notes deleted-here [1, 0, 1]");
+    let merged = memory.merge(
+        &empty,
+        &[("bits", ""), ("notes", "n")],
+        &[("x/1", ""), ("x/2", "")],
+    );
+    assert_eq!(conflicts(&merged), "notes deleted-there [1, 1, 0]");
+}
+
+#[test]
 fn our_rename_takes_their_change_in() {
     let memory = Memory::default();
     let merged = memory.merge(&[("a", LONG)], &[("b", LONG_TOP)], &[("a", LONG_END)]);
