@@ -86,7 +86,7 @@ mod workspace;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -97,6 +97,7 @@ use crate::git::fs;
 use crate::git::repo::Repo;
 use crate::interrupt;
 use crate::ops;
+use crate::store::state::{Mode, StateDir};
 use crate::wire::schema::of_error;
 use args::{Cli, Globals};
 use call::{Answer, Call, Run};
@@ -215,9 +216,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let code = match answer(&cli, &output, &env) {
         Ok(answer) => output.answer(answer.as_ref()),
         Err(error) => {
-            let error = hints::complete(with_way_out(&cli, &env, error));
-            let error = match cli.command {
-                Some(Command::Return(_)) => return_::with_way_home(error),
+            let (error, place) = with_way_out(&cli, &env, error);
+            let error = hints::complete(error);
+            let error = match (&cli.command, place) {
+                (Some(Command::Return(_)), Place::Past) => return_::with_way_home(error),
                 _ => error,
             };
             let code = output.error(&error);
@@ -249,21 +251,44 @@ fn report_work(env: &Env) {
     }
 }
 
+/// Where a working tree stands, as far as that can be told after an error.
+#[derive(Clone, Copy)]
+enum Place {
+    Past,
+    Elsewhere,
+}
+
+impl Place {
+    fn of(git_dir: &Path) -> Self {
+        match StateDir::new(git_dir).state() {
+            Ok(state) if state.mode == Mode::Past => Self::Past,
+            _ => Self::Elsewhere,
+        }
+    }
+}
+
 /// Names the way out where a damaged file of ours may be what stopped the command.
-fn with_way_out(cli: &Cli, env: &Env, error: Error) -> Error {
+fn with_way_out(cli: &Cli, env: &Env, error: Error) -> (Error, Place) {
     if matches!(cli.command, Some(Command::Recover(_))) {
-        return error;
+        return (error, Place::Elsewhere);
     }
     // Where -C says, as the command has gone there.
     let Ok(start) = std::env::current_dir() else {
-        return error;
+        return (error, Place::Elsewhere);
     };
     let progress = progress::for_terminal(false);
     let opened = ops::Context::open_despite_faults(&start, env, progress.as_ref());
-    match opened {
-        Ok(ctx) => ops::recover::with_way_out(&ctx, error),
-        Err(_) => error,
+    if let Ok(ctx) = opened {
+        let place = Place::of(ctx.repo.git_dir());
+        return (ops::recover::with_way_out(&ctx, error), place);
     }
+    // A damaged HEAD makes it no repository.
+    let mut git_dirs = start.ancestors().map(|dir| dir.join(".git"));
+    let git_dir = git_dirs.find(|dir| dir.is_dir());
+    (
+        error,
+        git_dir.map_or(Place::Elsewhere, |dir| Place::of(&dir)),
+    )
 }
 
 fn answer(cli: &Cli, output: &Output, env: &Env) -> Result<Box<dyn Answer>> {

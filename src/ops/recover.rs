@@ -2,8 +2,9 @@
 
 use super::Context;
 use super::outcome::{Recovered, RecoveryAction};
-use super::request::Recover;
+use super::request::{DryRun, Recover, Return};
 use super::sharing;
+use super::stay::ReturnOperation;
 use super::stray_notes;
 use super::swap::copied;
 use super::swap::recover::{self as swap, Recovery};
@@ -50,8 +51,9 @@ fn recover_swaps(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<
         return Ok(swap::nothing());
     }
     swap::damaged::set_locks_aside(&store.dir)?;
+    let is_barred = is_way_home_barred(ctx);
     let lock = ctx.lock(&store.dir, "recover")?;
-    let mut recovered = swap::recover_asked(ctx, store, request)?;
+    let mut recovered = swap::recover_asked(ctx, store, request, is_barred)?;
     let followed = stray_notes::follow(ctx, store)?;
     if recovered.action == RecoveryAction::Nothing && !followed.is_empty() {
         recovered.action = RecoveryAction::Mended;
@@ -59,6 +61,22 @@ fn recover_swaps(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<
     recovered.notices.extend(followed);
     drop(lock);
     Ok(recovered)
+}
+
+/// Whether this is the past, and a return would be refused for something that is lost. What is lost and would not be put back, since it
+/// stands in the working tree as it was, is in nobody's way.
+fn is_way_home_barred(ctx: &Context<'_>) -> bool {
+    let request = Return {
+        move_aside: true,
+        dry_run: DryRun::Yes,
+        ..Return::default()
+    };
+    let planned = || -> Result<()> {
+        let store = ctx.store()?;
+        let stay = ReturnOperation::new(ctx, store, store.dir.state()?)?;
+        stay.dry_run(&request).map(drop)
+    };
+    ctx.is_in_past() && planned().is_err_and(|error| error.code() == Code::CorruptRecord)
 }
 
 /// What is said where the backup of the present cannot be read.
@@ -74,7 +92,7 @@ pub fn with_way_out(ctx: &Context<'_>, error: Error) -> Error {
     let shared = StateDir::new(ctx.repo.common_dir());
     let damaged = swap::damaged::find(&ctx.state_dir(), &shared);
     let Some(first) = damaged.first() else {
-        return if swap::leads_nowhere(ctx) {
+        return if swap::leads_nowhere(ctx, || is_way_home_barred(ctx)) {
             error.with_hints([LEADS_NOWHERE.to_owned()])
         } else {
             error

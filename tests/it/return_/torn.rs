@@ -95,7 +95,15 @@ fn a_whole_backup_is_left_to_the_return() {
     let sandbox = away();
     let recovered = sandbox.json(["recover", "-y"]);
     assert_eq!(recovered["action"], "nothing", "{recovered}");
+    // What is lost stands there as it was: the return does not need it.
+    unpack_all(&sandbox);
+    let oid = sandbox.git(["rev-parse", "HEAD:d/old"]);
+    let (dir, rest) = oid.trim().split_at(2);
+    std::fs::remove_file(sandbox.path(format!(".git/objects/{dir}/{rest}"))).unwrap();
+    let recovered = sandbox.json(["recover", "-y"]);
+    assert_eq!(recovered["action"], "nothing", "{recovered}");
     assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(sandbox.text("d/new"), "of the present\n");
 }
 
 #[test]

@@ -229,12 +229,18 @@ pub fn nothing() -> Recovered {
     }
 }
 
-/// Finishes or undoes what a dead process left, as asked. The caller holds the worktree's lock alone.
+/// Finishes or undoes what a dead process left, as asked. The caller holds the worktree's lock alone, and knows whether the way home is
+/// refused for something that is lost.
 ///
 /// # Errors
 /// What stands against it, with the journal still there.
-pub fn recover_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<Recovered> {
-    let mut mended = remade::mend(ctx, store, request.yes)?;
+pub fn recover_asked(
+    ctx: &Context<'_>,
+    store: &Store,
+    request: &Recover,
+    is_way_home_barred: bool,
+) -> Result<Recovered> {
+    let mut mended = remade::mend(ctx, store, request.yes, is_way_home_barred)?;
     // Where nothing can be read, nobody knows that there is nothing to do; and it says whether this is a copy.
     store.dir.state()?;
     copied::check(ctx, store)?;

@@ -33,11 +33,16 @@ use crate::text::with_article;
 ///
 /// # Errors
 /// A name cannot be changed, or the disk refuses; `CORRUPT_RECORD` when nothing leads home, and it was not agreed to.
-pub(super) fn mend(ctx: &Context<'_>, store: &Store, agreed: bool) -> Result<Vec<String>> {
+pub(super) fn mend(
+    ctx: &Context<'_>,
+    store: &Store,
+    agreed: bool,
+    is_barred: bool,
+) -> Result<Vec<String>> {
     let mut told = set_damaged_aside(ctx, store)?;
     told.extend(put_id_back(store)?);
     told.extend(rewritten::follow(ctx, store)?);
-    match give_up(ctx, store, agreed) {
+    match give_up(ctx, store, agreed, is_barred) {
         Ok(more) => told.extend(more),
         Err(error) => return Err(Recovery(told).with(error)),
     }
@@ -45,13 +50,13 @@ pub(super) fn mend(ctx: &Context<'_>, store: &Store, agreed: bool) -> Result<Vec
 }
 
 /// Gives up what nothing is left of: a swap that died, and a stay in the past.
-fn give_up(ctx: &Context<'_>, store: &Store, agreed: bool) -> Result<Vec<String>> {
+fn give_up(ctx: &Context<'_>, store: &Store, agreed: bool, is_barred: bool) -> Result<Vec<String>> {
     let mut told = rewritten::set_journal_aside(store, agreed)?;
     if store.dir.has_journal() {
         return Ok(told);
     }
     let loss = match rewritten::of_home(ctx, store)? {
-        None => torn::of_home(store)?,
+        None if is_barred => torn::of_home(store)?,
         lost => lost,
     };
     if let Some(loss) = loss {
@@ -94,11 +99,11 @@ fn set_damaged_aside(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
     Ok(told)
 }
 
-/// Whether this is the past, and the backup of the present cannot be read, or is not whole: recovery finds what became of it, or ends
-/// the stay.
-pub fn leads_nowhere(ctx: &Context<'_>) -> bool {
+/// Whether this is the past, and the backup of the present cannot be read, or is not whole, for which the way home `is_barred`: recovery
+/// finds what became of it, or ends the stay.
+pub fn leads_nowhere(ctx: &Context<'_>, is_barred: impl Fn() -> bool) -> bool {
     let is_lost = |store: &Store, state: &State| {
-        !leads_home(store, state) || matches!(torn::of_home(store), Ok(Some(_)))
+        !leads_home(store, state) || (is_barred() && matches!(torn::of_home(store), Ok(Some(_))))
     };
     let leads_nowhere = |store: &Store| {
         let state = store.dir.state();
