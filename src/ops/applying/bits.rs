@@ -269,8 +269,8 @@ impl Sides<'_> {
         Ok((old != new).then_some((old, new, is_submodule || mode == DIR_MODE)))
     }
 
-    /// What is called so in what the change found has this name in the present: also a directory that is gone, where all that is followed of its files
-    /// is in a new one as it was in it, and stays there.
+    /// What is called so in what the change found has this name in the present: also a directory that is gone, where most of its files are
+    /// followed, all of them into a new one as they were in it, and stay there.
     fn name_here(
         &self,
         full: &[u8],
@@ -287,15 +287,18 @@ impl Sides<'_> {
             let known = becomes.binary_search_by(|(path, _)| path.as_slice().cmp(file));
             known.is_ok_and(|at| becomes[at].1.is_none())
         };
-        let mut new = BTreeSet::new();
-        for (beneath, _) in tree::flatten(self.trees, dir.oid)? {
-            let file = names.get(path::join(full, &beneath).as_slice());
+        let (mut new, mut followed) = (BTreeSet::new(), 0);
+        let files = tree::flatten(self.trees, dir.oid)?;
+        for (beneath, _) in &files {
+            let file = names.get(path::join(full, beneath).as_slice());
             if let Some(file) = file.filter(|file| !goes(file)) {
                 let over = file.strip_suffix(beneath.as_slice());
                 new.insert(over.and_then(|over| over.strip_suffix(b"/")));
+                followed += 1;
             }
         }
-        Ok(match (new.pop_first(), new.is_empty()) {
+        let are_most = followed * 2 > files.len();
+        Ok(match (new.pop_first(), new.is_empty() && are_most) {
             (Some(Some(new)), true) if !self.has(base, self.change.base, new)? => new.to_vec(),
             _ => name.to_vec(),
         })

@@ -70,11 +70,17 @@ fn pair<'c>(
     let mut renames = Renames::new();
     let mut open = Vec::new();
     let mut equal = Equal::of(&came);
+    // One with the same name is another's only when that has none.
+    let mut others = Vec::new();
     for (path, node) in gone {
-        match equal.take(path, node) {
-            Some(to) => {
-                renames.insert(path.to_vec(), to.to_vec());
-            }
+        match equal.take_named(path, node) {
+            Some(to) => drop(renames.insert(path.to_vec(), to.to_vec())),
+            None => others.push((path, node)),
+        }
+    }
+    for (path, node) in others {
+        match equal.take(node) {
+            Some(to) => drop(renames.insert(path.to_vec(), to.to_vec())),
             None => open.push((path, node)),
         }
     }
@@ -146,20 +152,25 @@ impl<'c> Equal<'c> {
         all
     }
 
-    /// One that is equal and not taken yet; of several that with the same name in another directory.
-    fn take(&mut self, path: &'c [u8], Node { mode, oid }: Node) -> Option<&'c [u8]> {
-        let taken = &self.taken;
-        let first = |names: Option<&mut Paths<'c>>| {
-            let names = names?;
-            while names.front().is_some_and(|name| taken.contains(name)) {
-                names.pop_front();
+    /// One that is equal, with the same name in another directory, and not taken yet.
+    fn take_named(&mut self, path: &'c [u8], Node { mode, oid }: Node) -> Option<&'c [u8]> {
+        let names = self.by_name.get_mut(&(mode, oid, last(path)))?;
+        Self::first(names, &mut self.taken)
+    }
+
+    /// One that is equal and not taken yet.
+    fn take(&mut self, Node { mode, oid }: Node) -> Option<&'c [u8]> {
+        let names = self.by_node.get_mut(&(mode, oid))?;
+        Self::first(names, &mut self.taken)
+    }
+
+    fn first(names: &mut Paths<'c>, taken: &mut HashSet<&'c [u8]>) -> Option<&'c [u8]> {
+        while let Some(name) = names.pop_front() {
+            if taken.insert(name) {
+                return Some(name);
             }
-            names.pop_front()
-        };
-        let named = first(self.by_name.get_mut(&(mode, oid, last(path))));
-        let found = named.or_else(|| first(self.by_node.get_mut(&(mode, oid))))?;
-        self.taken.insert(found);
-        Some(found)
+        }
+        None
     }
 }
 

@@ -229,6 +229,18 @@ fn no_empty_file_became_another() {
 }
 
 #[test]
+fn of_equal_files_each_is_followed_to_its_own_name() {
+    let memory = Memory::default();
+    let merged = memory.merge(
+        &[("flag", LONG), ("lib/cfg", LONG)],
+        &[("pkg/cfg", LONG)],
+        &[("flag", LONG_TOP), ("lib/cfg", LONG_END)],
+    );
+    assert_eq!(conflicts(&merged), "flag deleted-here [1, 0, 1]");
+    assert_eq!(merged.followed[&b"pkg/cfg"[..]][0], b"lib/cfg");
+}
+
+#[test]
 fn our_rename_takes_their_change_in() {
     let memory = Memory::default();
     let merged = memory.merge(&[("a", LONG)], &[("b", LONG_TOP)], &[("a", LONG_END)]);
