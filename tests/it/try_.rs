@@ -434,6 +434,13 @@ fn what_a_run_changed_in_bits_and_empty_directories_alone_is_kept_and_applied() 
     assert!(answer["runs"][0]["experiment_id"].is_string(), "{answer}");
     sandbox.json(["try", "apply", "latest"]);
     assert!(!sandbox.exists("spool"));
+    // Bits of a directory in which nothing but empty ones are.
+    std::fs::create_dir_all(sandbox.path("out/of")).unwrap();
+    sandbox.chmod("out", 0o755);
+    let (answer, _) = tried(&sandbox, &["try", "-n", "1", "--", "chmod 750 out"]);
+    assert!(answer["runs"][0]["experiment_id"].is_string(), "{answer}");
+    sandbox.json(["try", "apply", "latest"]);
+    assert_eq!(mode(&sandbox, "out"), 0o750);
     // Nor is what git ignores, in a directory of its own or not.
     sandbox.write(".gitignore", "*.o\n");
     let script = "mkdir -p obj cache; touch obj/a.o; echo '*' > cache/.gitignore; touch cache/x";

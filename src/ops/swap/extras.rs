@@ -200,6 +200,12 @@ pub fn looks_as_before(
     {
         return Ok(false);
     }
+    let over: Vec<_> = dirs
+        .iter()
+        .flat_map(|dir| path::with_parents(dir))
+        .map(<[u8]>::to_vec)
+        .collect();
+    dirs.extend(over);
     let differs = |path: &[u8], mode| before.permissions(path, mode) != now.permissions(path, mode);
     for (full, node) in tree::flatten(trees, tree)? {
         let is_absent = before.absent.contains(&full) || now.absent.contains(&full);
