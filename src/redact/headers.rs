@@ -7,7 +7,7 @@ use super::field_names::{NameClass, classify};
 use super::fields::{behind_mark, is_basic};
 use super::judge::{Trust, is_secret, is_token_byte};
 use super::placeholder::{is_placeholder, is_stand_in};
-use super::reference::{is_date, is_plain_number};
+use super::reference::{is_date, is_epoch, is_plain_number, is_sequence};
 use super::runs::{one_of, run_at_start};
 use super::shape::Shape;
 use super::short::{is_credential, is_session};
@@ -181,13 +181,18 @@ fn is_cookie_secret(name: &str, value: &str) -> bool {
     !name.is_empty()
         && !name.contains([' ', '(', '{', '"'])
         && !is_stand_in(value)
-        && !is_plain_number(value)
+        && (!is_plain_number(value) || names_a_session(name) && is_session_number(value))
         && !is_date(value)
         && !value.contains(['{', '(', '<', '$', ' '])
         && (shape.len >= 8
             && ((shape.digit >= 2 || shape.upper >= 2) && super::shape::wordiness(value) < 0.6
                 || is_made_up_cookie(name, value))
             || names_a_session(name) && is_session(value))
+}
+
+/// Digits alone that neither count up nor say when it was.
+fn is_session_number(value: &str) -> bool {
+    value.len() >= 8 && !is_sequence(value) && !is_epoch(value)
 }
 
 /// `sid`, `connect.sid`, `PHPSESSID`, `auth`, `csrftoken`.
@@ -338,6 +343,7 @@ mod tests {
             ("Cookie: lang=en; theme=dark2", None),
             ("Cookie: theme=solarized2; consent=version3", None),
             ("Cookie: sid=12345678; session=1700000000", None),
+            ("Cookie: session=84729174; lang=en", Some("84729174")),
             ("Cookie: session=2024-01-31; seen=2024-01-31", None),
             ("Cookie: session=abcdef; token=sha256", None),
             ("Cookie: session={id2345}; sid=<sid2>", None),

@@ -72,7 +72,7 @@ pub(super) fn is_date(value: &str) -> bool {
 }
 
 /// Seconds or milliseconds since 1970.
-fn is_epoch(value: &str) -> bool {
+pub(super) fn is_epoch(value: &str) -> bool {
     (value.len() == 13 || value.len() == 10) && value.starts_with(['1', '2'])
 }
 
