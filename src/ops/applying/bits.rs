@@ -176,12 +176,10 @@ impl Applying<'_, '_> {
                 .taken
                 .get(at)
                 .is_some_and(|taken| taken.contains(full));
-            let comes =
-                |(path, after): &PathBecomes| after.is_some() && path::is_within(path, full);
             let is_there = trees.find(capture.tree, full)?.is_some()
                 || !matches!(root.stamp(full), Ok(None))
                 || matches!(dirs.get(full), Some(Some(_)))
-                || files.iter().any(comes);
+                || comes(files, full);
             if !is_merged && !is_there && !self.is_made_or_removed(trees, full)? {
                 gone.insert(full.to_vec());
             }
@@ -202,6 +200,17 @@ impl Applying<'_, '_> {
         }
         Ok(false)
     }
+}
+
+/// Whether a path comes, or something in it; the paths are sorted.
+fn comes(paths: &[PathBecomes], full: &[u8]) -> bool {
+    let is_kept = |at: usize| paths[at].1.is_some();
+    let known = paths.binary_search_by(|(path, _)| path.as_slice().cmp(full));
+    let inside = path::join(full, b"");
+    let from = paths.partition_point(|(path, _)| *path < inside);
+    let within = paths[from..].iter();
+    let mut within = within.take_while(|(path, _)| path.starts_with(&inside));
+    known.is_ok_and(is_kept) || within.any(|(_, after)| after.is_some())
 }
 
 impl Sides<'_> {
