@@ -97,7 +97,7 @@ use crate::git::fs;
 use crate::git::repo::Repo;
 use crate::interrupt;
 use crate::ops;
-use crate::store::state::{Mode, StateDir};
+use crate::store::state::StateDir;
 use crate::wire::schema::of_error;
 use args::{Cli, Globals};
 use call::{Answer, Call, Run};
@@ -216,13 +216,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let code = match answer(&cli, &output, &env) {
         Ok(answer) => output.answer(answer.as_ref()),
         Err(error) => {
-            let (error, place) = with_way_out(&cli, &env, error);
-            let error = hints::complete(error);
-            let error = match (&cli.command, place) {
-                (Some(Command::Return(_)), Place::Past) => return_::with_way_home(error),
-                _ => error,
-            };
-            let code = output.error(&error);
+            let code = output.error(&with_way_out(&cli, &env, error));
             match cli.command {
                 Some(Command::Search(_)) => search::FAILED,
                 _ => code,
@@ -251,44 +245,37 @@ fn report_work(env: &Env) {
     }
 }
 
-/// Where a working tree stands, as far as that can be told after an error.
-#[derive(Clone, Copy)]
-enum Place {
-    Past,
-    Elsewhere,
-}
-
-impl Place {
-    fn of(git_dir: &Path) -> Self {
-        match StateDir::new(git_dir).state() {
-            Ok(state) if state.mode == Mode::Past => Self::Past,
-            _ => Self::Elsewhere,
-        }
-    }
-}
-
-/// Names the way out where a damaged file of ours may be what stopped the command.
-fn with_way_out(cli: &Cli, env: &Env, error: Error) -> (Error, Place) {
+/// Names the next command: also where a damaged file of ours may be what stopped this one.
+fn with_way_out(cli: &Cli, env: &Env, error: Error) -> Error {
     if matches!(cli.command, Some(Command::Recover(_))) {
-        return (error, Place::Elsewhere);
+        return hints::complete(error);
     }
     // Where -C says, as the command has gone there.
     let Ok(start) = std::env::current_dir() else {
-        return (error, Place::Elsewhere);
+        return hints::complete(error);
     };
     let progress = progress::for_terminal(false);
     let opened = ops::Context::open_despite_faults(&start, env, progress.as_ref());
-    if let Ok(ctx) = opened {
-        let place = Place::of(ctx.repo.git_dir());
-        return (ops::recover::with_way_out(&ctx, error), place);
+    let (error, own) = match opened {
+        Ok(ctx) => (
+            ops::recover::with_way_out(&ctx, error),
+            Some(ctx.state_dir()),
+        ),
+        Err(_) => (error, state_dir_above(&start)),
+    };
+    let error = hints::complete(error);
+    match cli.command {
+        Some(Command::Return(_)) if own.is_some_and(|own| own.is_in_past()) => {
+            return_::with_way_home(error)
+        }
+        _ => error,
     }
-    // A damaged HEAD makes it no repository.
+}
+
+/// The nearest git directory's files of ours, where a damaged HEAD makes it no repository.
+fn state_dir_above(start: &Path) -> Option<StateDir> {
     let mut git_dirs = start.ancestors().map(|dir| dir.join(".git"));
-    let git_dir = git_dirs.find(|dir| dir.is_dir());
-    (
-        error,
-        git_dir.map_or(Place::Elsewhere, |dir| Place::of(&dir)),
-    )
+    Some(StateDir::new(&git_dirs.find(|dir| dir.is_dir())?))
 }
 
 fn answer(cli: &Cli, output: &Output, env: &Env) -> Result<Box<dyn Answer>> {

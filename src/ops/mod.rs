@@ -116,7 +116,7 @@ use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::session::Sessions;
-use crate::store::state::{Mode, StateDir};
+use crate::store::state::StateDir;
 use history::SnapshotScope;
 use settings::Settings;
 use stages::Together;
@@ -213,12 +213,6 @@ impl<'a> Context<'a> {
     /// Makes the swaps here part of one, or parts of none any more. Gives what was there before.
     pub fn set_together(&self, together: Option<Rc<dyn Together>>) -> Option<Rc<dyn Together>> {
         self.together.replace(together)
-    }
-
-    /// Whether this worktree is in the past, as far as its state can be read.
-    pub fn is_in_past(&self) -> bool {
-        let state = self.state_dir().state();
-        state.is_ok_and(|state| state.mode == Mode::Past)
     }
 
     /// This worktree's own files, for those who need nothing else of the store.

@@ -76,7 +76,8 @@ fn is_way_home_barred(ctx: &Context<'_>) -> bool {
         let stay = ReturnOperation::new(ctx, store, store.dir.state()?)?;
         stay.dry_run(&request).map(drop)
     };
-    ctx.is_in_past() && planned().is_err_and(|error| error.code() == Code::CorruptRecord)
+    ctx.state_dir().is_in_past()
+        && planned().is_err_and(|error| error.code() == Code::CorruptRecord)
 }
 
 /// What is said where the backup of the present cannot be read.

@@ -149,6 +149,11 @@ impl StateDir {
         create::give_all(&self.dir).context(what)
     }
 
+    /// Whether the worktree is in the past, as far as its state can be read.
+    pub fn is_in_past(&self) -> bool {
+        self.state().is_ok_and(|state| state.mode == Mode::Past)
+    }
+
     /// `state.json`; the default before any was written.
     ///
     /// # Errors

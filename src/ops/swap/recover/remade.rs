@@ -127,9 +127,13 @@ fn state_that_leads_home(ctx: &Context<'_>, store: &Store) -> Result<Option<(Sta
 
 /// Whether the backup that a state names can be read.
 fn leads_home(store: &Store, state: &State) -> bool {
-    let id = state.backup_id.as_deref().and_then(SnapshotId::parse);
-    let commit = state.backup_commit.as_deref();
-    id.is_some_and(|id| store.read_noted(&id, commit).is_ok())
+    home(store, state).is_some()
+}
+
+/// The backup that a state names, where it can be read.
+pub(super) fn home(store: &Store, state: &State) -> Option<Stored> {
+    let id = state.backup_id.as_deref().and_then(SnapshotId::parse)?;
+    store.read_noted(&id, state.backup_commit.as_deref()).ok()
 }
 
 /// The state as other files tell it, and how it is known.

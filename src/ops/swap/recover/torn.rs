@@ -3,6 +3,7 @@
 //! All of it is read, so this is asked only when something failed, or recovery is asked for. Nothing is put back by halves: the stay
 //! in the past ends when that is agreed to, with all files as they are, and what is left of the backup is a restore away.
 
+use super::remade::home;
 use crate::error::{Code, Result};
 use crate::git::Oid;
 use crate::git::path;
@@ -11,7 +12,7 @@ use crate::git::tree::{self, GITLINK_MODE};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::names;
-use crate::store::state::{Mode, State};
+use crate::store::state::Mode;
 use crate::store::stored::Stored;
 use crate::text;
 
@@ -34,13 +35,13 @@ pub(super) struct Loss {
 /// The state cannot be read, or something cannot be looked at.
 pub(super) fn of_home(store: &Store) -> Result<Option<Loss>> {
     let state = store.dir.state()?;
+    // In a partial clone git itself leaves objects with the remote.
+    if state.mode == Mode::Present || store.repo.is_partial_clone() {
+        return Ok(None);
+    }
     let Some(backup) = home(store, &state) else {
         return Ok(None);
     };
-    // There git itself leaves objects with the remote.
-    if store.repo.is_partial_clone() {
-        return Ok(None);
-    }
     let mut lost = Vec::new();
     let files = files(store, backup.tree, &mut lost)?;
     let objects = &store.objects;
@@ -87,12 +88,6 @@ pub(super) fn of_home(store: &Store) -> Result<Option<Loss>> {
         }
         beside => beside.map(|()| None),
     }
-}
-
-fn home(store: &Store, state: &State) -> Option<Stored> {
-    let id = state.backup_id.as_deref().and_then(SnapshotId::parse);
-    let id = id.filter(|_| state.mode == Mode::Past)?;
-    store.read_noted(&id, state.backup_commit.as_deref()).ok()
 }
 
 /// The files of a tree, but for those beneath trees that cannot be read, which are lost.
