@@ -676,6 +676,37 @@ fn permission_bits_do_not_open_an_acl_that_was_not_recorded() {
     }
 }
 
+#[test]
+fn attributes_of_what_the_past_has_not_make_no_experiment() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    sandbox.write("new", "new\n");
+    sandbox.write("dir/new", "new\n");
+    for path in ["new", "dir"] {
+        if !set_attribute(&sandbox.path(path), "user.tw", b"now") {
+            skipped("attributes", "no user attributes here");
+            return;
+        }
+    }
+    sandbox.json(["travel", &id]);
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["experiment_id"], Value::Null, "{returned}");
+    // What is taken from a file of both is told.
+    set_attribute(&sandbox.path("a.txt"), "user.tw", b"now");
+    sandbox.json(["travel", "latest"]);
+    rustix::fs::lremovexattr(sandbox.path("a.txt"), "user.tw").unwrap_or_default();
+    set_attribute(&sandbox.path("a.txt"), "user.tw", b"past");
+    let returned = sandbox.json(["return"]);
+    assert_ne!(returned["experiment_id"], Value::Null, "{returned}");
+    for path in ["new", "dir", "a.txt"] {
+        let found = access_of(&sandbox.path(path)).3;
+        assert!(
+            found.contains(&("user.tw".into(), b"now".to_vec())),
+            "{path}: {found:?}"
+        );
+    }
+}
+
 /// No record has it: what a snapshot says of a directory of that name is about another one.
 #[test]
 fn a_directory_that_the_present_left_out_keeps_its_access() {

@@ -67,7 +67,7 @@ fn is_start(
     let own = Unsaved::of_backup(&store.dir, &start.backup.id.to_string())?;
     Ok(is_same
         && has_same_lists(ctx, store, (saved, manifest), (start, &own))?
-        && has_same_access(store, saved, (start, &own))?)
+        && has_same_access(store, (saved, manifest), (start, &own))?)
 }
 
 /// Whether the files are the snapshot's, beside what travel left in place.
@@ -328,7 +328,7 @@ fn is_left_alone(
 /// them. Directories that the present left out kept theirs, which no record has.
 fn has_same_access(
     store: &Store,
-    saved: &Stored,
+    (saved, manifest): (&Stored, &Manifest),
     (start, own): (&PastStart<'_>, &Unsaved),
 ) -> Result<bool> {
     let now = store.access(saved)?;
@@ -340,9 +340,13 @@ fn has_same_access(
         is_refused || own.is_dir(path)
     };
     let is_given = |path: &Vec<u8>| files.of(path).is_some() || own.is_dir(path);
+    // What travel took away has no access any more; that it is away, the files tell.
+    let is_there =
+        |path: &Vec<u8>| manifest.file(path).is_some() || manifest.dir_on_disk(path).is_some();
+    let mut changed = changed.iter().filter(|path| is_there(path));
     Ok(now.owner == backup.owner
         && now.differing(&files, Vec::new).iter().all(stays)
-        && changed.iter().all(is_given))
+        && changed.all(is_given))
 }
 
 /// Puts the snapshot in the experiment's place, unless somebody drops it at this moment.
