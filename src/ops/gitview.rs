@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::{Code, Result};
 use crate::git::fs::{Root, Stamp, is_racy, nanoseconds};
-use crate::git::index::{Checksum, Entry, Flags, Index, MemoryTrees, TreeSource};
+use crate::git::index::{Checksum, Entry, Flags, Index, MemoryTrees, Stat, TreeSource};
 use crate::git::objects::{ObjectStore, is_empty_blob};
 use crate::git::path;
 use crate::git::repo::Repo;
@@ -269,22 +269,71 @@ fn is_false(value: &str) -> bool {
 /// Whether git's index vouches for a file: same size, times and inode, and the entry is older than the index itself.
 pub fn is_stat_clean(entry: &Entry, index: &Index, stamp: &Stamp) -> bool {
     let Some(file) = index.file else { return false };
-    let seconds = |nanos: i64| truncated(nanos.div_euclid(1_000_000_000));
-    let nanos = |nanos: i64| truncated(nanos.rem_euclid(1_000_000_000));
-    let size = match truncated_u64(stamp.size) {
-        0 if stamp.size != 0 => 0x8000_0000,
-        size => size,
-    };
     let stat = &entry.stat;
     let time = |(seconds, nanos): (u32, u32)| nanoseconds(seconds.into(), nanos.into());
     // Also where the index is on a finer file system than the file.
     let racy = is_racy(time(stat.mtime), time(file.mtime));
     !racy
-        && stat.size == size
-        && stat.mtime == (seconds(stamp.mtime), nanos(stamp.mtime))
-        && stat.ctime == (seconds(stamp.ctime), nanos(stamp.ctime))
+        && has_size(stat, stamp)
+        && stat.mtime == split(stamp.mtime)
+        && stat.ctime == split(stamp.ctime)
         && stat.ino == truncated_u64(stamp.ino)
-        && (stat.size != 0 || stamp.size == 0)
+}
+
+fn has_size(stat: &Stat, stamp: &Stamp) -> bool {
+    let size = match truncated_u64(stamp.size) {
+        0 if stamp.size != 0 => 0x8000_0000,
+        size => size,
+    };
+    stat.size == size && (stat.size != 0 || stamp.size == 0)
+}
+
+/// Seconds and nanoseconds, as the index keeps a time.
+fn split(nanos: i64) -> (u32, u32) {
+    (
+        truncated(nanos.div_euclid(1_000_000_000)),
+        truncated(nanos.rem_euclid(1_000_000_000)),
+    )
+}
+
+/// What git compares of a file's stat data, as it is configured.
+pub struct StatRules {
+    /// `core.trustctime`.
+    trusts_ctime: bool,
+    /// `core.checkStat` is not `minimal`.
+    checks_all: bool,
+}
+
+impl StatRules {
+    /// Those of a repository.
+    ///
+    /// # Errors
+    /// The configuration cannot be read.
+    pub fn of(repo: &Repo) -> Result<Self> {
+        Ok(Self {
+            trusts_ctime: repo.trust_ctime()?,
+            checks_all: !repo.checks_stat_minimally(),
+        })
+    }
+
+    /// Whether git holds a file for clean without a look at it. Of ctime, which bits and names move as well, it compares whole seconds,
+    /// where it trusts it at all; so it may where [`is_stat_clean`] does not, which stands for bytes.
+    pub fn are_clean(&self, entry: &Entry, index: &Index, stamp: &Stamp) -> bool {
+        let Some(file) = index.file else { return false };
+        let stat = &entry.stat;
+        let (mtime, ctime) = (split(stamp.mtime), split(stamp.ctime));
+        // What is of the second of the index itself git looks at; what it wrote later it had looked at.
+        let is_racy = file.mtime.0 <= stat.mtime.0;
+        let is_as_trusted = || {
+            has_size(stat, stamp)
+                && stat.mtime.0 == mtime.0
+                && (!self.checks_all
+                    || stat.mtime.1 == mtime.1
+                        && stat.ino == truncated_u64(stamp.ino)
+                        && (!self.trusts_ctime || stat.ctime.0 == ctime.0))
+        };
+        is_stat_clean(entry, index, stamp) || !is_racy && is_as_trusted()
+    }
 }
 
 #[expect(
@@ -418,4 +467,70 @@ pub fn head_only_paths(
         .filter(|change| change.old.is_some_and(|node| node.mode != GITLINK_MODE))
         .map(|change| change.path)
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::index::Builder;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    /// A file of 7.5 s, of which bits or a name changed at `ctime`, and which has another inode or time now.
+    fn is_clean(
+        rules: (bool, bool),
+        index_written: u32,
+        change: impl FnOnce(&mut Stamp),
+    ) -> [bool; 2] {
+        let (trusts_ctime, checks_all) = rules;
+        let mut stamp = Stamp {
+            mtime: 7 * SECOND + SECOND / 2,
+            ctime: 8 * SECOND,
+            ino: 5,
+            size: 3,
+            mode: 0o100_644,
+            ..Stamp::default()
+        };
+        let mut entry = Entry::new(0o100_644, Oid::from(&[7; 20]));
+        entry.stat = Stat::of(&stamp, 0);
+        let mut builder = Builder::new(ObjectFormat::Sha1);
+        builder.push(b"f", entry).expect("small");
+        let mut index = builder.finish();
+        index.file = Some(Stat {
+            mtime: (index_written, 900_000_000),
+            ..Stat::default()
+        });
+        change(&mut stamp);
+        let entry = index.get(b"f", 0).expect("pushed");
+        let rules = StatRules {
+            trusts_ctime,
+            checks_all,
+        };
+        [
+            is_stat_clean(entry, &index, &stamp),
+            rules.are_clean(entry, &index, &stamp),
+        ]
+    }
+
+    #[test]
+    fn what_git_holds_for_clean_is_told_by_its_own_rules() {
+        let all = (true, true);
+        let same_second = |stamp: &mut Stamp| stamp.ctime += SECOND / 4;
+        let later = |stamp: &mut Stamp| stamp.ctime += 4 * SECOND;
+        assert_eq!(is_clean(all, 9, |_| ()), [true, true]);
+        assert_eq!(is_clean(all, 9, same_second), [false, true]);
+        assert_eq!(is_clean(all, 7, same_second), [false, false], "racy to git");
+        assert_eq!(is_clean(all, 9, later), [false, false]);
+        assert_eq!(is_clean((false, true), 9, later), [false, true]);
+        assert_eq!(is_clean((true, false), 9, later), [false, true]);
+        let moved = |stamp: &mut Stamp| stamp.ino = 6;
+        assert_eq!(is_clean((false, true), 9, moved), [false, false]);
+        assert_eq!(is_clean((true, false), 9, moved), [false, true]);
+        // A write leaves its mark, whatever git makes of it.
+        let written = |stamp: &mut Stamp| stamp.mtime += 5;
+        assert_eq!(is_clean(all, 9, written), [false, false]);
+        assert_eq!(is_clean((true, false), 9, written), [false, true]);
+        let longer = |stamp: &mut Stamp| stamp.size = 4;
+        assert_eq!(is_clean((false, false), 9, longer), [false, false]);
+    }
 }

@@ -168,6 +168,12 @@ impl Repo {
         Ok(self.config_bool("core.trustctime")?.unwrap_or(true))
     }
 
+    /// `core.checkStat`: whether of stat data git compares size and whole seconds of mtime alone.
+    pub fn checks_stat_minimally(&self) -> bool {
+        let entry = self.config.entry("core.checkStat").map(ConfigEntry::text);
+        entry.is_some_and(|text| text.eq_ignore_ascii_case("minimal"))
+    }
+
     /// `core.ignoreCase`.
     pub fn ignore_case(&self) -> Result<bool> {
         Ok(self.config_bool("core.ignoreCase")?.unwrap_or(false))

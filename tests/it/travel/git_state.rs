@@ -2,7 +2,7 @@
 
 use crate::faults::killed_at;
 use crate::sandbox::Sandbox;
-use crate::trip::{commit, everything, list, snapshot};
+use crate::trip::{backdate, commit, everything, list, snapshot};
 
 #[test]
 fn head_is_detached_at_the_snapshots_commit_and_branches_stay() {
@@ -65,6 +65,37 @@ fn the_index_is_fresh_after_a_swap() {
         // Plumbing trusts stat data and never refreshes it.
         assert_eq!(sandbox.git(["diff-files", "--name-only"]), "");
         assert_eq!(sandbox.git(["diff-index", "--name-only", "HEAD"]), "");
+    }
+}
+
+#[test]
+fn a_filtered_file_stays_clean_whose_ctime_or_inode_git_does_not_compare() {
+    for (key, value) in [("core.trustctime", "false"), ("core.checkStat", "minimal")] {
+        let sandbox = Sandbox::new();
+        sandbox.git(["config", "filter.up.clean", "tr a-z A-Z"]);
+        sandbox.git(["config", "filter.up.smudge", "cat"]);
+        sandbox.write(".gitattributes", "*.up filter=up\n");
+        sandbox.write("f.up", "old\n");
+        commit(&sandbox, "old");
+        let id = snapshot(&sandbox);
+        sandbox.git(["config", key, value]);
+        sandbox.write("f.up", "newer\n");
+        backdate(&sandbox, "f.up");
+        commit(&sandbox, "newer");
+        // As `git annex unlock` and others do, which make it another file or give it other bits for a while.
+        sandbox.chmod("f.up", 0o600);
+        sandbox.chmod("f.up", 0o644);
+        let modified = || {
+            [
+                &["diff-files", "--name-only"][..],
+                &["diff-index", "--name-only", "HEAD"],
+            ]
+            .map(|command| sandbox.git(command))
+        };
+        assert_eq!(modified(), ["", ""], "{key}");
+        sandbox.json(["travel", &id]);
+        sandbox.json(["return"]);
+        assert_eq!(modified(), ["", ""], "{key}");
     }
 }
 

@@ -27,7 +27,7 @@ use crate::git::textdiff::with_plain_ends;
 use crate::git::tree::{self, Node};
 use crate::ops::Context;
 use crate::ops::capture::Capture;
-use crate::ops::gitview::{self, GitView, is_stat_clean};
+use crate::ops::gitview::{self, GitView, StatRules};
 use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::stored::Stored;
@@ -68,11 +68,12 @@ pub(super) fn converted_paths(
     }
     let root = Root::open(ctx.repo.worktree_root())?;
     let attributes = attributes(ctx, store, &root)?;
+    let rules = StatRules::of(&ctx.repo)?;
     let is_converted = |path: &[u8]| {
         let file = capture.manifest.file(path)?;
         let entry = index.get(path, 0)?;
         let is_clean = || {
-            is_stat_clean(entry, index, &file.stamp)
+            rules.are_clean(entry, index, &file.stamp)
                 || has_other_line_ends(&attributes, store, (&root, path), (file.oid, entry))
         };
         Some(file.kind == Kind::File && is_clean())
@@ -137,10 +138,11 @@ pub(super) fn clean_by_stat(
     };
     let root = Root::open(ctx.repo.worktree_root())?;
     let attributes = attributes(ctx, store, &root)?;
+    let rules = StatRules::of(&ctx.repo)?;
     let is_one = |path: &[u8], node: Node| {
         let file = capture.manifest.file(path)?;
         let entry = index.get(path, 0).filter(|entry| entry.node() == node)?;
-        let is_clean = file.kind == Kind::File && is_stat_clean(entry, index, &file.stamp);
+        let is_clean = file.kind == Kind::File && rules.are_clean(entry, index, &file.stamp);
         Some(is_clean && !stat::is_kept_by_git(&attributes, store, path, node))
     };
     let touched = plan.entries.iter();
