@@ -23,6 +23,8 @@ pub enum Work {
     ObjectReads,
     /// Objects asked for by id alone.
     ObjectLookups,
+    /// Files of loose objects opened.
+    ObjectOpens,
     /// Trees taken apart, wherever their bytes come from.
     TreeReads,
     /// Git's index read whole.
@@ -38,7 +40,7 @@ mod counts {
     use super::Work;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    const ALL: [(Work, &str); 13] = [
+    const ALL: [(Work, &str); 14] = [
         (Work::Stats, "stats"),
         (Work::Opens, "opens"),
         (Work::DirReads, "dir_reads"),
@@ -48,6 +50,7 @@ mod counts {
         (Work::CommitPuts, "commit_puts"),
         (Work::ObjectReads, "object_reads"),
         (Work::ObjectLookups, "object_lookups"),
+        (Work::ObjectOpens, "object_opens"),
         (Work::TreeReads, "tree_reads"),
         (Work::IndexReads, "index_reads"),
         (Work::CacheWrites, "cache_writes"),

@@ -79,6 +79,9 @@ fn an_index_that_git_refreshed_is_read_once() {
     settle();
     let counts = counted(&sandbox, &["snapshot"]);
     assert_eq!(of(&counts, ["index_reads", "cache_writes"]), [1, 1]);
+    // Its trees are those of the last snapshot's index: none of the twenty-one is opened to see whether it is whole.
+    let opens = counts["object_opens"];
+    assert!((1..20).contains(&opens), "{opens} objects");
     let counts = counted(&sandbox, &["snapshot"]);
     assert_eq!(of(&counts, WRITTEN), [0, 0, 1, 0]);
     assert_eq!(of(&counts, READ), [0, 0, 0, 1]);
@@ -145,6 +148,42 @@ fn a_trip_looks_at_what_it_replaces_once_and_reads_it_once() {
 }
 
 /// The tree of the newest snapshot.
+#[test]
+fn a_tree_of_the_index_that_was_lost_since_is_made_again() {
+    for stages in [false, true] {
+        let sandbox = settled();
+        counted(&sandbox, &["snapshot"]);
+        let lost = sandbox.git(["rev-parse", "HEAD:d3"]).trim().to_owned();
+        sandbox.remove(format!(".git/objects/{}/{}", &lost[..2], &lost[2..]));
+        if stages {
+            sandbox.write("d5/f5", "changed\n");
+            sandbox.git(["add", "."]);
+        } else {
+            sandbox.git(["update-index", "--force-write-index"]);
+        }
+        settle();
+        counted(&sandbox, &["snapshot"]);
+        sandbox.git(["cat-file", "-e", &lost]);
+    }
+}
+
+#[test]
+fn only_trees_of_the_index_that_changed_are_opened() {
+    let sandbox = settled();
+    counted(&sandbox, &["snapshot"]);
+    sandbox.write("d3/f3", "changed\n");
+    sandbox.git(["commit", "-qam", "one file of one directory"]);
+    settle();
+    let counts = counted(&sandbox, &["snapshot"]);
+    // Those of the snapshot, of HEAD and of its index before and now: the root, and the one directory that is another.
+    let opens = counts["object_opens"];
+    assert!((3..20).contains(&opens), "{opens} objects");
+    assert_eq!(
+        tree_of_latest(&sandbox),
+        sandbox.git(["rev-parse", "HEAD^{tree}"]).trim()
+    );
+}
+
 fn tree_of_latest(sandbox: &Sandbox) -> String {
     let shown = sandbox.json(["show", "latest"]);
     shown["snapshot"]["tree"].as_str().unwrap().to_owned()

@@ -30,6 +30,7 @@ use crate::git::mapped::{self, Use};
 use crate::git::path;
 use crate::git::regular;
 use crate::git::{ObjectFormat, Oid};
+use crate::work::{Work, count};
 
 /// A pack and its index.
 pub(super) struct Pack {
@@ -227,6 +228,7 @@ impl OdbDir {
 
     /// Opens an object's loose file, and tells its length; nothing when there is none that counts ([`Self::has_loose`]).
     pub(super) fn open_loose(&self, oid: Oid) -> io::Result<Option<(File, u64)>> {
+        count(Work::ObjectOpens);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let name = loose::name(oid);
         let file =

@@ -3,7 +3,7 @@
 use super::super::gitview::{head_only_paths, read_index};
 use super::super::head_commit::{head_tree, not_fetched};
 use super::{CaptureRun, index_stamp, is_fresh};
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::git::index::{CacheTree, Flags, Index, MemoryTrees, build_tree_without, unsafe_names};
 use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::repo::Head;
@@ -276,6 +276,9 @@ impl CaptureRun<'_, '_, '_> {
         known: Option<Oid>,
     ) -> Result<IndexTree<'_>> {
         let mut trees = MemoryTrees::new(&self.store.objects);
+        if let (Some(known), Some(cache)) = (known, &index.cache_tree) {
+            trees.hold(known, cache);
+        }
         // A tree has each name once, and no stages: for a conflict HEAD's entry stands, the stages are stored beside it.
         let unmerged = |path: &[u8]| match head_tree {
             Some(tree) => {
@@ -312,13 +315,20 @@ impl CaptureRun<'_, '_, '_> {
     ) -> Result<Vec<usize>> {
         let objects = &self.store.objects;
         let read = |oid| trees.read_safe(oid);
-        let new: Vec<usize> = match known {
-            Some(known) => tree::diff(&read, Some(known), Some(tree))?
+        let since = known.map(|known| tree::diff(&read, Some(known), Some(tree)));
+        let new: Vec<usize> = match since {
+            Some(Ok(changes)) => changes
                 .iter()
                 // What both trees name is held by the earlier one: only what is new has to be looked up.
                 .filter(|change| change.new.is_some())
                 .filter_map(|change| index.position(&change.path, 0).ok())
                 .collect(),
+            // An earlier one of which something is lost, as a lender lets it go, holds nothing.
+            Some(Err(error)) if error.code() == Code::CorruptRecord => {
+                tree::flatten_any_names(&read, tree)?;
+                (0..index.len()).collect()
+            }
+            Some(Err(error)) => return Err(error),
             None => (0..index.len()).collect(),
         };
         let is_missing = |at: &usize| {

@@ -119,7 +119,12 @@ impl Commits<'_> {
             // git leaves to others what they lend, whoever needs it here.
             && (!self.objects.borrows() || self.objects.owns(known))
         {
-            // The anchor's own: it holds the index tree, the state commit and what they name.
+            // The anchor's own: it holds the index tree, the state commit and what they name, but for a tree that was lost since.
+            for (oid, tree) in &capture.index_trees {
+                if !self.objects.owns(*oid) {
+                    self.sink.put(ObjectKind::Tree, tree)?;
+                }
+            }
             return Ok(known);
         }
         for tree in capture.index_trees.values() {

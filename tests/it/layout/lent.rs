@@ -190,6 +190,44 @@ fn what_a_lender_let_go_is_read_again() {
 }
 
 #[test]
+fn a_snapshot_whose_index_a_lender_let_go_keeps_nobody_from_the_next() {
+    for stages in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.write("d/before/f", "f\n");
+        sandbox.git(["add", "."]);
+        sandbox.git(["commit", "-q", "-m", "before"]);
+        sandbox.git(["checkout", "-q", "-b", "moved"]);
+        sandbox.git(["mv", "d/before", "d/after"]);
+        sandbox.git(["commit", "-q", "-m", "after"]);
+        let after = sandbox.git(["rev-parse", "HEAD^{tree}"]).trim().to_owned();
+        sandbox.git(["checkout", "-q", "main"]);
+        sandbox.git(["repack", "-adq"]);
+        let borrower = sandbox.root().join("borrower");
+        sandbox.git(["clone", "-q", "--shared", ".", borrower.to_str().unwrap()]);
+        sandbox.git_in(&borrower, ["update-ref", "-d", "refs/remotes/origin/moved"]);
+        // The same move, staged there alone: its trees are the lender's.
+        sandbox.git_in(&borrower, ["read-tree", "-m", "-u", "HEAD", &after]);
+        settle();
+        let first = snapshot(&sandbox, &borrower);
+        sandbox.git_in(&borrower, ["gc", "-q", "--prune=now"]);
+        sandbox.git(["branch", "-q", "-D", "moved"]);
+        let_go(&sandbox);
+        let gone = sandbox.try_git_in(&borrower, ["cat-file", "-e", &after]);
+        assert_ne!(gone.code, 0);
+        if stages {
+            fs::write(borrower.join("a.txt"), "staged\n").unwrap();
+            sandbox.git_in(&borrower, ["add", "a.txt"]);
+        } else {
+            sandbox.git_in(&borrower, ["update-index", "--force-write-index"]);
+        }
+        settle();
+        snapshot(&sandbox, &borrower);
+        json(&sandbox, &borrower, &["drop", "-y", id(&first)]);
+        assert_whole(&sandbox, &borrower);
+    }
+}
+
+#[test]
 fn what_head_has_is_left_to_the_lender() {
     let sandbox = Sandbox::new();
     for nth in 0..1000 {
