@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::faults::traced;
 use crate::sandbox::{Kind, Sandbox, skipped, wait_until};
 
-/// Takes a lease on a file, as file servers do (`F_WRLCK`): who opens it waits until it is given back (`F_UNLCK`).
+/// Takes a lease on a file, as file servers do (`F_WRLCK`): who opens it waits until it is given back (`F_UNLCK`). Waited for while somebody
+/// has the file open, as a program that another test is just starting may.
 fn lease(file: &std::fs::File, kind: libc::c_int) -> bool {
     use std::os::fd::AsRawFd;
 
@@ -18,10 +19,19 @@ fn lease(file: &std::fs::File, kind: libc::c_int) -> bool {
 
     #[expect(unsafe_code, reason = "no library has leases")]
     // SAFETY: these commands take an integer, and the descriptor is open.
-    unsafe {
+    let take = || unsafe {
         libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG) == 0
             && libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) == 0
+    };
+    let began = Instant::now();
+    while !take() {
+        let is_open = std::io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
+        if !is_open || began.elapsed() > Duration::from_secs(10) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
+    true
 }
 
 /// Whether somebody waits for the lease on a file to be given back.
