@@ -273,27 +273,12 @@ pub fn is_stat_clean(entry: &Entry, index: &Index, stamp: &Stamp) -> bool {
     let time = |(seconds, nanos): (u32, u32)| nanoseconds(seconds.into(), nanos.into());
     // Also where the index is on a finer file system than the file.
     let racy = is_racy(time(stat.mtime), time(file.mtime));
+    let now = Stat::of(stamp, 0);
     !racy
-        && has_size(stat, stamp)
-        && stat.mtime == split(stamp.mtime)
-        && stat.ctime == split(stamp.ctime)
-        && stat.ino == truncated_u64(stamp.ino)
-}
-
-fn has_size(stat: &Stat, stamp: &Stamp) -> bool {
-    let size = match truncated_u64(stamp.size) {
-        0 if stamp.size != 0 => 0x8000_0000,
-        size => size,
-    };
-    stat.size == size && (stat.size != 0 || stamp.size == 0)
-}
-
-/// Seconds and nanoseconds, as the index keeps a time.
-fn split(nanos: i64) -> (u32, u32) {
-    (
-        truncated(nanos.div_euclid(1_000_000_000)),
-        truncated(nanos.rem_euclid(1_000_000_000)),
-    )
+        && stat.size == now.size
+        && stat.mtime == now.mtime
+        && stat.ctime == now.ctime
+        && stat.ino == now.ino
 }
 
 /// What git compares of a file's stat data, as it is configured.
@@ -320,37 +305,19 @@ impl StatRules {
     /// where it trusts it at all; so it may where [`is_stat_clean`] does not, which stands for bytes.
     pub fn are_clean(&self, entry: &Entry, index: &Index, stamp: &Stamp) -> bool {
         let Some(file) = index.file else { return false };
-        let stat = &entry.stat;
-        let (mtime, ctime) = (split(stamp.mtime), split(stamp.ctime));
+        let (stat, now) = (&entry.stat, Stat::of(stamp, 0));
         // What is of the second of the index itself git looks at; what it wrote later it had looked at.
         let is_racy = file.mtime.0 <= stat.mtime.0;
         let is_as_trusted = || {
-            has_size(stat, stamp)
-                && stat.mtime.0 == mtime.0
+            stat.size == now.size
+                && stat.mtime.0 == now.mtime.0
                 && (!self.checks_all
-                    || stat.mtime.1 == mtime.1
-                        && stat.ino == truncated_u64(stamp.ino)
-                        && (!self.trusts_ctime || stat.ctime.0 == ctime.0))
+                    || stat.mtime.1 == now.mtime.1
+                        && stat.ino == now.ino
+                        && (!self.trusts_ctime || stat.ctime.0 == now.ctime.0))
         };
         is_stat_clean(entry, index, stamp) || !is_racy && is_as_trusted()
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the index keeps the low 32 bits"
-)]
-fn truncated(number: i64) -> u32 {
-    number as u32
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the index keeps the low 32 bits"
-)]
-fn truncated_u64(number: u64) -> u32 {
-    number as u32
 }
 
 impl Tracked for GitView<'_> {
