@@ -278,3 +278,23 @@ fn a_head_that_leads_to_no_commit_is_named_with_what_mends_it() {
         before.assert_same(&sandbox.state());
     }
 }
+
+/// git forbids ASCII's controls in names alone: from U+0080 on any character may stand in one.
+#[test]
+fn a_branch_with_a_control_character_in_its_name_is_any_branch() {
+    for kind in kinds() {
+        let sandbox = tagged(kind);
+        sandbox.git(["switch", "-q", "-c", "odd\u{85}\u{9b}name"]);
+        let document = sandbox.json(["snapshot"]);
+        assert_eq!(
+            document["snapshot"]["head"]["ref"],
+            "refs/heads/odd\u{85}\u{9b}name"
+        );
+        let said = sandbox.ok(["status"]);
+        assert!(!said.contains(['\u{85}', '\u{9b}']), "{said}");
+        sandbox.assert_round_trip("latest", |sandbox| {
+            sandbox.git(["symbolic-ref", "HEAD", "refs/heads/in\u{80}past"]);
+        });
+        sandbox.ok(["doctor"]);
+    }
+}

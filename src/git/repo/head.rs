@@ -223,7 +223,8 @@ fn read_unlinked(path: &Path) -> std::io::Result<Vec<u8>> {
 fn checked(name: &[u8]) -> Result<String> {
     let text = std::str::from_utf8(name).map_err(|_| not_utf8("HEAD", name))?;
     let leads_out = text.split('/').any(|part| matches!(part, "" | "." | ".."));
-    if text.starts_with("refs/") && !leads_out && !text.contains(char::is_control) {
+    if text.starts_with("refs/") && !leads_out && !text.bytes().any(|byte| byte.is_ascii_control())
+    {
         Ok(text.to_owned())
     } else {
         Err(corrupt("HEAD"))
