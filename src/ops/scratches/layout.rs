@@ -6,6 +6,8 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use rustix::io::Errno;
+
 use super::present::{Brought, Present};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{Durable, Root, Stamp};
@@ -36,8 +38,7 @@ pub fn check_room(stored: &Stored, dir: &Path) -> Result<()> {
     let needed = stats
         .bytes
         .saturating_add(stats.files.saturating_mul(BLOCK));
-    let room =
-        rustix::fs::statvfs(dir).context(|| format!("cannot look at '{}'", dir.display()))?;
+    let room = room_at(dir).context(|| format!("cannot look at '{}'", dir.display()))?;
     // Not 'f_bfree': that counts what is reserved for root, too.
     let free = room.f_bavail.saturating_mul(room.f_frsize);
     if needed <= free {
@@ -52,6 +53,14 @@ pub fn check_room(stored: &Stored, dir: &Path) -> Result<()> {
             size(free)
         ),
     ))
+}
+
+/// The file system of a directory, also when others have just taken that away for being empty: what is above it is on the same one.
+fn room_at(dir: &Path) -> rustix::io::Result<rustix::fs::StatVfs> {
+    match (rustix::fs::statvfs(dir), dir.parent()) {
+        (Err(Errno::NOENT), Some(above)) => room_at(above),
+        (answer, _) => answer,
+    }
 }
 
 /// What was laid out.

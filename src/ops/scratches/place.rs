@@ -152,7 +152,11 @@ fn check_owner(ctx: &Context<'_>, dir: &Path) -> Result<()> {
         return Ok(());
     }
     let what = |path: &Path| format!("cannot look at '{}'", path.display());
-    let owner = resolved.metadata().context(|| what(&resolved))?.uid();
+    let owner = match resolved.metadata() {
+        // The last scratch in it has just gone, and it, too.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        other => other.context(|| what(&resolved))?.uid(),
+    };
     let of_root = root.metadata().context(|| what(root))?.uid();
     if owner == rustix::process::geteuid().as_raw() || owner == of_root {
         return Ok(());
