@@ -19,7 +19,7 @@ use crate::git::create;
 use crate::git::fs::{Durable, entries, read_optional, write_atomic};
 use crate::git::process;
 use crate::git::regular::{self, Links};
-use crate::store::id::Tail;
+use crate::store::id::{PartMatch, Tail, resolve_part};
 use crate::store::lock::{HeldFile, hold_file_within};
 use crate::store::state::{StateDir, read_json};
 use crate::text::typed;
@@ -263,7 +263,7 @@ fn is_unreadable<T: RunRecord>(ctx: &Context<'_>, id: &str) -> Result<bool> {
     Ok(read::<T>(ctx, id).is_err_and(|error| codes.contains(&error.code())))
 }
 
-/// The one that a word names: `latest`, an id, or a part of one. No other is read for an id.
+/// The one that a word names: `latest`, an id, or a part of one, four characters or more. No other is read for an id.
 ///
 /// # Errors
 /// `SNAPSHOT_NOT_FOUND` when there is none, `AMBIGUOUS_ADDRESS` when there are several; `CORRUPT_RECORD` or `NEWER_RECORD` when it
@@ -276,12 +276,12 @@ pub fn find<T: RunRecord>(ctx: &Context<'_>, word: &str) -> Result<T> {
     if word == "latest" {
         return all::<T>(ctx)?.newest()?.ok_or_else(none);
     }
-    if word.is_empty() {
-        return Err(none());
-    }
-    let mut ids = names::<T>(ctx)?;
-    let is_whole = ids.iter().any(|id| id == word);
-    ids.retain(|id| id == word || !is_whole && id.contains(word));
+    let names = names::<T>(ctx)?;
+    let ids = match resolve_part(word, names.iter().map(String::as_str)) {
+        PartMatch::None => Vec::new(),
+        PartMatch::One(id) => vec![id],
+        PartMatch::Many(ids) => ids,
+    };
     let those = ids
         .into_iter()
         .filter_map(|id| Some((read::<T>(ctx, &id).transpose()?, id)));

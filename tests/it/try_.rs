@@ -137,7 +137,17 @@ fn the_best_is_put_onto_the_present_and_taken_back() {
     sandbox.ok(["undo"]);
     assert_eq!(sandbox.text("a.txt"), "one\n");
     assert!(!sandbox.path("new").exists());
-    let dropped = sandbox.json(["try", "drop", "latest"]);
+    // A part of an id begins the id, its time or its end, and has four characters.
+    let id = applied["try_id"].as_str().unwrap();
+    let tail = id.rsplit_once('_').unwrap().1;
+    for too_little in [&tail[..1], &tail[..3], &id[3..8], ""] {
+        let (error, _) = sandbox.json_error(["try", "drop", too_little]);
+        assert_eq!(error["code"], "SNAPSHOT_NOT_FOUND", "{too_little}");
+    }
+    for part in [&id[..6], &id[2..10], &tail[..4]] {
+        assert_eq!(sandbox.json(["try", "show", part])["try_id"], id);
+    }
+    let dropped = sandbox.json(["try", "drop", tail]);
     assert_eq!(dropped["experiments"].as_array().unwrap().len(), 1);
     assert_eq!(sandbox.json(["try", "list"])["tries"], json!([]));
     let (error, code) = sandbox.json_error(["try", "show", "latest"]);
