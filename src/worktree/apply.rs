@@ -27,6 +27,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use dirs::needed_dirs;
+pub use dirs::{Stayed, Stays};
 use opened::OpenedDirs;
 use switch::Switch;
 use temps::{Place, Temps, Written};
@@ -157,7 +158,7 @@ pub struct Applied {
     /// Paths at which another program had open for writing what was replaced or removed: it goes on writing to what has no name.
     pub with_writer: BTreeSet<Vec<u8>>,
     /// Empty directories that were to go and could not be removed.
-    pub stayed: BTreeSet<Vec<u8>>,
+    pub stayed: Stayed,
     /// Paths whose owner, group or attributes could not all be kept.
     pub lost: BTreeMap<Vec<u8>, Lost>,
     /// Paths that would not come back whole, for all that was saved of them.

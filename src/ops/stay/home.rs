@@ -123,7 +123,7 @@ impl ReturnOperation<'_> {
             &start.leaving,
             (manifest, &swapped.plan.left),
         )?;
-        let left = swapped.applied.stayed.iter();
+        let left = swapped.applied.stayed.keys();
         stays
             .paths
             .extend(left.map(|path| RepoPath::new(path.as_slice())));

@@ -2,7 +2,7 @@
 
 use crate::git::path;
 use crate::text::count;
-use crate::worktree::apply::Applied;
+use crate::worktree::apply::{Applied, Stays};
 use crate::worktree::plan::Plan;
 
 /// What is to be said of how a swap was carried out: files that changed meanwhile, and access that could not be kept.
@@ -21,11 +21,19 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
             path::listed(applied.with_writer.iter(), SHOWN)
         ));
     }
-    if !applied.stayed.is_empty() {
-        notices.push(format!(
-            "empty, and not removed, since the directory over it is not yours to change: {}",
-            path::listed(applied.stayed.iter(), SHOWN)
-        ));
+    for (why, reason) in [
+        (
+            Stays::NotYours,
+            "the directory over it is not yours to change",
+        ),
+        (Stays::InUse, "you are in it, or something is mounted there"),
+    ] {
+        let those = applied.stayed.iter().filter(|(_, stays)| **stays == why);
+        let those: Vec<_> = those.map(|(dir, _)| dir).collect();
+        if !those.is_empty() {
+            let listed = path::listed(those.into_iter(), SHOWN);
+            notices.push(format!("empty, and not removed, since {reason}: {listed}"));
+        }
     }
     notices.extend(lost_notices(applied));
     if !applied.unproven.is_empty() {

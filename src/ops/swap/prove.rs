@@ -276,7 +276,7 @@ impl Proof<'_> {
         let mut other: Vec<Vec<u8>> = gone.cloned().collect();
         for dir in extras.empty_dirs.difference(&claimed.empty_dirs) {
             // One that is new and still holds what the rules leave out, or a nested repository, stays with it.
-            if !self.applied.stayed.contains(dir) && is_bare(&root, dir)? {
+            if !self.applied.stayed.contains_key(dir) && is_bare(&root, dir)? {
                 other.push(dir.clone());
             }
         }

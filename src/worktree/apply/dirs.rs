@@ -1,6 +1,6 @@
 //! Directories that a plan makes, and those that it leaves empty.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -18,6 +18,18 @@ use crate::git::ids::keeps_setgid;
 use crate::git::path;
 use crate::worktree::plan::{DirChange, Plan};
 
+/// Empty directories that were to go and are still there, with the reason.
+pub type Stayed = BTreeMap<Vec<u8>, Stays>;
+
+/// Why an empty directory that was to go is still there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stays {
+    /// The directory over it is another user's.
+    NotYours,
+    /// `tw` was started in it, or something is mounted there.
+    InUse,
+}
+
 impl Apply<'_> {
     /// Removes a directory that removals may have emptied, and those above it that are empty then.
     pub(super) fn remove_emptied(
@@ -25,10 +37,14 @@ impl Apply<'_> {
         from: &[u8],
         needed: &BTreeSet<&[u8]>,
         opened: &mut OpenedDirs,
-        stayed: &mut BTreeSet<Vec<u8>>,
+        stayed: &mut Stayed,
     ) -> Result<()> {
         let mut at = from;
-        while !at.is_empty() && !self.is_protected(at) && !needed.contains(at) {
+        while !at.is_empty() && !needed.contains(at) {
+            if self.is_protected(at) {
+                self.stays_in_use(at, stayed);
+                return Ok(());
+            }
             let (parent, name) = path::split(at);
             let dir = match opened.dir(self.root, parent) {
                 Ok(dir) => dir,
@@ -41,9 +57,12 @@ impl Apply<'_> {
             match removed {
                 Ok(()) => opened.forget(at),
                 Err(Errno::NOENT) => {}
-                Err(errno) if self.is_in_use(at, errno) => return Ok(()),
+                Err(errno) if self.is_in_use(at, errno) => {
+                    self.stays_in_use(at, stayed);
+                    return Ok(());
+                }
                 Err(errno) if belongs_to_another(&dir, errno) => {
-                    stayed.insert(at.to_vec());
+                    stayed.insert(at.to_vec(), Stays::NotYours);
                     return Ok(());
                 }
                 Err(errno) => {
@@ -69,6 +88,14 @@ impl Apply<'_> {
         }
     }
 
+    /// Notes one that stays for being in use, where nothing else is the reason: nothing is in it.
+    fn stays_in_use(&self, dir: &[u8], stayed: &mut Stayed) {
+        if self.root.names(dir).is_ok_and(|names| names.is_empty()) {
+            stayed.insert(dir.to_vec(), Stays::InUse);
+        }
+    }
+
+    /// A process whose directory is removed cannot go on, and neither can the shell that it came from.
     fn is_protected(&self, dir: &[u8]) -> bool {
         self.protected.iter().any(|kept| kept == dir)
     }
@@ -78,14 +105,17 @@ impl Apply<'_> {
         &self,
         plan: &Plan,
         opened: &mut OpenedDirs,
-        stayed: &mut BTreeSet<Vec<u8>>,
+        stayed: &mut Stayed,
     ) -> Result<()> {
         for DirChange {
             path: full, after, ..
         } in plan.dirs.iter().rev()
         {
-            // A process whose directory is removed cannot go on, and neither can the shell that it came from.
-            if after.is_some() || self.protected.contains(full) {
+            if after.is_some() {
+                continue;
+            }
+            if self.is_protected(full) {
+                self.stays_in_use(full, stayed);
                 continue;
             }
             let (parent, name) = path::split(full);
@@ -103,10 +133,10 @@ impl Apply<'_> {
             match removed {
                 Ok(()) => opened.forget(full),
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
-                Err(errno) if self.is_in_use(full, errno) => {}
+                Err(errno) if self.is_in_use(full, errno) => self.stays_in_use(full, stayed),
                 // In the place of a file it would be in the way.
                 Err(errno) if belongs_to_another(&dir, errno) && plan.entry(full).is_none() => {
-                    stayed.insert(full.clone());
+                    stayed.insert(full.clone(), Stays::NotYours);
                 }
                 Err(errno) => {
                     return Err(errno)

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::unsaved::sh;
 use crate::access::{USER, give_all, json_as, may_act_for_others, snapshot_as, somebodys, tw_as};
-use crate::sandbox::Sandbox;
+use crate::provided::skipped;
+use crate::sandbox::{Sandbox, is_root};
 use crate::trip::{list, mode, snapshot};
 
 /// A rule that leaves out what is in a directory, told in one of these ways.
@@ -571,4 +573,76 @@ fn a_directory_that_was_given_away_in_the_past_is_moved_aside_and_comes_back() {
     sandbox.remove(to("d/in"));
     sandbox.write("d/in/left.tmp", "left out\n");
     home.assert_same(&sandbox.state());
+}
+
+/// The directory that `tw` was started in is kept, empty if need be, also where the present has none.
+#[test]
+fn a_return_from_a_directory_that_only_the_past_has_brings_the_present_back() {
+    for past in [
+        "mkdir -p w/x/y; echo page >w/x/y/i",
+        "mkdir -p w/x/y",
+        "mkdir -p w/x/y; echo page >w/x/y/i; git add w; git commit -qm w",
+        "mkdir -p w/x/y; echo page >w/page; echo /w/x/ >.gitignore # ignored",
+    ] {
+        for way in [["return"], ["undo"]] {
+            let sandbox = Sandbox::new();
+            sh(&sandbox, past);
+            let id = snapshot(&sandbox);
+            sh(
+                &sandbox,
+                "rm -rf w .gitignore; git reset -q --hard HEAD; rm -rf w",
+            );
+            sandbox.write("a.txt", "of the present\n");
+            sandbox.json(["travel", &id]);
+            if past.contains("ignored") {
+                sh(&sandbox, "mkdir -p w/x/y; echo i >w/x/y/ignored");
+            }
+            let ran = sandbox.tw_in(sandbox.path("w/x/y"), way);
+            assert_eq!(ran.code, 0, "{past} {way:?}: {}{}", ran.out(), ran.err());
+            assert_eq!(sandbox.text("a.txt"), "of the present\n");
+            assert!(sandbox.path("w/x/y").is_dir(), "{past} {way:?}");
+            assert!(!sandbox.path("w/x/y/i").exists());
+            if !past.contains("ignored") {
+                let said = format!("{}{}", ran.out(), ran.err());
+                assert!(said.contains("you are in it"), "{past} {way:?}: {said}");
+            }
+            let status = sandbox.json(["status"]);
+            assert_eq!(status["mode"], "present", "{past} {way:?}: {status}");
+            // Nothing is left to be recovered, and the way back into the past is open.
+            let back = if way == ["undo"] { "redo" } else { "undo" };
+            sandbox.json([back, "--into-past"]);
+            assert_eq!(sandbox.text("a.txt"), "one\n");
+            sandbox.json(["return"]);
+        }
+    }
+}
+
+/// A mount point cannot be removed.
+#[test]
+fn a_return_with_a_mount_in_a_directory_of_the_past_brings_the_present_back() {
+    if !is_root() {
+        skipped("root", "nothing can be mounted");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sh(&sandbox, "mkdir -p w/x; echo page >w/x/i");
+    let id = snapshot(&sandbox);
+    sh(&sandbox, "rm -rf w");
+    sandbox.write("a.txt", "of the present\n");
+    let before = sandbox.text("a.txt");
+    // In a mount namespace of its own, which ends with the script.
+    let script = format!(
+        "tw -q travel {id} && mount --bind w/x w/x && rm w/x/i && tw return --json; echo $?"
+    );
+    let said = sandbox
+        .paste(&format!("unshare -m sh -c '{script}' 2>&1"))
+        .out();
+    if said.contains("unshare:") || said.contains("mount:") {
+        skipped("mount", "the system refuses it");
+        return;
+    }
+    assert!(said.contains("\"verified\":true"), "{said}");
+    assert!(said.contains("something is mounted there"), "{said}");
+    assert_eq!(sandbox.text("a.txt"), before);
+    assert_eq!(sandbox.json(["status"])["mode"], "present");
 }
