@@ -371,6 +371,10 @@ impl Apply<'_> {
         if look_at(expected, (dir, temp), &mut Vec::new())? == NameState::Other {
             self.securing.secure(&entry.path, dir, temp, &moved)?;
             applied.late.push(entry.path.clone());
+            // Whoever wrote beside the swap may go on writing.
+            if moved.is_file() && open_at(dir, temp).is_ok_and(|fd| has_writer(&File::from(fd))) {
+                applied.with_writer.insert(entry.path.clone());
+            }
         }
         fail_point("apply-letting-go");
         rustix::fs::unlinkat(dir, OsStr::from_bytes(temp), AtFlags::empty())?;

@@ -266,6 +266,47 @@ fn what_others_have_open_for_writing_is_named() {
     assert_eq!(list(&returned["notices"]), [""; 0], "{returned}");
 }
 
+/// Whoever wrote beside the swap is who goes on writing.
+#[test]
+fn who_wrote_beside_a_swap_and_has_it_open_is_named_too() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.db", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("app.db", "now\n");
+    let script =
+        "exec 3>>app.db; echo >../open; read line; echo late >&3; echo >../late; read line";
+    let mut held = std::process::Command::new("sh")
+        .args(["-c", script])
+        .current_dir(sandbox.repo())
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .map(Held)
+        .unwrap();
+    wait_until("it is open", || sandbox.exists("../open"));
+    let stdin = std::cell::RefCell::new(held.0.stdin.take().unwrap());
+    let travelled = with_stops(
+        &sandbox,
+        &["travel", &id],
+        &[("apply-switched", &|| {
+            std::io::Write::write_all(&mut *stdin.borrow_mut(), b"\n").unwrap();
+            wait_until("it is written", || sandbox.exists("../late"));
+        })],
+    );
+    let said = list(&travelled["notices"]).join("\n");
+    assert!(
+        said.contains("the later bytes are in the backup"),
+        "{travelled}"
+    );
+    assert!(
+        said.contains("open for writing") && said.ends_with("'app.db'"),
+        "{said}"
+    );
+    drop(stdin);
+    held.0.wait().unwrap();
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("app.db"), "now\nlate\n");
+}
+
 /// What the directory of a working tree holds, as text by path.
 fn texts_in(sandbox: &Sandbox, dir: &str) -> Vec<(String, String)> {
     let mut texts = Vec::new();
