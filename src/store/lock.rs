@@ -416,6 +416,18 @@ pub fn is_swapping(dir: &Path) -> bool {
     process::is_held(&dir.join("lock"))
 }
 
+/// Refuses to look where that is so.
+///
+/// # Errors
+/// `BUSY`, with who it is.
+pub fn refuse_swapping(dir: &Path) -> Result<()> {
+    if is_swapping(dir) {
+        Err(busy(&dir.join("lock")))
+    } else {
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -237,6 +237,36 @@ fn a_second_travel_is_told_who_holds_the_lock() {
     before.assert_same(&sandbox.state());
 }
 
+/// A dry run takes no lock, and does not take a swap that lives for one that died.
+#[test]
+fn a_dry_run_beside_a_swap_is_told_who_it_is() {
+    let (sandbox, snapshot) = eventful();
+    let root = sandbox.root();
+    let mut first = raw_command(&root, env!("CARGO_BIN_EXE_tw"))
+        .current_dir(sandbox.repo())
+        .env("TW_STOP_POINT", "apply-prepared")
+        .args(["travel", &snapshot])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map(Held)
+        .unwrap();
+    wait_until_stopped(first.0.id());
+    for args in [
+        &["travel", &snapshot, "--dry-run"][..],
+        &["return", "--dry-run"],
+        &["restore", &snapshot, "--dry-run"],
+        &["undo", "--dry-run"],
+    ] {
+        let (error, code) = sandbox.json_error(args);
+        let told = (&error["code"], code, &error["held_by"]);
+        assert_eq!(told, (&"BUSY".into(), 4, &first.0.id().into()), "{args:?}");
+    }
+    go_on(first.0.id());
+    assert!(first.0.wait().unwrap().success());
+    sandbox.json(["return", "--dry-run"]);
+}
+
 #[track_caller]
 fn assert_is_not_found(mut command: Held) {
     let mut said = String::new();

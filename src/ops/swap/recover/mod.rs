@@ -39,14 +39,14 @@ use crate::ops::Context;
 use crate::ops::outcome::{Changes, Recovered, RecoveryAction};
 use crate::ops::request::{Direction, Recover};
 use crate::store::Store;
-use crate::store::lock::{Hold, WorktreeLock, is_swapping};
+use crate::store::lock::{Hold, WorktreeLock, is_swapping, refuse_swapping};
 use crate::store::state::{Journal, StateDir};
 use crate::text::with_article;
 
-/// Refuses to look at a working tree that a dead swap left half-way.
+/// Refuses to look at a working tree that a swap has half-way, be it dead or under way. The caller has no lock.
 ///
 /// # Errors
-/// `INTERRUPTED`.
+/// `INTERRUPTED`, `BUSY`.
 pub fn refuse_interrupted(store: &Store) -> Result<()> {
     if let Some(lost) = store.dir.lost_power()? {
         let message = format!(
@@ -64,7 +64,13 @@ pub fn refuse_interrupted(store: &Store) -> Result<()> {
     }
     match store.dir.journal()? {
         Some(journal) if store.dir.state()?.swap_id.as_ref() != Some(&journal.swap_id) => {
-            Err(interrupted(&journal, &[]))
+            refuse_swapping(store.dir.path())?;
+            // It may have ended just before.
+            if store.dir.has_journal() {
+                Err(interrupted(&journal, &[]))
+            } else {
+                Ok(())
+            }
         }
         _ => Ok(()),
     }
