@@ -45,8 +45,8 @@ pub fn read_index(repo: &Repo, objects: &ObjectStore) -> Result<Index> {
 struct IndexFile {
     path: PathBuf,
     git_dir: PathBuf,
-    /// `git replace` gives some object another content. What git writes then has that content, in files and in entries, under ids that
-    /// stand for another one wherever nothing is replaced, as here: neither is an entry its file's id, nor a cached tree that of its entries.
+    /// `git replace` gives some object another content. What git writes then has that content, under an id that
+    /// stands for another one wherever nothing is replaced, as here: no entry is its file's id.
     has_replaced: bool,
 }
 
@@ -62,11 +62,7 @@ impl IndexFile {
     fn read(&self, objects: &ObjectStore) -> Result<Index> {
         // git does not hash its index at every command either.
         let trees = Trees(objects);
-        let mut index = Index::read(&self.path, &self.git_dir, &trees, Checksum::Trust)?;
-        if self.has_replaced {
-            index.cache_tree = None;
-        }
-        Ok(index)
+        Index::read(&self.path, &self.git_dir, &trees, Checksum::Trust)
     }
 }
 

@@ -617,6 +617,58 @@ fn of_a_replaced_tree_the_index_has_what_takes_its_place() {
 }
 
 /// `git replace` of a blob: the file that git wrote is not what the entry says.
+/// git leaves the index as it filled it, with the id of a tree that is another one by then.
+#[test]
+fn a_tree_that_was_replaced_when_git_filled_the_index_stands_for_nothing_afterwards() {
+    for (linked, kept) in [(false, true), (false, false), (true, false)] {
+        let sandbox = Sandbox::new();
+        let past = snapshot(&sandbox);
+        sandbox.write("d/file", "true\n");
+        sandbox.write("a.txt", "two\n");
+        sandbox.git(["add", "-A"]);
+        sandbox.git(["commit", "-qm", "one"]);
+        let tree = sandbox.git(["rev-parse", "HEAD:d"]);
+        sandbox.write("d/file", "replaced\n");
+        sandbox.write("d/new", "new\n");
+        sandbox.git(["add", "-A"]);
+        sandbox.git(["write-tree"]);
+        let other = sandbox.git(["write-tree", "--prefix=d/"]);
+        sandbox.git(["reset", "-q", "--hard"]);
+        sandbox.git(["replace", tree.trim(), other.trim()]);
+        sandbox.remove("d/file");
+        if linked {
+            sandbox.git(["worktree", "add", "-q", "../linked", "-b", "linked"]);
+        } else {
+            sandbox.git(["rm", "-rq", "--cached", "."]);
+            sandbox.git(["reset", "-q", "--hard"]);
+        }
+        let there = if linked {
+            sandbox.root().join("linked")
+        } else {
+            sandbox.repo()
+        };
+        let git = |args: &[&str]| sandbox.git([&["-C", there.to_str().unwrap()], args].concat());
+        settle();
+        git(&["status"]);
+        git(&["update-index", "--force-write-index"]);
+        git(&["replace", "-d", tree.trim()]);
+        if !kept {
+            let _ = std::fs::remove_file(sandbox.path(".git/timewarp/cache"));
+        }
+        let state = || {
+            let read = |name: &str| std::fs::read_to_string(there.join(name)).unwrap();
+            (read("d/file"), read("d/new"), git(&["ls-files", "-s"]))
+        };
+        let before = state();
+        assert_eq!((&*before.0, &*before.1), ("replaced\n", "new\n"));
+        for command in [&["travel", &past][..], &["return"]] {
+            let ran = sandbox.tw_in(&there, command);
+            assert_eq!(ran.code, 0, "{}", ran.err());
+        }
+        assert_eq!(state(), before, "linked: {linked}, cache: {kept}");
+    }
+}
+
 #[test]
 fn of_a_replaced_blob_the_snapshot_has_the_file_s_bytes() {
     let sandbox = Sandbox::new();

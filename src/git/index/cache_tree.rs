@@ -52,6 +52,17 @@ impl CacheTree {
         &mut self.children[at].1
     }
 
+    /// The subdirectory `name`, to be changed.
+    pub(super) fn child_if_there(&mut self, name: &[u8]) -> Option<&mut Self> {
+        let at = self.find(name).ok()?;
+        self.children.get_mut(at).map(|(_, child)| child)
+    }
+
+    /// Forgets the subdirectories whose names `keep` refuses.
+    pub(super) fn retain_children(&mut self, keep: impl Fn(&[u8]) -> bool) {
+        self.children.retain(|(name, _)| keep(name));
+    }
+
     /// Subdirectories with their names.
     pub fn children(&self) -> impl ExactSizeIterator<Item = (&[u8], &Self)> {
         self.children.iter().map(|(name, child)| (&**name, child))

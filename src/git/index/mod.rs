@@ -18,6 +18,7 @@ mod cursor;
 mod entries;
 mod ewah;
 mod memory;
+mod proven;
 mod read;
 mod sparse;
 mod split;
@@ -254,6 +255,15 @@ impl Entry {
 /// A directory of a sparse index: its path, and the tree that stands for all beneath it.
 pub type Folded = (Vec<u8>, Oid);
 
+/// Whether the entries of an index prove its cache tree. What a builder changes keeps that so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TreeProof {
+    /// It is as git left it.
+    Open,
+    /// What they do not prove is gone from it.
+    Done,
+}
+
 /// A whole index in memory: sorted, unsplit, with no folded directory.
 #[derive(Debug, Clone)]
 pub struct Index {
@@ -265,8 +275,10 @@ pub struct Index {
     entries: Vec<Entry>,
     /// What the spans of the entries point into.
     paths: Arena,
-    /// The trees git knows of parts of this index.
+    /// The trees that git says equal parts of this index.
     pub cache_tree: Option<CacheTree>,
+    /// Whether they do.
+    proof: TreeProof,
     /// The `REUC` payload as it stood in the file: conflicts that were resolved.
     pub resolve_undo: Option<Vec<u8>>,
     /// The file's trailer. All zeros under `index.skipHash` and for a missing file, so no identity by itself.
@@ -294,6 +306,7 @@ impl Index {
             entries: Vec::new(),
             paths: Arena::default(),
             cache_tree: None,
+            proof: TreeProof::Open,
             resolve_undo: None,
             checksum: format.null(),
             file: None,
@@ -303,6 +316,24 @@ impl Index {
             fold: Vec::new(),
             splits: false,
         }
+    }
+
+    /// Keeps of the cache tree what the entries prove.
+    pub fn prove_trees(&mut self) {
+        if self.proof == TreeProof::Done {
+            return;
+        }
+        if let Some(root) = &mut self.cache_tree {
+            proven::keep_true(root, &self.entries, &self.paths);
+        }
+        self.proof = TreeProof::Done;
+    }
+
+    /// The cache tree, once it is proven; none before.
+    pub fn true_trees(&self) -> Option<&CacheTree> {
+        self.cache_tree
+            .as_ref()
+            .filter(|_| self.proof == TreeProof::Done)
     }
 
     /// Has the directory `dir` written folded, as an entry for the tree `oid`, when that tree says exactly what the entries

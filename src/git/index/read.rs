@@ -9,8 +9,8 @@ use super::cursor::Cursor;
 use super::entries::{self, HEADER};
 use super::split::{self, Link};
 use super::{
-    CacheTree, Checksum, Entry, Index, MODE_DIRECTORY, Stat, TYPE_MASK, TreeSource, corrupt,
-    sparse, unsupported,
+    CacheTree, Checksum, Entry, Index, MODE_DIRECTORY, Stat, TYPE_MASK, TreeProof, TreeSource,
+    corrupt, sparse, unsupported,
 };
 use crate::error::{Result, ResultExt};
 use crate::git::mapped::{self, Bytes, Use};
@@ -87,6 +87,7 @@ pub(super) fn whole(
         entries: raw.entries,
         paths: raw.paths,
         cache_tree: raw.cache_tree,
+        proof: TreeProof::Open,
         resolve_undo: raw.resolve_undo,
         checksum: raw.checksum,
         file: None,

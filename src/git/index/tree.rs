@@ -1,9 +1,7 @@
 //! The tree that an index stands for, as `git write-tree` makes it.
 //!
 //! Intent-to-add entries are left out; unmerged paths, at which git refuses, get what the caller says. Directories whose
-//! tree the cache tree knows are taken over without a look at their entries.
-
-use std::io::Write;
+//! tree the cache tree knows, and which was proven, are taken over.
 
 use super::{CacheTree, Entry, Flags, Index, MODE_DIRECTORY, TYPE_MASK, corrupt};
 use crate::error::Result;
@@ -55,7 +53,7 @@ pub fn build_tree_without(
     let root = Directory {
         path: b"",
         content: Vec::new(),
-        cache: index.cache_tree.as_ref(),
+        cache: index.true_trees(),
     };
     if let Some(known) = build.known(&root, 0) {
         return Ok(known.oid);
@@ -116,7 +114,8 @@ fn odd(index: &Index, left_out: &[usize], unmerged: &Unmerged) -> Result<Vec<Odd
     Ok(list)
 }
 
-fn is_odd(entry: &Entry) -> bool {
+/// Whether a tree does not take an entry as it is.
+pub(super) fn is_odd(entry: &Entry) -> bool {
     entry.stage != 0 || entry.flags.contains(Flags::INTENT_TO_ADD)
 }
 
@@ -223,17 +222,15 @@ impl<'a> Build<'a, '_> {
             && self.odd_at(at).is_none_or(|odd| odd.instead.is_some())
     }
 
-    /// The tree of `directory`, whose first entry would be the one at `at`, when the cache tree knows it, it covers exactly
-    /// what lies there, and nothing odd is among that.
+    /// The tree of `directory`, whose first entry would be the one at `at`, when the cache tree knows it and nothing odd is among
+    /// what lies there, be it before that one.
     fn known(&mut self, directory: &Directory, at: usize) -> Option<Known> {
-        let valid = directory.cache?.valid?;
+        let valid = directory.cache?.valid.filter(|valid| valid.entries > 0)?;
         let end = at + valid.entries as usize;
-        let inside = |at: usize| {
-            let entry = self.index.entries().get(at);
-            entry.is_some_and(|entry| path::is_within(self.index.path(entry), directory.path))
-        };
-        let before = at.checked_sub(1).is_some_and(inside);
-        if before || end == at || !inside(end - 1) || inside(end) {
+        let before = at
+            .checked_sub(1)
+            .and_then(|before| self.index.entries().get(before));
+        if before.is_some_and(|entry| path::is_within(self.index.path(entry), directory.path)) {
             return None;
         }
         let next_odd = self.odd.partition_point(|odd| odd.at < at);
@@ -258,15 +255,22 @@ impl<'a> Build<'a, '_> {
     fn add(&mut self, mode: u32, name: &[u8], oid: Oid) -> Result<()> {
         let name = named(name)?;
         if let Some(directory) = self.open.last_mut() {
-            let content = &mut directory.content;
-            // Without leading zeros, as git has it in trees: `40000`, not `040000`.
-            write!(content, "{mode:o} ")?;
-            content.extend_from_slice(name);
-            content.push(0);
-            content.extend_from_slice(oid.as_bytes());
+            push_node(&mut directory.content, mode, name, oid);
         }
         Ok(())
     }
+}
+
+/// Adds an entry to the content of a tree.
+pub(super) fn push_node(content: &mut Vec<u8>, mode: u32, name: &[u8], oid: Oid) {
+    match mode {
+        0o100_644 => content.extend_from_slice(b"100644 "),
+        // Without leading zeros, as git has it in trees: `40000`, not `040000`.
+        _ => content.extend_from_slice(format!("{mode:o} ").as_bytes()),
+    }
+    content.extend_from_slice(name);
+    content.push(0);
+    content.extend_from_slice(oid.as_bytes());
 }
 
 /// Whether a tree that the cache tree knows is there with all beneath it. In a partial clone one may be there and those in it not.

@@ -46,7 +46,7 @@ pub use packed::Packed;
 pub use part::PartOfId;
 pub(in crate::git) use read::missing;
 pub use reclaim::{Reclaimed, Thoroughness};
-pub use same::{is_blob, reads_blob};
+pub use same::{is_blob, is_tree, reads_blob};
 pub use store::ObjectStore;
 pub use taken::TakenObjects;
 pub use writer::{ObjectWriter, PutError, WriteMode, Written};

@@ -15,7 +15,16 @@ const BUFFER: u64 = 1 << 20;
 
 /// Whether these are the bytes of a blob.
 pub fn is_blob(oid: Oid, data: &[u8]) -> bool {
-    let mut proof = Proof::new(oid, ObjectKind::Blob, data.len() as u64);
+    is_object(oid, ObjectKind::Blob, data)
+}
+
+/// Whether these are the bytes of a tree.
+pub fn is_tree(oid: Oid, data: &[u8]) -> bool {
+    is_object(oid, ObjectKind::Tree, data)
+}
+
+fn is_object(oid: Oid, kind: ObjectKind, data: &[u8]) -> bool {
+    let mut proof = Proof::new(oid, kind, data.len() as u64);
     proof.update(data);
     proof.holds()
 }

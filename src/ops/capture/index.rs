@@ -210,7 +210,8 @@ impl CaptureRun<'_, '_, '_> {
         stamp: Vec<i64>,
         known: Option<Oid>,
     ) -> Result<IndexState> {
-        let index = read_index(&self.ctx.repo, &self.store.objects)?;
+        let mut index = read_index(&self.ctx.repo, &self.store.objects)?;
+        index.prove_trees();
         let head_tree = head_tree(self.ctx, self.store, head)?;
         let IndexTree {
             oid: index_tree,
@@ -276,7 +277,7 @@ impl CaptureRun<'_, '_, '_> {
         known: Option<Oid>,
     ) -> Result<IndexTree<'_>> {
         let mut trees = MemoryTrees::new(&self.store.objects);
-        if let (Some(known), Some(cache)) = (known, &index.cache_tree) {
+        if let (Some(known), Some(cache)) = (known, index.true_trees()) {
             trees.hold(known, cache);
         }
         // A tree has each name once, and no stages: for a conflict HEAD's entry stands, the stages are stored beside it.

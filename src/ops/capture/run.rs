@@ -317,7 +317,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
     /// Nothing is known of any directory yet: git's cache tree spares making the trees that a commit
     /// has already.
     fn take_known_trees(&self, manifest: &mut Manifest, view: &GitView<'_>) {
-        let cached = view.index().and_then(|index| index.cache_tree.as_ref());
+        let cached = view.index().and_then(Index::true_trees);
         let has = |oid| !self.afresh && self.store.objects.contains(oid);
         take_known_trees(manifest, cached.map(index::Cached), &has);
     }

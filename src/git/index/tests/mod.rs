@@ -126,8 +126,11 @@ impl Sandbox {
         id(&self.git(args))
     }
 
+    /// git's index, with all that is true of its cache tree.
     pub(super) fn read(&self) -> Index {
-        self.try_read().expect("git's index is read")
+        let mut index = self.try_read().expect("git's index is read");
+        index.prove_trees();
+        index
     }
 
     pub(super) fn try_read(&self) -> Result<Index> {

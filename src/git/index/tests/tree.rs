@@ -116,44 +116,112 @@ fn paths_that_no_tree_can_hold_are_refused() {
     }
 }
 
+/// The trees that are put for an index, and whether one of them has another one that was not.
+fn put(index: &Index, has: bool) -> (usize, bool) {
+    let mut memory = Memory {
+        has,
+        ..Memory::default()
+    };
+    let root = build_tree(index, &|_| Ok(None), &mut memory).expect("builds");
+    let Some(root) = memory.trees.get(&root) else {
+        return (memory.trees.len(), true);
+    };
+    let relies = memory.trees.len() == 1 && root.windows(6).any(|part| part == b"40000 ");
+    (memory.trees.len(), relies)
+}
+
+/// The tree of the directory `d` of an index.
+fn tree_of_d(index: &Index) -> Oid {
+    let mut memory = Memory::default();
+    let root = build_tree(index, &|_| Ok(None), &mut memory).expect("builds");
+    let at = memory.trees[&root]
+        .windows(8)
+        .position(|part| part == b"40000 d\0");
+    let id = at.expect("a directory") + 8;
+    Oid::from_bytes(&memory.trees[&root][id..id + 20]).expect("20 bytes")
+}
+
+fn with_tree_of_d(mut index: Index, entries: u32, tree: Oid) -> Index {
+    let root = index.cache_tree.insert(CacheTree::default());
+    *root.child_mut(b"d") = CacheTree::of(entries, tree);
+    index
+}
+
 #[test]
 fn known_trees_are_neither_put_nor_trusted_where_they_cannot_hold() {
-    let known = Oid::from(&[9; 20]);
-    let put = |index: &Index, has: bool| {
-        let mut memory = Memory {
-            has,
-            ..Memory::default()
-        };
-        build_tree(index, &|_| Ok(None), &mut memory).expect("builds");
-        let uses = |tree: &Vec<u8>| tree.windows(20).any(|id| id == known.as_bytes());
-        (memory.trees.len(), memory.trees.values().any(uses))
-    };
-    let with = |mut index: Index, entries| {
-        let root = index.cache_tree.insert(CacheTree::default());
-        *root.child_mut(b"d") = CacheTree::of(entries, known);
+    let plain = || index(&[("d/a", 0, NONE), ("d/b", 0, NONE), ("e", 0, NONE)]);
+    let true_tree = tree_of_d(&plain());
+    let proven = |index: Index, entries| {
+        let mut index = with_tree_of_d(index, entries, true_tree);
+        index.prove_trees();
         index
     };
-    let plain = || index(&[("d/a", 0, NONE), ("d/b", 0, NONE), ("e", 0, NONE)]);
-    assert_eq!(put(&with(plain(), 2), true), (1, true));
-    assert_eq!(put(&with(plain(), 2), false), (2, false), "missing tree");
-    assert_eq!(
-        put(&with(plain(), 1), true),
-        (2, false),
-        "covers too little"
-    );
-    assert_eq!(put(&with(plain(), 3), true), (2, false), "covers too much");
+    assert_eq!(put(&proven(plain(), 2), true), (1, true));
+    assert_eq!(put(&proven(plain(), 2), false), (2, false), "missing tree");
+    let unproven = with_tree_of_d(plain(), 2, true_tree);
+    assert_eq!(put(&unproven, true), (2, false), "nobody proved it");
+    for (entries, why) in [(1, "covers too little"), (3, "covers too much")] {
+        assert_eq!(put(&proven(plain(), entries), true), (2, false), "{why}");
+    }
     let intent = index(&[("d/a", 0, Flags::INTENT_TO_ADD), ("d/b", 0, NONE)]);
+    let index = proven(intent, 1);
+    assert_eq!(put(&index, true), (2, false), "not from the start");
+}
+
+/// Of what lies in a known directory nothing behind it is taken for a part.
+#[test]
+fn a_known_tree_of_which_something_is_left_out_is_built() {
+    let plain = index(&[("d/a", 0, NONE), ("d/b", 0, NONE), ("e/f", 0, NONE)]);
+    let tree = tree_of_d(&plain);
+    for left_out in 0..2 {
+        let mut index = with_tree_of_d(plain.clone(), 2, tree);
+        index.prove_trees();
+        let mut memory = Memory {
+            has: true,
+            ..Memory::default()
+        };
+        let root = build_tree_without(&index, &[left_out], &|_| Ok(None), &mut memory);
+        let mut list = Vec::new();
+        walk(&memory, root.expect("builds"), "", &mut list);
+        let kept = if left_out == 0 { "d/b" } else { "d/a" };
+        assert_eq!(list, [kept, "e/f"]);
+    }
+}
+
+/// As 'git replace' leaves them: the id of another tree.
+#[test]
+fn a_known_tree_that_is_another_one_than_its_entries_make_is_forgotten() {
+    let plain = || index(&[("d/a", 0, NONE), ("d/b", 0, NONE), ("d/in/f", 0, NONE)]);
+    let others = index(&[("d/a", 0, NONE), ("d/c", 0, NONE), ("d/in/f", 0, NONE)]);
+    let mut index = with_tree_of_d(plain(), 3, tree_of_d(&others));
+    let root = index.cache_tree.as_mut().expect("made");
+    let inner = tree_of_d(&plain_in());
+    *root.child_mut(b"d").child_mut(b"in") = CacheTree::of(1, inner);
+    // One that no entry is beneath is of nobody.
+    *root.child_mut(b"d").child_mut(b"i") = CacheTree::of(1, inner);
+    index.prove_trees();
+    let trees = index.true_trees().expect("proven");
+    let d = trees.child(b"d").expect("known");
+    assert_eq!(d.valid, None);
     assert_eq!(
-        put(&with(intent, 1), true),
-        (2, false),
-        "not from the start"
+        d.child(b"in")
+            .and_then(|inner| inner.valid)
+            .map(|valid| valid.oid),
+        Some(inner)
     );
-    let intent = index(&[("d/a", 0, NONE), ("d/b", 0, Flags::INTENT_TO_ADD)]);
-    assert_eq!(
-        put(&with(intent, 2), true),
-        (2, false),
-        "an intention within"
-    );
+    assert_eq!(d.child(b"i"), None);
+
+    let mut index = with_tree_of_d(plain(), 3, tree_of_d(&plain()));
+    let root = index.cache_tree.as_mut().expect("made");
+    *root.child_mut(b"d").child_mut(b"in") = CacheTree::of(1, inner);
+    let kept = index.cache_tree.clone();
+    index.prove_trees();
+    assert_eq!(index.cache_tree, kept);
+}
+
+/// The directory `in` of the above, by the name `d`.
+fn plain_in() -> Index {
+    index(&[("d/f", 0, NONE)])
 }
 
 #[test]
