@@ -300,19 +300,28 @@ impl StatRules {
     /// Whether git holds a file for clean without a look at it. Of ctime, which bits and names move as well, it compares whole seconds,
     /// where it trusts it at all; so it may where [`is_stat_clean`] does not, which stands for bytes.
     pub fn are_clean(&self, entry: &Entry, index: &Index, stamp: &Stamp) -> bool {
-        let Some(file) = index.file else { return false };
         let (stat, now) = (&entry.stat, Stat::of(stamp, 0));
         // What is of the second of the index itself git looks at; what it wrote later it had looked at.
-        let is_racy = file.mtime.0 <= stat.mtime.0;
-        let is_as_trusted = || {
-            stat.size == now.size
-                && stat.mtime.0 == now.mtime.0
-                && (!self.checks_all
-                    || stat.mtime.1 == now.mtime.1
-                        && stat.ino == now.ino
-                        && (!self.trusts_ctime || stat.ctime.0 == now.ctime.0))
-        };
-        is_stat_clean(entry, index, stamp) || !is_racy && is_as_trusted()
+        let is_racy = index.file.is_none_or(|file| file.mtime.0 <= stat.mtime.0);
+        !is_racy
+            && stat.size == now.size
+            && stat.mtime.0 == now.mtime.0
+            && (!self.checks_all || stat.mtime.1 == now.mtime.1 && stat.ino == now.ino)
+            && (!self.compares_ctime() || stat.ctime.0 == now.ctime.0)
+            && self.are_same_owner(stat, &now)
+    }
+
+    /// Whether git had looked at a file as it is now, and looks at it again only since it is of the second of the index.
+    pub fn were_clean(&self, entry: &Entry, index: &Index, stamp: &Stamp) -> bool {
+        is_stat_clean(entry, index, stamp) && self.are_same_owner(&entry.stat, &Stat::of(stamp, 0))
+    }
+
+    fn compares_ctime(&self) -> bool {
+        self.checks_all && self.trusts_ctime
+    }
+
+    fn are_same_owner(&self, one: &Stat, other: &Stat) -> bool {
+        !self.checks_all || (one.uid, one.gid) == (other.uid, other.gid)
     }
 }
 
@@ -489,6 +498,9 @@ mod tests {
         let moved = |stamp: &mut Stamp| stamp.ino = 6;
         assert_eq!(is_clean((false, true), 9, moved), [false, false]);
         assert_eq!(is_clean((true, false), 9, moved), [false, true]);
+        let given = |stamp: &mut Stamp| stamp.uid = 6;
+        assert_eq!(is_clean((false, true), 9, given), [true, false]);
+        assert_eq!(is_clean((true, false), 9, given), [true, true]);
         // A write leaves its mark, whatever git makes of it.
         let written = |stamp: &mut Stamp| stamp.mtime += 5;
         assert_eq!(is_clean(all, 9, written), [false, false]);

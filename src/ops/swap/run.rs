@@ -11,7 +11,9 @@ use super::blobs::Blobs;
 use super::extras;
 use super::goal::{GitGoal, Goal, OperationShare};
 use super::head::told_of_head;
-use super::newindex::{IndexSource, clean_by_stat, converted_paths, new_index, resizes_converted};
+use super::newindex::{
+    IndexSource, changing_entries, clean_by_stat, converted_paths, new_index, resizes_converted,
+};
 use super::pathindex::PathEntries;
 use super::place::Placing;
 use super::prove::prove;
@@ -359,7 +361,13 @@ impl<'s> SwapRun<'_, '_, 's> {
     /// Saves what is there now, as a backup or an experiment.
     fn save(&self, capture: Capture<'s>, plan: &Plan) -> Result<Option<Made<'s>>> {
         let mut converted = converted_paths(self.ctx, self.store, &capture)?;
-        converted.extend(clean_by_stat(self.ctx, self.store, &capture, plan)?);
+        let others = match &self.goal.git {
+            GitGoal::Snapshot(side) => changing_entries(self.store, &capture, side.stored)?,
+            GitGoal::Stay | GitGoal::Entries(_) => Vec::new(),
+        };
+        let touched = plan.entries.iter().map(|entry| &entry.path);
+        let changing = touched.chain(&others);
+        converted.extend(clean_by_stat(self.ctx, self.store, &capture, changing)?);
         converted.sort();
         let about = About {
             title: self.goal.title.clone(),

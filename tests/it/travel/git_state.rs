@@ -1,7 +1,8 @@
 //! HEAD, index, reflog and operations under way in the past.
 
 use crate::faults::killed_at;
-use crate::sandbox::Sandbox;
+use crate::provided::skipped;
+use crate::sandbox::{Sandbox, is_root};
 use crate::trip::{backdate, commit, everything, list, snapshot};
 
 #[test]
@@ -97,6 +98,80 @@ fn a_filtered_file_stays_clean_whose_ctime_or_inode_git_does_not_compare() {
         sandbox.json(["return"]);
         assert_eq!(modified(), ["", ""], "{key}");
     }
+}
+
+/// No swap writes it: the past has no entry for it, or the same one, which is of the second of its index.
+#[test]
+fn a_filtered_file_that_no_swap_writes_stays_clean() {
+    for is_racy in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.git(["config", "filter.strip.clean", "sed /output/d"]);
+        sandbox.git(["config", "filter.strip.smudge", "cat"]);
+        sandbox.write(".gitattributes", "*.ipynb filter=strip\n");
+        commit(&sandbox, "attributes");
+        sandbox.write("f.ipynb", "cell\n");
+        let mut id = snapshot(&sandbox);
+        at_the_begin_of_a_second();
+        sandbox.write("f.ipynb", "cell\n");
+        // Longer than a tick of the clock: what is written within one may be written again under the same time.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        commit(&sandbox, "cells");
+        if is_racy {
+            id = snapshot(&sandbox);
+        } else {
+            std::thread::sleep(std::time::Duration::from_millis(1100));
+            sandbox.git(["update-index", "-q", "--really-refresh"]);
+        }
+        sandbox.write("a.txt", "two\n");
+        let modified = || sandbox.git(["diff-files", "--name-only"]);
+        assert_eq!(modified(), "a.txt\n", "racy: {is_racy}");
+        sandbox.json(["travel", &id]);
+        sandbox.json(["return"]);
+        assert_eq!(modified(), "a.txt\n", "racy: {is_racy}");
+    }
+}
+
+/// What git would look at again, for its owner or for being of the second of its index, is not clean after a trip because of its times.
+#[test]
+fn a_converted_file_that_git_looks_at_is_looked_at_after_a_trip() {
+    for way in ["racy", "owner"] {
+        if way == "owner" && !is_root() {
+            skipped("root", "no owner can be given away");
+            continue;
+        }
+        let sandbox = Sandbox::new();
+        sandbox.write("f", "a\r\nb\r\n");
+        commit(&sandbox, "old");
+        let id = snapshot(&sandbox);
+        sandbox.write("f", "a\r\nc\r\n");
+        if way == "owner" {
+            sandbox.git(["config", "core.trustctime", "false"]);
+            backdate(&sandbox, "f");
+        } else {
+            at_the_begin_of_a_second();
+            sandbox.write("f", "a\r\nc\r\n");
+        }
+        sandbox.git(["add", "f"]);
+        sandbox.write("a.txt", "staged\n");
+        sandbox.git(["add", "a.txt"]);
+        sandbox.write(".git/info/attributes", "f text\n");
+        if way == "owner" {
+            std::os::unix::fs::chown(sandbox.path("f"), Some(1234), None).unwrap();
+        }
+        let status = || sandbox.git(["--no-optional-locks", "status", "--porcelain", "f"]);
+        assert_eq!(status(), "MM f\n", "{way}");
+        sandbox.json(["travel", &id]);
+        sandbox.json(["return"]);
+        assert_eq!(status(), "MM f\n", "{way}");
+    }
+}
+
+/// So that what follows is of one second.
+fn at_the_begin_of_a_second() {
+    let now = std::time::SystemTime::now();
+    let since = now.duration_since(std::time::UNIX_EPOCH).unwrap();
+    let left = 1_020_000_000_u32.saturating_sub(since.subsec_nanos());
+    std::thread::sleep(std::time::Duration::from_nanos(left.into()));
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub(super) fn converted_paths(
         let file = capture.manifest.file(path)?;
         let entry = index.get(path, 0)?;
         let is_clean = || {
-            rules.are_clean(entry, index, &file.stamp)
+            is_held_for_clean(&rules, &attributes, (path, entry), (index, &file.stamp))
                 || has_other_line_ends(&attributes, store, (&root, path), (file.oid, entry))
         };
         Some(file.kind == Kind::File && is_clean())
@@ -125,13 +125,27 @@ fn has_other_line_ends(
         && is_as_captured(&bytes)
 }
 
-/// Of the paths that a plan touches, those that git holds for clean by their stat data alone: their bytes are the entry's, and git would add
-/// them as others, as under a `text` attribute that came after a file with carriage returns.
-pub(super) fn clean_by_stat(
+/// Whether git holds a file for clean as it is. One that it would look at again it holds for what it found before, where only a filter tells.
+fn is_held_for_clean(
+    rules: &StatRules,
+    attributes: &GitView<'_>,
+    (path, entry): (&[u8], &Entry),
+    (index, stamp): (&Index, &Stamp),
+) -> bool {
+    let needs_filter = || {
+        let conversion = attributes.conversion(path);
+        conversion.is_some_and(|conversion| conversion.filter.is_some() || conversion.encoding)
+    };
+    rules.are_clean(entry, index, stamp) || rules.were_clean(entry, index, stamp) && needs_filter()
+}
+
+/// Of the paths whose file or entry changes, those that git holds for clean by their stat data alone: their bytes are the entry's, and git
+/// would add them as others, as under a `text` attribute that came after a file with carriage returns.
+pub(super) fn clean_by_stat<'p>(
     ctx: &Context<'_>,
     store: &Store,
     capture: &Capture<'_>,
-    plan: &Plan,
+    changing: impl Iterator<Item = &'p Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>> {
     let Some(index) = &capture.parsed_index else {
         return Ok(Vec::new());
@@ -139,18 +153,37 @@ pub(super) fn clean_by_stat(
     let root = Root::open(ctx.repo.worktree_root())?;
     let attributes = attributes(ctx, store, &root)?;
     let rules = StatRules::of(&ctx.repo)?;
-    let is_one = |path: &[u8], node: Node| {
+    let is_one = |path: &[u8]| {
         let file = capture.manifest.file(path)?;
+        let node = Node {
+            mode: file.git_mode,
+            oid: file.oid,
+        };
         let entry = index.get(path, 0).filter(|entry| entry.node() == node)?;
-        let is_clean = file.kind == Kind::File && rules.are_clean(entry, index, &file.stamp);
+        let is_clean = file.kind == Kind::File
+            && is_held_for_clean(&rules, &attributes, (path, entry), (index, &file.stamp));
         Some(is_clean && !stat::is_kept_by_git(&attributes, store, path, node))
     };
-    let touched = plan.entries.iter();
-    let touched = touched.filter_map(|entry| Some((&entry.path, entry.before?.node)));
-    Ok(touched
-        .filter(|(path, node)| is_one(path, *node) == Some(true))
-        .map(|(path, _)| path.clone())
-        .collect())
+    let mut found: Vec<Vec<u8>> = changing
+        .filter(|path| is_one(path) == Some(true))
+        .cloned()
+        .collect();
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// The paths whose entries in the index will be others, where it becomes a snapshot's.
+pub(super) fn changing_entries(
+    store: &Store,
+    capture: &Capture<'_>,
+    stored: &Stored,
+) -> Result<Vec<Vec<u8>>> {
+    let read = |oid| read_tree(store, capture, oid);
+    let there = store.index_side(stored)?.tree;
+    let changes = tree::diff(&read, Some(capture.index.tree_oid()?), Some(there))?;
+    let changes = changes.into_iter().filter(|change| change.old.is_some());
+    Ok(changes.map(|change| change.path).collect())
 }
 
 /// Whether a file that git converts was written with another size than its entry tells, which need not be one that git would add.
@@ -235,6 +268,7 @@ pub(super) fn new_index(
             .iter()
             .map(|(path, stamp)| (path.as_slice(), stamp))
             .collect(),
+        rules: StatRules::of(&ctx.repo)?,
     };
     let mut index = match source {
         IndexSource::Snapshot { stored, .. } => builder.of_snapshot(stored)?,
@@ -342,6 +376,7 @@ struct IndexBuilder<'a> {
     by_stat_alone: Cell<Option<i64>>,
     /// What the swap wrote, as it was right afterwards.
     stamps: BTreeMap<&'a [u8], &'a Stamp>,
+    rules: StatRules,
 }
 
 impl IndexBuilder<'_> {

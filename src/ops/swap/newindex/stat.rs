@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use super::super::recover::node_of;
-use super::IndexBuilder;
+use super::{IndexBuilder, is_held_for_clean};
 use crate::git::Oid;
 use crate::git::fs::{Stamp, nanoseconds, wait_until_past};
 use crate::git::index::{Entry, Index, Stat};
@@ -94,7 +94,7 @@ impl IndexBuilder<'_> {
                 if is_kept {
                     return self.stat_on_disk(path);
                 }
-                if is_converted {
+                if is_converted || self.is_held_for_clean(path, node) {
                     let stat = self.stat_on_disk(path);
                     let second = Some(i64::from(stat.mtime.0));
                     self.by_stat_alone.set(second.max(self.by_stat_alone.get()));
@@ -109,6 +109,18 @@ impl IndexBuilder<'_> {
         }
         // Zeros match no file: git reads it, and decides for itself.
         Stat::default()
+    }
+
+    /// Whether git holds a file, which stays as it is, for clean by the entry that stays as well.
+    fn is_held_for_clean(&self, path: &[u8], node: Node) -> bool {
+        let entry = self.current.get(path, 0);
+        let entry = entry.filter(|entry| entry.node() == node && !self.written.contains_key(path));
+        entry
+            .zip(self.finder.file(path))
+            .is_some_and(|(entry, file)| {
+                let seen = (self.current, &file.stamp);
+                is_held_for_clean(&self.rules, &self.attributes, (path, entry), seen)
+            })
     }
 
     /// Stat data of the file whose bytes are known; none when it is another one by now.
