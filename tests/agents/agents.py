@@ -263,6 +263,7 @@ class Copilot(Agent):
     name, npm, program = "copilot", "@github/copilot", "copilot"
     lacks = {step: "its sessions cannot be forked" for step in ("rewind", "fork", "note", "points", "again", "every", "terminal", "modes", "itself")}
     lacks["report"] = "its sessions cannot be read; the report says so"
+    lacks["attempts"] = "'tw try --agent' does not start it"
 
     def configure(self, lab):
         write(f"{lab.home}/.copilot/config.json", {"trusted_folders": [lab.repo]})
