@@ -41,7 +41,7 @@ impl Agent for Claude {
 
     fn tried(&self) -> Option<Tried> {
         Some(Tried {
-            version: "2.1.330",
+            version: "2.1.332",
             package: "@anthropic-ai/claude-code",
             recorded: &["version"],
         })

@@ -40,7 +40,7 @@ impl Agent for Codex {
 
     fn tried(&self) -> Option<Tried> {
         Some(Tried {
-            version: "0.169.0",
+            version: "0.171.0",
             package: "@openai/codex",
             recorded: &["payload", "cli_version"],
         })

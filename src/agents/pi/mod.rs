@@ -39,7 +39,7 @@ impl Agent for Pi {
 
     fn tried(&self) -> Option<Tried> {
         Some(Tried {
-            version: "1.5.2",
+            version: "1.6.0",
             package: "@earendil-works/pi-coding-agent",
             recorded: &[],
         })
