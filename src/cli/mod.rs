@@ -275,7 +275,9 @@ fn with_way_out(cli: &Cli, env: &Env, error: Error) -> Error {
 /// The nearest git directory's files of ours, where a damaged HEAD makes it no repository.
 fn state_dir_above(start: &Path) -> Option<StateDir> {
     let mut git_dirs = start.ancestors().map(|dir| dir.join(".git"));
-    Some(StateDir::new(&git_dirs.find(|dir| dir.is_dir())?))
+    // A file leads to the state of a linked worktree, which is not that of the one above.
+    let nearest = git_dirs.find(|dir| dir.symlink_metadata().is_ok())?;
+    nearest.is_dir().then(|| StateDir::new(&nearest))
 }
 
 fn answer(cli: &Cli, output: &Output, env: &Env) -> Result<Box<dyn Answer>> {

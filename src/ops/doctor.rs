@@ -33,7 +33,7 @@ use crate::git::repo::SharedRepository;
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::identity::WORKTREE_ID;
-use crate::store::lock::{git_locks, is_dead_lock};
+use crate::store::lock::dead_git_locks;
 use crate::store::state::StateDir;
 use crate::text::{self, typed_path};
 
@@ -351,11 +351,9 @@ fn interrupted(ctx: &Context<'_>, worktrees: &[Worktree]) -> Check {
 fn locks(ctx: &Context<'_>, store: &Store, worktrees: &[Worktree]) -> Result<Finding> {
     let (mut dead, mut fixes) = (Vec::new(), Vec::new());
     for worktree in worktrees {
-        for path in git_locks(&worktree.git_dir) {
-            if is_dead_lock(&path) {
-                dead.push(path.display().to_string());
-                fixes.push(recover_in(ctx, worktree, None));
-            }
+        for path in dead_git_locks(&worktree.git_dir) {
+            dead.push(path.display().to_string());
+            fixes.push(recover_in(ctx, worktree, None));
         }
     }
     let of_refs = store.refs.locks_of(&Dead::find(&store.common(""))?)?;

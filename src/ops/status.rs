@@ -22,7 +22,7 @@ use crate::git::fs;
 use crate::git::repo::gitfile_target;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
-use crate::store::lock::is_swapping;
+use crate::store::lock::{dead_git_locks, is_swapping};
 use crate::store::state::{Mode, State, StateDir};
 use crate::store::stored::Stored;
 use crate::text::with_article;
@@ -62,6 +62,12 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
         notices.push(format!(
             "power was lost before {} was on disk: 'tw recover', or the next command that changes something, compares its paths",
             with_article(lost.operation.as_str())
+        ));
+    }
+    for lock in dead_git_locks(ctx.repo.git_dir()) {
+        notices.push(format!(
+            "a tw that died left '{}', for which git waits: 'tw recover' removes it",
+            lock.display()
         ));
     }
     for title in taken_by_power(ctx, store)? {

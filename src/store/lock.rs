@@ -392,9 +392,11 @@ fn dead_lock(path: &Path) -> Option<File> {
     Some(file)
 }
 
-/// Whether a dead process of ours left this lock file.
-pub fn is_dead_lock(path: &Path) -> bool {
-    dead_lock(path).is_some()
+/// Those of git's locks in a worktree's git directory that a dead process of ours left.
+pub fn dead_git_locks(git_dir: &Path) -> Vec<PathBuf> {
+    let mut locks = git_locks(git_dir).to_vec();
+    locks.retain(|path| dead_lock(path).is_some());
+    locks
 }
 
 fn remove_dead_lock(path: &Path) -> Result<()> {

@@ -603,3 +603,29 @@ fn a_swap_whose_state_cannot_be_read_either_tells_of_both() {
     assert_eq!(sandbox.json(["recover"])["action"], "rolled-back");
     home.assert_same(&sandbox.state());
 }
+
+/// It had git's locks and no journal yet: nothing of the working tree is to be recovered, and git waits.
+#[test]
+fn locks_of_gits_that_a_swap_left_which_died_early_are_named() {
+    let (sandbox, snapshot) = eventful();
+    let before = sandbox.state();
+    killed_at(&sandbox, "swap-locked", &["travel", &snapshot]);
+    assert_ne!(sandbox.try_git(["add", "a.txt"]).code, 0);
+    let said = sandbox.json(["status"])["notices"].to_string();
+    assert!(
+        said.contains("index.lock") && said.contains("HEAD.lock"),
+        "{said}"
+    );
+    let recovered = sandbox.json(["recover"]);
+    assert_eq!(recovered["action"], "mended", "{recovered}");
+    let told = recovered["notices"].to_string();
+    assert!(
+        told.contains("index.lock', which a tw that died had left"),
+        "{told}"
+    );
+    assert!(!sandbox.exists(".git/index.lock") && !sandbox.exists(".git/HEAD.lock"));
+    let said = sandbox.json(["status"])["notices"].to_string();
+    assert!(!said.contains(".lock"), "{said}");
+    before.assert_same(&sandbox.state());
+    assert_eq!(sandbox.json(["recover"])["action"], "nothing");
+}

@@ -26,6 +26,7 @@ pub(super) use moved_dirs::{Noted as NotedDirs, forget as forget_dirs, note as n
 pub(super) use put_back::Unfinished;
 pub use remade::{leads_nowhere, lost_id};
 pub use rewritten::{Fate, Noted};
+use std::path::PathBuf;
 use std::time::Duration;
 pub(super) use survey::node_of;
 pub use together::{clear_workspace, is_unfinished, unfinished_in_all};
@@ -39,7 +40,7 @@ use crate::ops::Context;
 use crate::ops::outcome::{Changes, Recovered, RecoveryAction};
 use crate::ops::request::{Direction, Recover};
 use crate::store::Store;
-use crate::store::lock::{Hold, WorktreeLock, is_swapping, refuse_swapping};
+use crate::store::lock::{Hold, WorktreeLock, dead_git_locks, is_swapping, refuse_swapping};
 use crate::store::state::{Journal, StateDir};
 use crate::text::with_article;
 
@@ -251,7 +252,16 @@ pub fn recover_asked(
     store.dir.state()?;
     copied::check(ctx, store)?;
     mended.extend(old_names::give_after_death(ctx, store)?);
+    let died_early = !store.dir.has_journal();
+    let locks = died_early.then(|| dead_git_locks(ctx.repo.git_dir()));
     let mut recovered = recover_swap_asked(ctx, store, request)?;
+    let removed = |lock: &PathBuf| {
+        format!(
+            "removed '{}', which a tw that died had left",
+            lock.display()
+        )
+    };
+    mended.extend(locks.iter().flatten().map(removed));
     if recovered.action == RecoveryAction::Nothing && !mended.is_empty() {
         recovered.action = RecoveryAction::Mended;
     }
