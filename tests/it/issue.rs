@@ -1,5 +1,6 @@
 //! `tw issue`: reports, changes, runs, the desk, and what plain git does in between.
 
+mod common;
 mod desk;
 mod edit;
 mod verify;

@@ -1,7 +1,8 @@
-//! What the desk's files were written from: the sha256 of each, and the record's commit, kept in the git directory.
+//! What the desk's files were written from, or what was taken in from them: kept in the git directory.
 //!
 //! A file whose hash is known here was not edited. While a file is replaced both its old and its new hash stand here, so
-//! that a kill in between never makes a version of ours look like somebody's edit.
+//! that a kill in between never makes a version of ours look like somebody's edit. That a file is being replaced or taken in stands here, too:
+//! who finds it so does not know how far that came.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::common::Taken;
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{self, Durable};
@@ -37,9 +39,24 @@ struct Known {
     /// The hash of an edited one that stays, because it has more than its texts, which were taken in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seen: Option<String>,
+    /// What it has in common with the record since its edits were taken in while it stayed. None: all that it was written from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    taken: Option<Taken>,
+    /// It is being replaced, or taken in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    begun: bool,
     /// What it was made of, where that tells that it would be made the same again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<String>,
+}
+
+/// How a file stays whose edits were taken in.
+#[derive(Debug, Clone, Copy)]
+pub enum Stays {
+    /// It has nothing else, and may be replaced.
+    AsOurs,
+    /// It has what the record has no place for.
+    AsSeen,
 }
 
 /// Held while a desk is read or written. Who dies meanwhile is seen by the next command, which clears away what was half written.
@@ -93,9 +110,9 @@ impl Base {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn write(&self, store: &Store, id: IssueId) -> Result<()> {
+    pub fn write(&self, store: &Store, id: IssueId, durable: Durable) -> Result<()> {
         let path = directory(store).join(format!("{id}.json"));
-        fs::write_atomic(&path, &json::pretty(self), Durable::No)
+        fs::write_atomic(&path, &json::pretty(self), durable)
     }
 
     /// Whether a file's bytes are a version of ours.
@@ -111,11 +128,48 @@ impl Base {
         Oid::from_hex(&self.files.get(name)?.tip).ok()
     }
 
-    /// These bytes are ours, too.
+    /// What a file has in common with the record since its edits were taken in.
+    pub fn taken(&self, name: &str) -> Option<&Taken> {
+        self.files.get(name)?.taken.as_ref()
+    }
+
+    /// Whether it is known what a file has in common with the record. It is not where a command died; and an earlier version, which left
+    /// several hashes or a seen one, did not keep it.
+    pub fn is_settled(&self, name: &str) -> bool {
+        self.files.get(name).is_none_or(|known| {
+            let is_kept = known.taken.is_some() || known.seen.is_none();
+            !known.begun && known.sha256.len() < 2 && is_kept
+        })
+    }
+
+    /// These bytes are about to be ours, too.
     pub fn also(&mut self, name: &str, bytes: &[u8]) {
+        self.begin(name).sha256.push(hash(bytes));
+    }
+
+    /// What is in a file is about to be taken in.
+    pub fn begin_taking(&mut self, name: &str) {
+        self.begin(name);
+    }
+
+    fn begin(&mut self, name: &str) -> &mut Known {
         self.version = 1;
         let known = self.files.entry(name.to_owned()).or_default();
-        known.sha256.push(hash(bytes));
+        known.begun = true;
+        known
+    }
+
+    /// The file with this hash was taken in and stays: as ours, or because it has more than its texts.
+    pub fn took(&mut self, name: &str, sha256: String, stays: Stays, taken: Taken) {
+        let known = self.begin(name);
+        let (ours, seen) = match stays {
+            Stays::AsOurs => (vec![sha256], None),
+            Stays::AsSeen => (Vec::new(), Some(sha256)),
+        };
+        known.sha256 = ours;
+        known.seen = seen;
+        known.taken = Some(taken);
+        known.begun = false;
     }
 
     /// Whether the texts of these bytes were taken in while the file stayed.
@@ -124,21 +178,13 @@ impl Base {
         seen.is_some_and(|seen| *seen == hash(bytes))
     }
 
-    /// The texts of these bytes were taken in, and the file stays.
-    pub fn see(&mut self, name: &str, bytes: &[u8]) {
-        self.version = 1;
-        let known = self.files.entry(name.to_owned()).or_default();
-        known.seen = Some(hash(bytes));
-    }
-
     /// These bytes alone are ours, written from this commit.
     pub fn only(&mut self, name: &str, bytes: &[u8], tip: Oid) {
         self.version = 1;
         let known = Known {
             tip: tip.to_string(),
             sha256: vec![hash(bytes)],
-            seen: None,
-            source: None,
+            ..Known::default()
         };
         self.files.insert(name.to_owned(), known);
     }

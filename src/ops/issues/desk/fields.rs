@@ -5,7 +5,8 @@
 
 use serde_json::Value;
 
-use super::{decide, markdown};
+use super::common::{Common, Texts};
+use super::markdown;
 use crate::ops::redaction::Redacting;
 use crate::store::issue::{Experiment, Issue};
 use crate::store::records::Json;
@@ -35,51 +36,94 @@ const SECTIONS: [&str; 5] = [
 /// Puts what was edited into the issue. Gives the names of the texts that were changed on both sides.
 pub fn merge(
     issue: &mut Issue,
-    written: &Issue,
+    common: &Common,
     desk: &Json,
     redacting: &mut Redacting,
 ) -> Vec<String> {
     let mut both = Vec::new();
-    for (name, may_be_empty) in TEXTS {
-        let Some(text) = desk.get(name).and_then(text_of) else {
+    for (name, text) in own_texts(desk) {
+        let written = field(&common.issue, name);
+        let Some(conflict) = common.decide(name, &written, &field(issue, name), text) else {
             continue;
         };
-        if text.trim().is_empty() && !may_be_empty {
-            continue;
-        }
-        if let Some(conflict) = decide(&field(written, name), &field(issue, name), text) {
+        let text = redacting.text(text.trim_end());
+        if !common.was_taken_in(|past| field(past, name) == text) {
             both.extend(conflict.then(|| name.to_owned()));
-            set_field(issue, name, redacting.text(text.trim_end()));
+            set_field(issue, name, text);
         }
     }
     if let Some(Value::Object(desk)) = desk.get(EXPERIMENT) {
-        let (ours, written) = (&mut issue.experiment, &written.experiment);
-        both.extend(merge_sections(ours, written, desk, redacting));
+        let ours = &mut issue.experiment;
+        both.extend(merge_sections(ours, common, desk, redacting));
         if let Some(Value::Object(desk)) = desk.get(EXTRA) {
-            both.extend(merge_extra(ours, written, desk, redacting));
+            both.extend(merge_extra(ours, common, desk, redacting));
         }
     }
     both
 }
 
+/// The texts that a merge takes in, by their names.
+pub fn texts(desk: &Json) -> Texts {
+    let mut texts = Texts::default();
+    for (name, text) in own_texts(desk) {
+        texts.put(name, text);
+    }
+    if let Some(Value::Object(desk)) = desk.get(EXPERIMENT) {
+        for name in SECTIONS {
+            if let Some(text) = desk.get(name).and_then(text_of) {
+                texts.put(&section_name(name), text);
+            }
+        }
+        if let Some(Value::Object(desk)) = desk.get(EXTRA) {
+            for (name, value) in desk {
+                if let Some(text) = text_of(value) {
+                    texts.put(&extra_name(name), text);
+                }
+            }
+        }
+    }
+    texts
+}
+
+/// The texts of the issue itself. An emptied one that a report needs is none.
+fn own_texts(desk: &Json) -> impl Iterator<Item = (&'static str, &str)> {
+    TEXTS.into_iter().filter_map(|(name, may_be_empty)| {
+        let text = desk.get(name).and_then(text_of)?;
+        (may_be_empty || !text.trim().is_empty()).then_some((name, text))
+    })
+}
+
+fn section_name(name: &str) -> String {
+    format!("{EXPERIMENT}.{name}")
+}
+
+fn extra_name(name: &str) -> String {
+    format!("{EXPERIMENT}.{EXTRA}.{name}")
+}
+
 fn merge_sections(
     ours: &mut Experiment,
-    written: &Experiment,
+    common: &Common,
     desk: &Json,
     redacting: &mut Redacting,
 ) -> Vec<String> {
     let mut both = Vec::new();
-    let mut written = written.clone();
+    let mut written = common.issue.experiment.clone();
     let slots = markdown::fields(ours)
         .into_iter()
         .zip(markdown::fields(&mut written));
-    for (name, (slot, before)) in SECTIONS.into_iter().zip(slots) {
+    for (at, (name, (slot, before))) in SECTIONS.into_iter().zip(slots).enumerate() {
         let Some(text) = desk.get(name).and_then(text_of) else {
             continue;
         };
-        if let Some(conflict) = decide(before, slot, text) {
-            both.extend(conflict.then(|| format!("{EXPERIMENT}.{name}")));
-            *slot = redacting.text(text.trim_end());
+        let whole = section_name(name);
+        let Some(conflict) = common.decide(&whole, before, slot, text) else {
+            continue;
+        };
+        let text = redacting.text(text.trim_end());
+        if !common.was_taken_in(|past| markdown::field(&past.experiment, at) == text) {
+            both.extend(conflict.then_some(whole));
+            *slot = text;
         }
     }
     both
@@ -87,29 +131,38 @@ fn merge_sections(
 
 fn merge_extra(
     ours: &mut Experiment,
-    written: &Experiment,
+    common: &Common,
     desk: &Json,
     redacting: &mut Redacting,
 ) -> Vec<String> {
     let mut both = Vec::new();
+    let written = &common.issue.experiment;
     for (name, value) in desk {
         let Some(text) = text_of(value) else { continue };
+        let whole = extra_name(name);
         let before = section(written, name);
         let mine = section(ours, name).unwrap_or_default();
-        let is_new = before.is_none() && text.is_empty();
-        let decided = decide(before.unwrap_or_default(), mine, text);
-        if let Some(conflict) = decided.or(is_new.then_some(false)) {
-            both.extend(conflict.then(|| format!("{EXPERIMENT}.{EXTRA}.{name}")));
-            let text = redacting.text(text.trim_end());
-            match ours.extra.iter_mut().find(|(known, _)| known == name) {
-                Some((_, slot)) => *slot = text,
-                None => ours.extra.push((redacting.text(name), text)),
-            }
+        let is_new = !common.had(&whole, before.is_some()) && text.is_empty();
+        let decided = common.decide(&whole, before.unwrap_or_default(), mine, text);
+        let Some(conflict) = decided.or(is_new.then_some(false)) else {
+            continue;
+        };
+        let (called, text) = (redacting.text(name), redacting.text(text.trim_end()));
+        if common.was_taken_in(|past| section(&past.experiment, &called) == Some(text.as_str())) {
+            continue;
+        }
+        both.extend(conflict.then_some(whole));
+        let is_same = |known: &str| known == name || known == called;
+        match ours.extra.iter_mut().find(|(known, _)| is_same(known)) {
+            Some((_, slot)) => *slot = text,
+            None => ours.extra.push((called, text)),
         }
     }
     // A section that the desk had and has no more goes, unless it was changed meanwhile.
     ours.extra.retain(|(name, text)| {
-        desk.contains_key(name) || section(written, name) != Some(text.as_str())
+        let before = section(written, name);
+        let had = common.had(&extra_name(name), before.is_some());
+        desk.contains_key(name) || !had || before != Some(text.as_str())
     });
     both
 }
@@ -200,12 +253,17 @@ impl Unplaced {
 }
 
 /// Names the edits that count for nothing: those of fields that commands change, and emptied texts that a report needs.
-pub fn not_taken(desk: &Json, written: &Json) -> Vec<String> {
+pub fn not_taken(desk: &Json, common: &Common) -> Vec<String> {
+    let written = common.issue.to_json();
     let is_taken = |name: &str| name == EXPERIMENT || TEXTS.iter().any(|(text, _)| *text == name);
     let names: Vec<&str> = written
         .iter()
         .filter(|(name, value)| {
-            !is_taken(name) && desk.get(*name).is_some_and(|desk| desk != *value)
+            let is_edited = |desk: &Value| {
+                desk != *value
+                    && !common.was_taken_in(|past| past.to_json().get(*name) == Some(desk))
+            };
+            !is_taken(name) && desk.get(*name).is_some_and(is_edited)
         })
         .map(|(name, _)| name.as_str())
         .collect();

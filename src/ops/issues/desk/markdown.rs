@@ -248,6 +248,12 @@ impl Parsed {
         self
     }
 
+    /// One of the others.
+    pub fn section(&self, name: &str) -> Option<&str> {
+        let found = self.extra.iter().find(|(known, _)| known == name);
+        found.map(|(_, text)| text.as_str())
+    }
+
     /// Adds to a section of the others.
     fn add(&mut self, name: &str, body: &str) {
         match self.extra.iter_mut().find(|(known, _)| known == name) {
@@ -292,6 +298,13 @@ pub fn fields(experiment: &mut Experiment) -> [&mut String; 5] {
         &mut experiment.validation,
         &mut experiment.result,
     ]
+}
+
+/// One of them.
+pub fn field(experiment: &Experiment, at: usize) -> String {
+    let mut experiment = experiment.clone();
+    let slot = fields(&mut experiment).into_iter().nth(at);
+    slot.map(std::mem::take).unwrap_or_default()
 }
 
 #[cfg(test)]

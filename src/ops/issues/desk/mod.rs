@@ -1,26 +1,31 @@
 //! The desk: `.timewarp/issues/<id>/` with `issue.json`, `chat.md` and `experiment.md`, a checkout of the notes.
 //!
-//! Owns writing these files and taking in what an editor did to them, as a three-way merge against the version written
-//! last. Only texts come from there (redacted), never ids, snapshot, status or commands. When both sides changed a text the
+//! Owns writing these files and taking in what an editor did to them, as a three-way merge against what the file had in
+//! common with the record last (`common`). Only texts come from there (redacted), never ids, snapshot, status or commands. When both sides changed a text the
 //! desk wins, the other version stays in the record's history, and it is said. A file that cannot be read as what it
 //! should be, that has what the record has no place for, or that somebody is saving or has saved in part, is left as it is. A desk that cannot be used is said and fails nothing: the record is what counts.
 
 mod base;
+mod common;
 pub mod exclude;
+mod experiment;
 mod fields;
 mod markdown;
 mod place;
 
 use std::fmt::Write as _;
 
-use base::Base;
+use base::{Base, Stays, hash};
+use common::{Common, Taken, Texts};
 use fields::Unplaced;
 pub use markdown::render;
 use place::{DeskEntry, Place};
 
 use super::{DeskPaths, load, update};
+use crate::env::fail_point;
 use crate::error::{Code, Result};
 use crate::git::Oid;
+use crate::git::fs::Durable;
 use crate::ops::Context;
 use crate::ops::gitview::read_index;
 use crate::ops::redaction::Redacting;
@@ -30,7 +35,7 @@ use crate::store::id::IssueId;
 use crate::store::issue::{CHAT_FILE, EXPERIMENT_FILE, ISSUE_FILE, Issue};
 use crate::store::names::Record;
 use crate::store::records::Json;
-use crate::text::{has_hidden, headline, hidden, is_unsafe, listed, visible, without_mark};
+use crate::text::{headline, is_unsafe, listed, visible, without_mark};
 
 /// What a change that came from the desk is called in the record's history.
 const EDITED: &str = "edited on the desk";
@@ -105,7 +110,7 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
     for (name, bytes) in &writes {
         base.also(name, bytes);
     }
-    base.write(store, id)?;
+    base.write(store, id, Durable::No)?;
     for (name, bytes) in &writes {
         if place.write(name, bytes, &|found| base.knows(name, found))? {
             stands(&mut base, name, bytes);
@@ -114,7 +119,8 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
             notices.push(format!("'{}/{name}' {why}", directory(id)));
         }
     }
-    base.write(store, id)?;
+    fail_point("desk-written");
+    base.write(store, id, Durable::No)?;
     Ok(notices)
 }
 
@@ -212,24 +218,41 @@ fn is_tracked(ctx: &Context<'_>, store: &Store, id: IssueId, name: &str) -> Resu
     Ok(index.has_path(path.as_bytes()))
 }
 
+/// An edited file.
+struct Found<T> {
+    content: T,
+    sha256: String,
+}
+
 /// What somebody's editor left on the desk.
 #[derive(Default)]
 struct Edited {
-    issue: Option<Json>,
+    issue: Option<Found<Json>>,
     /// What of `issue.json` the record has no place for.
     unplaced: Unplaced,
     /// The texts of `issue.json` were taken in by an earlier look.
     is_seen: bool,
-    experiment: Option<markdown::Parsed>,
+    experiment: Option<Found<markdown::Parsed>>,
     notices: Vec<String>,
 }
 
 impl Edited {
+    fn is_none(&self) -> bool {
+        self.issue.is_none() && self.experiment.is_none()
+    }
+
+    /// The edited files.
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        let issue = self.issue.as_ref().map(|_| ISSUE_FILE);
+        let experiment = self.experiment.as_ref().map(|_| EXPERIMENT_FILE);
+        issue.into_iter().chain(experiment)
+    }
+
     /// Leaves an `experiment.md` as it is that lacks a heading under which there was a text, and says so: who takes a text out leaves its heading,
     /// and a save that was cut short does not.
-    fn leave_cut_experiment(&mut self, written: &Written, id: IssueId) -> Option<String> {
-        let (parsed, written) = (self.experiment.as_ref()?, written.experiment.as_ref()?);
-        let lost = parsed.lost(&markdown::parse(&markdown::render(written)));
+    fn leave_cut_experiment(&mut self, common: &InCommon, id: IssueId) -> Option<String> {
+        let (found, common) = (self.experiment.as_ref()?, common.experiment.as_ref()?);
+        let lost = experiment::lost(common, &found.content);
         if lost.is_empty() {
             return None;
         }
@@ -249,47 +272,50 @@ pub fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<Stri
     if Base::read(store, id).is_none() {
         return Ok(Vec::new());
     }
-    let (base, mut edited) = {
-        let _lock = base::lock(store)?;
-        // Read under the lock: what another command writes meanwhile is nobody's edit.
-        let base = Base::read(store, id).unwrap_or_default();
-        match edits(ctx, store, id, &base) {
-            Ok(edited) => (base, edited),
-            Err(error) => return Ok(vec![format!("issue {id}: {}", error.message())]),
-        }
+    // Held until all is done: what is read under it is nobody's half of a change, and nobody else takes the same in.
+    let _lock = base::lock(store)?;
+    let mut base = Base::read(store, id).unwrap_or_default();
+    let mut edited = match edits(ctx, store, id, &base) {
+        Ok(edited) => edited,
+        Err(error) => return Ok(vec![format!("issue {id}: {}", error.message())]),
     };
     let mut notices = edited.notices.clone();
-    if edited.issue.is_none() && edited.experiment.is_none() {
+    if edited.is_none() {
         return Ok(notices);
     }
-    let written = |name: &str| {
-        let note = store.record_in_history(&Record::Issue(id), base.tip(name)?);
-        Issue::from_json(&note.ok()?.json).ok()
+    let common = InCommon {
+        issue: Common::read(store, id, &base, ISSUE_FILE),
+        experiment: Common::read(store, id, &base, EXPERIMENT_FILE),
     };
-    let written = Written {
-        issue: written(ISSUE_FILE),
-        experiment: written(EXPERIMENT_FILE),
-    };
-    if written.is_missing(&edited) {
+    if common.is_missing(&edited) {
         notices.push(format!(
             "issue {id}: what its desk was written from is gone, so edits there cannot be taken in"
         ));
         return Ok(notices);
     }
-    if let (Some(desk), Some(written)) = (&edited.issue, &written.issue) {
-        let record = written.to_json();
-        edited.unplaced = Unplaced::find(desk, &record);
+    if let (Some(desk), Some(common)) = (&edited.issue, &common.issue) {
+        let record = common.issue.to_json();
+        edited.unplaced = Unplaced::find(&desk.content, &record);
         let path = format!("{}/{ISSUE_FILE}", directory(id));
         notices.extend(edited.unplaced.sentences(&path));
-        let not_taken = fields::not_taken(desk, &record);
+        let not_taken = fields::not_taken(&desk.content, common);
         notices.extend(not_taken.iter().map(|said| format!("issue {id}: {said}")));
     }
     if edited.is_seen {
         edited.issue = None;
     }
-    notices.extend(edited.leave_cut_experiment(&written, id));
-    notices.extend(merge(ctx, store, id, &written, &edited)?);
-    settle(ctx, store, id, &edited)?;
+    notices.extend(edited.leave_cut_experiment(&common, id));
+    if edited.is_none() {
+        return Ok(notices);
+    }
+    for name in edited.names() {
+        base.begin_taking(name);
+    }
+    // Not later than the record on the disk: where that is newer, what was taken in would look like an edit once more.
+    base.write(store, id, Durable::Yes)?;
+    notices.extend(merge(ctx, store, id, &common, &edited)?);
+    fail_point("desk-taken");
+    settle(ctx, store, (id, &mut base), (&common, &edited))?;
     Ok(notices)
 }
 
@@ -312,7 +338,7 @@ pub fn take_in_all(ctx: &Context<'_>, store: &Store) -> Vec<String> {
 /// about what that did.
 pub fn take_in_to_read(ctx: &Context<'_>, store: &Store, id: IssueId) -> Vec<String> {
     match edits_seen(ctx, store, id) {
-        Ok(edited) if edited.issue.is_none() && edited.experiment.is_none() => edited.notices,
+        Ok(edited) if edited.is_none() => edited.notices,
         _ => try_to_take_in(ctx, store, id),
     }
 }
@@ -337,13 +363,13 @@ fn try_to_take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Vec<String> 
     }
 }
 
-/// The issue as each file was written from it.
-struct Written {
-    issue: Option<Issue>,
-    experiment: Option<Issue>,
+/// What each file has in common with the record.
+struct InCommon {
+    issue: Option<Common>,
+    experiment: Option<Common>,
 }
 
-impl Written {
+impl InCommon {
     fn is_missing(&self, edited: &Edited) -> bool {
         (edited.issue.is_some() && self.issue.is_none())
             || (edited.experiment.is_some() && self.experiment.is_none())
@@ -378,7 +404,8 @@ fn edits(ctx: &Context<'_>, store: &Store, id: IssueId, base: &Base) -> Result<E
         if name == EXPERIMENT_FILE {
             let parsed = markdown::parse(text);
             if parsed.is_whole() {
-                edited.experiment = Some(parsed);
+                let (content, sha256) = (parsed, hash(&bytes));
+                edited.experiment = Some(Found { content, sha256 });
             } else {
                 leave(
                     "has lost its first heading, or all that were written there, as when a save is cut short, and is not taken in: put them back, or remove the file",
@@ -387,7 +414,10 @@ fn edits(ctx: &Context<'_>, store: &Store, id: IssueId, base: &Base) -> Result<E
         } else {
             edited.is_seen = base.has_seen(name, &bytes);
             match serde_json::from_str(text) {
-                Ok(json) => edited.issue = Some(json),
+                Ok(content) => {
+                    let sha256 = hash(&bytes);
+                    edited.issue = Some(Found { content, sha256 });
+                }
                 Err(error) => leave(&format!(
                     "is not a JSON object and is not taken in: {error}"
                 )),
@@ -397,42 +427,47 @@ fn edits(ctx: &Context<'_>, store: &Store, id: IssueId, base: &Base) -> Result<E
     Ok(edited)
 }
 
-/// What was taken in counts as written, so that the next writing may replace it; a file that has more than that as seen.
-fn settle(ctx: &Context<'_>, store: &Store, id: IssueId, edited: &Edited) -> Result<()> {
-    let _lock = base::lock(store)?;
-    let Some(place) = Place::open(ctx, &directory(id))? else {
+/// What was taken in is what file and record have in common from now on: a file that has no more than that may be replaced.
+fn settle(
+    ctx: &Context<'_>,
+    store: &Store,
+    (id, base): (IssueId, &mut Base),
+    (common, edited): (&InCommon, &Edited),
+) -> Result<()> {
+    let Some((tip, _)) = store.record_tip(&Record::Issue(id))? else {
         return Ok(());
     };
-    let mut base = Base::read(store, id).unwrap_or_default();
-    let taken = [
-        (ISSUE_FILE, edited.issue.is_some()),
-        (EXPERIMENT_FILE, edited.experiment.is_some()),
-    ];
-    for (name, _) in taken.into_iter().filter(|(_, taken)| *taken) {
-        let DeskEntry::File(bytes) = place.read(name, &|found| base.knows(name, found))? else {
-            continue;
+    // What is replaced was told when it came into the record.
+    let mut redacting = Redacting::new(ctx);
+    if let (Some(desk), Some(common)) = (&edited.issue, &common.issue) {
+        let mut issue = common.issue.clone();
+        fields::merge(&mut issue, &common.alone(), &desk.content, &mut redacting);
+        let stays = if edited.unplaced.is_empty() {
+            Stays::AsOurs
+        } else {
+            Stays::AsSeen
         };
-        let text = without_mark(&bytes);
-        // Edited again since: the next look takes that in.
-        let same = match name {
-            EXPERIMENT_FILE => {
-                edited.experiment == Some(markdown::parse(&String::from_utf8_lossy(text)))
-            }
-            _ => edited.issue == serde_json::from_slice(text).ok(),
-        };
-        if same && name == ISSUE_FILE && !edited.unplaced.is_empty() {
-            base.see(name, &bytes);
-        } else if same {
-            base.also(name, &bytes);
-        }
+        let texts = fields::texts(&desk.content);
+        let taken = taken(tip, &issue, texts);
+        base.took(ISSUE_FILE, desk.sha256.clone(), stays, taken);
     }
-    base.write(store, id)
+    if let (Some(desk), Some(common)) = (&edited.experiment, &common.experiment) {
+        let mut issue = common.issue.clone();
+        experiment::merge(&mut issue, &common.alone(), &desk.content, &mut redacting);
+        let texts = experiment::texts(&common.issue, &desk.content);
+        let taken = taken(tip, &issue, texts);
+        let sha256 = desk.sha256.clone();
+        base.took(EXPERIMENT_FILE, sha256, Stays::AsOurs, taken);
+    }
+    base.write(store, id, Durable::No)
 }
 
-/// One text of three: None when the desk did not change it. Tells whether the other side had changed it too.
-fn decide(written: &str, ours: &str, desk: &str) -> Option<bool> {
-    let (written, ours, desk) = (written.trim_end(), ours.trim_end(), desk.trim_end());
-    (desk != written && desk != ours).then(|| ours != written)
+fn taken(tip: Oid, issue: &Issue, texts: Texts) -> Taken {
+    Taken {
+        tip: tip.to_string(),
+        issue: issue.to_json(),
+        texts,
+    }
 }
 
 /// Puts what the desk changed into the issue, one version for each file: where both have a section, the history keeps the
@@ -441,20 +476,25 @@ fn merge(
     ctx: &Context<'_>,
     store: &Store,
     id: IssueId,
-    written: &Written,
+    common: &InCommon,
     edited: &Edited,
 ) -> Result<Vec<String>> {
     let mut redacting = Redacting::new(ctx);
     let mut both = Vec::new();
-    if let (Some(desk), Some(written)) = (&edited.issue, &written.issue) {
+    if let (Some(desk), Some(common)) = (&edited.issue, &common.issue) {
         let (names, _) = update(ctx, store, id, EDITED, |issue| {
-            Ok(fields::merge(issue, written, desk, &mut redacting))
+            Ok(fields::merge(issue, common, &desk.content, &mut redacting))
         })?;
         both.extend(names);
     }
-    if let (Some(parsed), Some(written)) = (&edited.experiment, &written.experiment) {
+    if let (Some(desk), Some(common)) = (&edited.experiment, &common.experiment) {
         let (names, _) = update(ctx, store, id, EDITED, |issue| {
-            Ok(merge_experiment(issue, written, parsed, &mut redacting))
+            Ok(experiment::merge(
+                issue,
+                common,
+                &desk.content,
+                &mut redacting,
+            ))
         })?;
         both.extend(names);
     }
@@ -466,73 +506,4 @@ fn merge(
     let replaced = redacting.notice();
     let replaced = replaced.map(|said| format!("issue {id}: {said}"));
     Ok(both.into_iter().map(said).chain(replaced).collect())
-}
-
-/// Puts what `experiment.md` changed into the issue. Gives the sections that were changed on both sides.
-fn merge_experiment(
-    issue: &mut Issue,
-    written: &Issue,
-    parsed: &markdown::Parsed,
-    redacting: &mut Redacting,
-) -> Vec<String> {
-    let mut both = Vec::new();
-    let before = markdown::parse(&markdown::render(written));
-    let parsed = &parsed.clone().with_notes(&before);
-    let ours = markdown::parse(&markdown::render(issue));
-    let mut was_written = written.experiment.clone();
-    let was_written = markdown::fields(&mut was_written);
-    let slots = markdown::fields(&mut issue.experiment);
-    for ((at, slot), was_written) in slots.into_iter().enumerate().zip(was_written) {
-        let text = |parsed: &markdown::Parsed| parsed.known.get(at).cloned().flatten();
-        let (Some(desk), Some(name)) = (text(parsed), markdown::FIELDS.get(at)) else {
-            continue;
-        };
-        let before = text(&before).unwrap_or_default();
-        if let Some(conflict) = decide(&before, &text(&ours).unwrap_or_default(), &desk) {
-            both.extend(conflict.then(|| (*name).to_owned()));
-            *slot = redacting.text(&as_meant(&desk, was_written));
-        }
-    }
-    let of = |parsed: &markdown::Parsed, name: &str| {
-        let found = parsed.extra.iter().find(|(known, _)| known == name);
-        found.map(|(_, text)| text.clone())
-    };
-    for (name, desk) in &parsed.extra {
-        let ours = of(&ours, name).unwrap_or_default();
-        let was = of(&before, name).unwrap_or_default();
-        let is_new = of(&before, name).is_none() && desk.is_empty();
-        if let Some(conflict) = decide(&was, &ours, desk).or(is_new.then_some(false)) {
-            both.extend(conflict.then(|| name.clone()));
-            let was_written = written
-                .experiment
-                .extra
-                .iter()
-                .find(|(known, _)| visible(known) == *name);
-            let was_written = was_written.map(|(_, text)| text.as_str());
-            let text = redacting.text(&as_meant(desk, was_written.unwrap_or_default()));
-            let extra = &mut issue.experiment.extra;
-            match extra.iter_mut().find(|(known, _)| visible(known) == *name) {
-                Some((_, slot)) => *slot = text,
-                None => extra.push((redacting.text(name), text)),
-            }
-        }
-    }
-    // A section that the desk had and has no more goes, unless it was changed meanwhile, or the file is only a part of what it was.
-    let is_complete = parsed.known.iter().all(Option::is_some);
-    let gone =
-        |name: &str| is_complete && of(&before, name).is_some() && of(parsed, name).is_none();
-    issue.experiment.extra.retain(|(name, _)| {
-        let name = &visible(name);
-        !(gone(name) && of(&before, name) == of(&ours, name))
-    });
-    both
-}
-
-/// A section as an editor meant it: where it was written with escapes, an escape stands for what it escaped.
-fn as_meant(desk: &str, written: &str) -> String {
-    if has_hidden(written) {
-        hidden(desk)
-    } else {
-        desk.to_owned()
-    }
 }
