@@ -210,7 +210,7 @@ impl Server {
         // A lock of tokio's gives turns in the order of asking.
         let turn = self.turn.lock();
         match effect {
-            Effect::ReadOnly => tokio::time::timeout(A_MOMENT, turn).await.ok(),
+            Effect::ReadOnly | Effect::TakesIn => tokio::time::timeout(A_MOMENT, turn).await.ok(),
             Effect::Idempotent | Effect::Adds | Effect::Replaces => Some(turn.await),
         }
     }

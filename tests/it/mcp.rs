@@ -65,6 +65,59 @@ fn every_tool_describes_its_arguments_its_answers_and_its_effect() {
 }
 
 #[test]
+fn a_tool_that_is_read_only_leaves_every_record_as_it_is() {
+    let sandbox = ready();
+    let args = ["issue", "report", "--snapshot", "latest"];
+    let reported = sandbox.json([&args[..], &crate::issue::FIELDS].concat());
+    let id = reported["issue_id"].as_str().unwrap();
+    let file = format!(".timewarp/issues/{id}/issue.json");
+    let refs = || sandbox.git(["for-each-ref", "refs/timewarp/records", "refs/notes"]);
+    let mut client = Client::start(&sandbox);
+    let listed = client.ask("tools/list", &json!({}));
+    let tools = listed["tools"].as_array().unwrap();
+    let is_read_only = |name: &str| {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        tool["annotations"]["readOnlyHint"] == true
+    };
+    for (nth, (name, arguments, looks)) in [
+        ("timewarp_status", json!({}), true),
+        ("timewarp_list", json!({}), true),
+        ("timewarp_diff", json!({}), true),
+        ("timewarp_blame", json!({"path": "a.txt"}), true),
+        ("timewarp_sessions", json!({}), true),
+        ("timewarp_issue_list", json!({}), false),
+        (
+            "timewarp_search",
+            json!({"pattern": "x", "in": ["issue"]}),
+            false,
+        ),
+        ("timewarp_issue_get", json!({"issue_id": id}), false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = sandbox.text(&file);
+        let edit = text.replacen("\"symptom\": \"", &format!("\"symptom\": \"{nth} "), 1);
+        sandbox.write(&file, edit);
+        let before = refs();
+        client.tool(name, &arguments);
+        assert_eq!(is_read_only(name), looks, "{name}");
+        assert_eq!(refs() == before, looks, "{name}");
+    }
+    let known = [
+        "timewarp_status",
+        "timewarp_list",
+        "timewarp_diff",
+        "timewarp_blame",
+        "timewarp_sessions",
+    ];
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap();
+        assert_eq!(is_read_only(name), known.contains(&name), "{name}");
+    }
+}
+
+#[test]
 fn an_answer_is_the_document_of_the_command_and_names_the_workspace() {
     let sandbox = ready();
     let mut client = Client::start(&sandbox);

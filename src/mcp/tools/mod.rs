@@ -117,6 +117,8 @@ const fn tool<T: Request>() -> Tool {
 pub enum Effect {
     /// Looks, and changes nothing.
     ReadOnly,
+    /// Looks, and takes in what was edited on the desks of issues: again changes nothing more.
+    TakesIn,
     /// Writes what was known already: again changes nothing more.
     Idempotent,
     /// Adds a record each time.
@@ -130,7 +132,7 @@ impl Effect {
     pub fn hints(self) -> (bool, bool, bool) {
         match self {
             Self::ReadOnly => (true, false, true),
-            Self::Idempotent => (false, false, true),
+            Self::TakesIn | Self::Idempotent => (false, false, true),
             Self::Adds => (false, false, false),
             Self::Replaces => (false, true, false),
         }

@@ -68,7 +68,7 @@ enum Where {
 impl Request for Search {
     const NAME: &str = "timewarp_search";
     const OUTPUTS: &[Document] = &[document::<op::Hits>("search")];
-    const EFFECT: Effect = Effect::ReadOnly;
+    const EFFECT: Effect = Effect::TakesIn;
     const QUOTES: Option<&str> = Some("lines of files, prompts and issues");
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {

@@ -26,7 +26,7 @@ pub struct List {
 impl Request for List {
     const NAME: &str = "timewarp_issue_list";
     const OUTPUTS: &[Document] = &[document::<ops::issue::IssueListing>("issue list")];
-    const EFFECT: Effect = Effect::ReadOnly;
+    const EFFECT: Effect = Effect::TakesIn;
     const QUOTES: Option<&str> = super::QUOTES;
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
