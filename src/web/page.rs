@@ -3,6 +3,8 @@
 //! Nothing is loaded from elsewhere, and only this script and this style run: the content policy names their hashes. Data is a
 //! JSON block that no browser runs, in which no `<` stands, so that nothing in it can end the block.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -65,12 +67,25 @@ fn filled(html: &str, policy: &str, script: &str) -> String {
         .replacen("{script}", script, 1)
 }
 
-/// A document that can stand inside an element of a page.
+/// A document that can stand inside an element of a page. What would end it, or may not stand in HTML, is escaped: that is in strings alone.
 fn block(data: &impl Serialize) -> String {
     let text = serde_json::to_string(data).expect("string keys and plain data always encode");
-    text.replace('<', "\\u003c")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
+    let mut out = String::with_capacity(text.len());
+    for ch in text.chars() {
+        if ch == '<' || matches!(ch, '\u{2028}' | '\u{2029}') || is_forbidden(ch) {
+            for unit in ch.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(ch);
+        }
+    }
+    out
+}
+
+/// Whether HTML has no such character: controls, and what Unicode says is none.
+fn is_forbidden(ch: char) -> bool {
+    ch.is_control() || matches!(ch, '\u{fdd0}'..='\u{fdef}') || u32::from(ch) & 0xfffe == 0xfffe
 }
 
 #[cfg(test)]
@@ -92,6 +107,18 @@ mod tests {
             text.contains("{css}{script}{data}"),
             "data is not filled in"
         );
+    }
+
+    #[test]
+    fn what_may_not_stand_in_html_is_escaped_and_is_the_same_text() {
+        let data = "\u{0}\u{7f}\u{80}\u{9b}\u{9f}\u{a0}\u{fdd0}\u{fffe}\u{ffff}\u{1ffff}\u{1f600}";
+        let text = block(&data);
+        assert_eq!(
+            text,
+            "\"\\u0000\\u007f\\u0080\\u009b\\u009f\u{a0}\\ufdd0\\ufffe\\uffff\\ud83f\\udfff\u{1f600}\""
+        );
+        let read: String = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(read, data);
     }
 
     #[test]

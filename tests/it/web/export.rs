@@ -22,6 +22,25 @@ fn titles(data: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn what_may_not_stand_in_html_is_escaped_and_read_as_it_was() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["snapshot"]);
+    sandbox.write("a.txt", "del \u{7f} c1 \u{9b} none \u{ffff}\n");
+    sandbox.json(["snapshot", "-m", "strange"]);
+    let out = sandbox.root().join("page.html");
+    sandbox.json(["web", "--export", out.to_str().unwrap()]);
+    let page = std::fs::read_to_string(&out).unwrap();
+    let is_allowed = |ch: char| (!ch.is_control() || ch == '\n') && ch != '\u{ffff}';
+    assert!(page.chars().all(is_allowed));
+    assert!(page.contains("del \\u007f c1 \\u009b none \\uffff"));
+    let data = data(&page).to_string();
+    assert!(
+        data.contains("del \u{7f} c1 \u{9b} none \u{ffff}"),
+        "{data}"
+    );
+}
+
+#[test]
 fn one_file_holds_the_timeline_and_its_changes_without_prompts_and_secrets() {
     let sandbox = eventful();
     let before = sandbox.state();
