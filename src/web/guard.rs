@@ -2,7 +2,8 @@
 //!
 //! The token is in the address once. The page keeps it for its own tab and sends it with each request in `Authorization`. It is
 //! no cookie on purpose: a browser sends those to every port of a host, and so to whatever else listens on the loopback.
-//! `Host` keeps out pages whose name was made to lead here, `Origin` and `Sec-Fetch-Site` those of other sites.
+//! `Host` keeps out pages whose name was made to lead here, `Origin` and `Sec-Fetch-Site` those of other sites. What they may is to open the
+//! page in a tab, as the address does that somebody was sent and clicks: they learn nothing of what is in it.
 
 use std::net::SocketAddr;
 
@@ -87,8 +88,7 @@ impl Guard {
         if origin.map_or(is_post, |origin| !is_own(origin)) {
             return Err(Refusal::Origin);
         }
-        let site = request.header("sec-fetch-site");
-        if is_post && site.is_some_and(|site| site != "same-origin") {
+        if !comes_from_here(request) && (is_post || !opens_a_tab(request)) {
             return Err(Refusal::Origin);
         }
         let given = match request.header("authorization") {
@@ -103,6 +103,22 @@ impl Guard {
             Some(_) => Err(Refusal::WrongToken),
         }
     }
+}
+
+/// Whether the page itself asks, or somebody who typed the address, as far as a browser says.
+fn comes_from_here(request: &Request) -> bool {
+    match request.header("sec-fetch-site") {
+        None | Some("same-origin") => true,
+        // Typed, or from a program that is no browser. No page makes a POST so.
+        Some("none") => request.method != "POST",
+        Some(_) => false,
+    }
+}
+
+/// Whether what comes is shown in a tab of its own, and not to a page that asks for it, nor within one.
+fn opens_a_tab(request: &Request) -> bool {
+    let is = |name: &str, value: &str| request.header(name) == Some(value);
+    is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document")
 }
 
 #[cfg(test)]

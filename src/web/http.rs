@@ -47,13 +47,15 @@ impl Request {
 pub struct Refused(pub u16);
 
 /// Headers that decide something: none may stand there twice.
-const SINGLE: [&str; 6] = [
+const SINGLE: [&str; 8] = [
     "host",
     "origin",
     "authorization",
     "content-length",
     "content-type",
     "sec-fetch-site",
+    "sec-fetch-mode",
+    "sec-fetch-dest",
 ];
 
 /// Reads a request. None: the other side sent nothing.

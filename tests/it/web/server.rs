@@ -153,6 +153,47 @@ fn nobody_else_is_answered() {
 }
 
 #[test]
+fn a_link_from_elsewhere_opens_the_page_in_a_tab_and_nothing_else() {
+    let sandbox = eventful();
+    let server = Server::start(&sandbox, &["web"]);
+    let page = format!("/?token={}", server.token);
+    let asked = |target: &str, site: &str, mode: &str, dest: &str| {
+        let fetch = "Sec-Fetch-";
+        let more = format!("{fetch}Site: {site}\r\n{fetch}Mode: {mode}\r\n{fetch}Dest: {dest}\r\n");
+        server.get(target, &more).status
+    };
+    // Clicked in a terminal, typed, or followed from another site.
+    for site in ["none", "same-origin", "same-site", "cross-site"] {
+        assert_eq!(asked(&page, site, "navigate", "document"), 200, "{site}");
+        assert_eq!(asked("/", site, "navigate", "document"), 401, "{site}");
+    }
+    for site in ["same-site", "cross-site", "strange"] {
+        for (mode, dest) in [
+            ("no-cors", "script"),
+            ("no-cors", "image"),
+            ("cors", "empty"),
+            ("navigate", "iframe"),
+            ("navigate", "embed"),
+            ("same-origin", "document"),
+        ] {
+            assert_eq!(asked(&page, site, mode, dest), 403, "{site} {mode} {dest}");
+        }
+        let alone = server.get(&page, &format!("Sec-Fetch-Site: {site}\r\n"));
+        assert_eq!(alone.status, 403, "{site}");
+    }
+    let twice =
+        "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Mode: cors\r\n";
+    assert_eq!(server.get(&page, twice).status, 400);
+    let (host, token) = (format!("127.0.0.1:{}", server.port), &server.token);
+    for site in ["none", "cross-site"] {
+        let headers = format!(
+            "Origin: http://{host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nSec-Fetch-Site: {site}\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
+        );
+        assert_eq!(server.post("/api/entries", &headers, "{}").status, 403);
+    }
+}
+
+#[test]
 fn only_what_there_is_is_answered_and_no_file_is_read() {
     let sandbox = eventful();
     let server = Server::start(&sandbox, &["web"]);
