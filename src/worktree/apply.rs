@@ -11,6 +11,7 @@
 mod access;
 mod dirs;
 pub mod hollow;
+mod look;
 mod opened;
 mod switch;
 mod temps;
@@ -28,6 +29,7 @@ use rustix::io::Errno;
 
 use dirs::needed_dirs;
 pub use dirs::{Stayed, Stays};
+use look::{NameState, look_at};
 use opened::OpenedDirs;
 use switch::Switch;
 use temps::{Place, Temps, Written};
@@ -42,7 +44,7 @@ use crate::git::fixed::is_flagged;
 use crate::git::fs::{
     Root, Stamp, exchange, has_writer, open_at, read_link_at, rename_to_free, stamp_at, stamp_of,
 };
-use crate::git::objects::{ObjectKind, PutError, hash, is_blob, reads_blob};
+use crate::git::objects::{ObjectKind, PutError, hash};
 use crate::git::path;
 use crate::git::{ObjectFormat, Oid};
 use crate::progress::Progress;
@@ -461,54 +463,6 @@ pub fn settled_but_for_bits(
     };
     let now = Access::at(dir, name)?;
     Ok(now.and_then(|(now, _)| wanted.is_as(&now).then_some(stamp)))
-}
-
-/// What a look at a name found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NameState {
-    /// What the backup has there.
-    AsBackedUp,
-    /// The same, which another program has open for writing.
-    WithWriter,
-    /// Nothing, or something else.
-    Other,
-}
-
-/// Whether what stands at a name is what the backup has there: by its bytes, whatever its stamp says. `buffer` is room to read in.
-fn look_at(
-    expected: Expected,
-    (dir, name): (BorrowedFd<'_>, &[u8]),
-    buffer: &mut Vec<u8>,
-) -> Result<NameState> {
-    let Expected::Known { mode, size, oid } = expected else {
-        return Ok(NameState::Other);
-    };
-    let is_as_seen = |found: &Stamp| (found.mode, found.size) == (mode, size);
-    if mode & 0o170_000 == 0o120_000 {
-        let found = stamp_at(dir, name)?;
-        let is_it = found.is_some_and(|found| is_as_seen(&found))
-            && is_blob(oid, &read_link_at(dir, name)?);
-        return Ok(if is_it {
-            NameState::AsBackedUp
-        } else {
-            NameState::Other
-        });
-    }
-    // Opened before it is looked at, which spares a call for each of thousands. What cannot be opened is another thing than the
-    // file that the backup saw, and whoever is to secure it meets the same error.
-    let Ok(fd) = open_at(dir, name) else {
-        return Ok(NameState::Other);
-    };
-    let mut file = File::from(fd);
-    Ok(
-        if !is_as_seen(&stamp_of(file.as_fd())?) || !reads_blob(oid, size, &mut file, buffer)? {
-            NameState::Other
-        } else if has_writer(&file) {
-            NameState::WithWriter
-        } else {
-            NameState::AsBackedUp
-        },
-    )
 }
 
 /// A directory, and the entries in it with their places in the plan.
