@@ -439,6 +439,25 @@ pub fn write_atomic_by(
     Ok(())
 }
 
+/// As [`write_atomic_with_mode`], where nothing has that name yet.
+///
+/// # Errors
+/// Something has; the system refuses.
+pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    let what = || format!("cannot write '{}'", path.display());
+    let temp = temp_of(path);
+    let name = |path: &Path| path.file_name().unwrap_or_default().as_bytes().to_vec();
+    let above = Root::open(path.parent().unwrap_or(Path::new("/")))?;
+    let write = &mut |file: &mut File| file.write_all(bytes);
+    let placed = write_temp(&temp, path, Durable::No, mode, write)
+        .and_then(|()| Ok(place_to_free(above.fd(), &name(&temp), &name(path))?));
+    if placed.is_err() {
+        // As above.
+        let _ = std::fs::remove_file(&temp);
+    }
+    placed.context(what)
+}
+
 fn create_temp(temp: &Path, mode: u32) -> io::Result<File> {
     let create = || create_at(CWD, temp, mode);
     let fd = match create() {

@@ -11,7 +11,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::fs::Root;
@@ -127,6 +128,13 @@ impl PinnedDir {
             Err(rustix::io::Errno::NOENT) => Ok(false),
             Err(errno) => Err(errno),
         }
+    }
+
+    /// Claims it among those who do so, for as long as it is held open. False: somebody else has it. On a file system that locks no
+    /// directories everybody gets it.
+    pub fn claim(&self) -> bool {
+        let claimed = rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive);
+        claimed != Err(Errno::WOULDBLOCK)
     }
 
     /// For looking up what is below it, whatever is at its path by now, and nothing that is mounted there.

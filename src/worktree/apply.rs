@@ -12,6 +12,7 @@ mod access;
 mod dirs;
 pub mod hollow;
 mod look;
+pub mod made;
 mod opened;
 mod switch;
 mod temps;
@@ -30,6 +31,7 @@ use rustix::io::Errno;
 use dirs::needed_dirs;
 pub use dirs::{Stayed, Stays};
 use look::{NameState, look_at};
+use made::MadePaths;
 use opened::OpenedDirs;
 use switch::Switch;
 use temps::{Place, Temps, Written};
@@ -107,6 +109,8 @@ pub struct Apply<'a> {
     pub replaced: Option<&'a AccessList>,
     /// Directories that are never removed: the one `tw` was started in and its parents.
     pub protected: &'a [Vec<u8>],
+    /// Where all that is made is noted, when nothing that is there may be replaced.
+    pub made: Option<&'a MadePaths>,
     /// Told of each path.
     pub progress: &'a dyn Progress,
 }
@@ -262,6 +266,7 @@ impl Apply<'_> {
             tag: self.tag,
             expected: self.expected,
             is_noted: self.is_noted,
+            made: self.made,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::sandbox::Sandbox;
 use crate::stage::{KILLED, Stage, eventful, taken};
 
 /// Starts `tw` and waits until it stops at a fail point.
-fn stopped_at(sandbox: &Sandbox, args: &[&str], point: &str) -> Held {
+pub fn stopped_at(sandbox: &Sandbox, args: &[&str], point: &str) -> Held {
     let child = raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
         .current_dir(sandbox.repo())
         .env("TW_STOP_POINT", point)

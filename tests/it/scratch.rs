@@ -9,8 +9,12 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
+use crate::gc::with_pause;
+use crate::many::go_on;
+use crate::objects::stopped_at;
 use crate::provided::{is_root, root_or, skipped};
 use crate::sandbox::{Ran, Sandbox};
+use crate::stage::taken;
 use crate::trip::snapshot;
 
 fn opened(sandbox: &Sandbox, id: &str) -> PathBuf {
@@ -494,4 +498,98 @@ fn where_nothing_can_be_made_beside_the_working_tree_the_setting_is_named() {
     bits(0o755);
     let hints = error["hints"].to_string();
     assert!(hints.contains("'scratch_dir'"), "{error}");
+}
+
+/// A repository, and a directory without git, each with a snapshot of a few files.
+fn of_both_kinds() -> [(Sandbox, String); 2] {
+    [Sandbox::new(), Sandbox::without_git()].map(|sandbox| {
+        sandbox.write("a.txt", "one\n");
+        sandbox.write("sub/b.txt", "two\n");
+        let id = taken(&sandbox);
+        (sandbox, id)
+    })
+}
+
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn of_two_that_open_one_directory_one_is_refused_and_takes_nothing_away() {
+    for (sandbox, id) in of_both_kinds() {
+        let dir = sandbox.root().join("opened");
+        // It has seen that nothing is there.
+        let mut late = stopped_at(&sandbox, &["open", &id, "../opened"], "open-found");
+        sandbox.ok(["open", &id, "../opened"]);
+        go_on(late.0.id());
+        assert_eq!(late.0.wait().unwrap().code(), Some(5));
+        assert_eq!(names_in(&dir), [".git", "a.txt", "sub"]);
+        assert_eq!(
+            std::fs::read_to_string(dir.join("sub/b.txt")).unwrap(),
+            "two\n"
+        );
+        sandbox.ok(["close", "../opened"]);
+        assert!(!dir.exists());
+        // One is in the middle of it.
+        let mut late = stopped_at(&sandbox, &["open", &id, "../opened"], "open-found");
+        let mut first = stopped_at(&sandbox, &["open", &id, "../opened"], "apply-prepared");
+        go_on(late.0.id());
+        assert_eq!(late.0.wait().unwrap().code(), Some(5));
+        go_on(first.0.id());
+        assert!(first.0.wait().unwrap().success());
+        sandbox.ok(["close", "../opened"]);
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_laid_out_keeps_what_somebody_else_put_there() {
+    for (sandbox, id) in of_both_kinds() {
+        let dir = sandbox.root().join("opened");
+        let mut failing = stopped_at(&sandbox, &["open", &id, "../opened"], "apply-dirs");
+        // The very bytes that come there, others, and what comes nowhere.
+        std::fs::write(dir.join("a.txt"), "one\n").unwrap();
+        std::fs::write(dir.join("sub/b.txt"), "mine\n").unwrap();
+        std::fs::create_dir(dir.join("mine")).unwrap();
+        go_on(failing.0.id());
+        assert_eq!(failing.0.wait().unwrap().code(), Some(5));
+        assert_eq!(names_in(&dir), [".git", "a.txt", "mine", "sub"]);
+        assert_eq!(names_in(&dir.join("sub")), ["b.txt"]);
+        let text = |path| std::fs::read_to_string(dir.join(path)).unwrap();
+        assert_eq!(
+            (text("a.txt"), text("sub/b.txt")),
+            ("one\n".into(), "mine\n".into())
+        );
+        sandbox.ok(["close", "../opened"]);
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_laid_out_goes_with_all_that_was_made() {
+    for (sandbox, id) in of_both_kinds() {
+        let dir = sandbox.root().join("opened");
+        let mut failing = stopped_at(&sandbox, &["open", &id, "../opened"], "apply-exchanged");
+        // What comes later cannot be written.
+        std::fs::remove_dir_all(dir.join("sub")).unwrap();
+        go_on(failing.0.id());
+        assert!(!failing.0.wait().unwrap().success());
+        assert!(!dir.exists(), "{:?}", names_in(&dir));
+        assert!(!sandbox.git_dir().join("worktrees").exists());
+        sandbox.ok(["open", &id, "../opened"]);
+        sandbox.ok(["close", "../opened"]);
+    }
+}
+
+#[test]
+fn the_last_other_worktree_may_go_while_one_is_made_without_git() {
+    let [_, (sandbox, id)] = of_both_kinds();
+    let open = ["open", &id, "../opened"];
+    assert!(with_pause(&sandbox, &open, "worktree-named", &|sandbox| {
+        std::fs::remove_dir(sandbox.git_dir().join("worktrees")).unwrap();
+    }));
+    sandbox.ok(["close", "../opened"]);
 }

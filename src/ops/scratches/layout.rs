@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::present::{Brought, Present};
@@ -22,7 +23,8 @@ use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::stored::{Stored, part};
 use crate::text::size;
-use crate::worktree::apply::{Applied, Apply, Expected, Granted, Securing};
+use crate::worktree::apply::made::MadePaths;
+use crate::worktree::apply::{Applied, Apply, Expected, Granted, Securing, temp_name};
 use crate::worktree::plan::{DirChange, Extras, Plan, PlanEntry, Side};
 use crate::worktree::scan::DESK;
 
@@ -120,6 +122,7 @@ pub fn lay_out(
     store: &Store,
     stored: &Stored,
     (root, present): (&Root, &Present<'_>),
+    made: &MadePaths,
 ) -> Result<LaidOut> {
     let lists = store.lists(stored)?;
     let nodes: BTreeMap<Vec<u8>, Node> = tree::flatten(&store.objects, stored.tree)?
@@ -132,11 +135,11 @@ pub fn lay_out(
     }
     let plan = plan(&extras, &nodes);
     let tag = format!("open-{}", stored.id.tail());
-    let mut applied = write(there, (store, root), &tag, (&plan, &extras))?;
+    let mut applied = write(there, (store, root), &tag, (&plan, &extras), made)?;
     present.give_times(root, &nodes)?;
     // It remembers the times.
     write_index(there, store, stored, &lists, &nodes)?;
-    let mut brought = present.bring_ignored(root)?;
+    let mut brought = present.bring_ignored(root, made)?;
     applied.lost.extend(std::mem::take(&mut brought.lost));
     present.give_dir_times(root, &store.objects, stored.tree)?;
     let is_submodule = |node: &Node| node.mode == GITLINK_MODE;
@@ -150,7 +153,7 @@ pub fn lay_out(
     })
 }
 
-/// Writes what a plan has, with the access that its side has of it, where nothing is.
+/// Writes what a plan has, with the access that its side has of it, where nothing is, and notes what it made.
 ///
 /// # Errors
 /// As [`lay_out`].
@@ -159,6 +162,7 @@ pub(super) fn write(
     (store, root): (&Store, &Root),
     tag: &str,
     (plan, side): (&Plan, &Extras),
+    made: &MadePaths,
 ) -> Result<Applied> {
     let objects = &store.objects;
     let copy = |oid, out: &mut dyn std::io::Write| objects.copy_blob(oid, out);
@@ -172,9 +176,22 @@ pub(super) fn write(
         access: &Granted::by(side, plan),
         replaced: None,
         protected: &[],
+        made: Some(made),
         progress: there.progress,
     }
     .run(plan)
+    .inspect_err(|_| remove_temps(root, tag, plan))
+}
+
+/// Takes away what was written and did not get its name. What has such a name is ours, as the whole directory is claimed.
+fn remove_temps(root: &Root, tag: &str, plan: &Plan) {
+    for (nth, entry) in plan.entries.iter().enumerate() {
+        if let Ok(dir) = root.open_dir(path::split(&entry.path).0) {
+            let temp = temp_name(tag, nth);
+            // Most are not there.
+            let _ = rustix::fs::unlinkat(&dir, OsStr::from_bytes(&temp), AtFlags::empty());
+        }
+    }
 }
 
 /// Nothing was there: nothing can be in the way but what somebody puts there now.

@@ -51,9 +51,10 @@ use crate::store::lock::{HeldFile, hold_file_within};
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::text::with_article;
+use crate::worktree::apply::made::MadePaths;
 
 use self::layout::LaidOut;
-use self::opening::{LOCKED, Opening, clear_dead};
+use self::opening::{LOCKED, Opening, clear_dead, is_locked_with};
 use self::place::Place;
 use self::present::Present;
 use self::shared_refs::{AT_OPENING, SharedRefs};
@@ -107,30 +108,33 @@ pub fn make<'a>(
     store.give_ref(stored)?;
     let files = Files::laid_out(store, stored)?;
     let present = Present::look(ctx)?;
+    fail_point("open-found");
     let mut opening = Opening::begin(ctx, &place.dir, &place.parents)?;
     fail_point("open-named");
     let dirs = place.make_dirs(ctx)?;
     let pinned =
         PinnedDir::open(&place.dir).context(|| format!("cannot open '{}'", place.dir.display()))?;
+    place.claim(&pinned)?;
     if let Err(error) = add_worktree(ctx, &place.dir, stored, &mut opening) {
         opening::take_back(&ctx.repo, &place.dir, Some(opening.mark()))?;
         return Err(error);
     }
+    let (mark, made) = (opening.mark().to_owned(), MadePaths::default());
     let there = Context::open(&place.dir, ctx.env, ctx.progress).and_then(|there| {
-        check_made(&there, &pinned)?;
+        check_made(&there, &pinned, &mark)?;
         let maker = say_opened(&there, (stored, files), (place, pinned.id()), purpose)?;
         if stored.head.is_none() {
             // While no other scratch is made: none looks for a branch at the same time.
             unborn_head(&there, stored)?;
         }
         opening.end(there.repo.git_dir())?;
-        let laid_out = lay_out(&there, store, stored, (&pinned.root()?, &present))?;
+        let laid_out = lay_out(&there, stored, (&pinned.root()?, &present), &made)?;
         Ok((there, maker, laid_out))
     });
     let (there, mut maker, laid_out) = match there {
         Ok(done) => done,
         Err(error) => {
-            remove::failed_open(ctx, &pinned);
+            remove::failed_open(ctx, &pinned, &mark, &made);
             return Err(error);
         }
     };
@@ -231,8 +235,12 @@ fn add_worktree(
     Ok(())
 }
 
-fn check_made(there: &Context<'_>, dir: &PinnedDir) -> Result<()> {
-    if there.repo.worktree_root() != dir.path() || dir.occupant() != PathOccupant::There {
+/// Makes sure that it is the worktree that was made: somebody else's git may have made the directory its own meanwhile.
+fn check_made(there: &Context<'_>, dir: &PinnedDir, mark: &str) -> Result<()> {
+    let is_there = there.repo.worktree_root() == dir.path()
+        && dir.occupant() == PathOccupant::There
+        && is_locked_with(there.repo.git_dir(), mark);
+    if !is_there {
         let message = format!("'{}' did not become a worktree", dir.path().display());
         return Err(Error::new(Code::Io, message));
     }
@@ -241,13 +249,14 @@ fn check_made(there: &Context<'_>, dir: &PinnedDir) -> Result<()> {
 
 fn lay_out(
     there: &Context<'_>,
-    store: &Store,
     stored: &Stored,
     (root, present): (&Root, &Present<'_>),
+    made: &MadePaths,
 ) -> Result<LaidOut> {
+    let store = present.store()?;
     // A prune that came first has taken the snapshot; one that comes now sees `opened.json`.
     store.check_stands(stored)?;
-    layout::lay_out(there, store, stored, (root, present))
+    layout::lay_out(there, store, stored, (root, present), made)
 }
 
 /// Writes down what holds the snapshot, before anything else is done with it. Of a run, its maker is seen to live from then on.

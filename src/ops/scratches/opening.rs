@@ -219,7 +219,8 @@ fn is_dead_link(worktrees: &Path, dir: &Path, removed: &[PathBuf]) -> Result<boo
     Ok(removed.contains(&target) || (is_gone && is_alone))
 }
 
-fn is_locked_with(git_dir: &Path, mark: &str) -> bool {
+/// Whether a worktree's git directory is locked for this reason.
+pub(super) fn is_locked_with(git_dir: &Path, mark: &str) -> bool {
     // What cannot be read is not known to be ours.
     let text = regular::read(git_dir.join(LOCKED)).unwrap_or_default();
     text.trim_ascii_end() == mark.as_bytes()

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::access::{Access, SETGID, give_bits};
 use crate::git::create;
+use crate::git::pinned::PinnedDir;
 use crate::ops::Context;
 
 /// How often others may take away, while one is made, what leads there.
@@ -79,6 +80,18 @@ impl Place {
                 }
             })?;
         Ok(made)
+    }
+
+    /// Claims the directory that was made, for as long as it is held open: what was empty when the place was looked for may be laid out by
+    /// another command by now.
+    ///
+    /// # Errors
+    /// `WOULD_OVERWRITE`.
+    pub fn claim(&self, dir: &PinnedDir) -> Result<()> {
+        if !dir.claim() {
+            return refused(&self.dir, "is being laid out by another command");
+        }
+        check_empty(&self.dir)
     }
 }
 
@@ -256,21 +269,21 @@ fn normal(path: &Path) -> PathBuf {
 }
 
 fn check_empty(dir: &Path) -> Result<()> {
-    let refused = |what: &str| {
-        Err(
-            Error::new(Code::WouldOverwrite, format!("'{}' {what}", dir.display()))
-                .hint("name a directory that is empty or not there: tw open SNAPSHOT DIR"),
-        )
-    };
     let what = || format!("cannot read '{}'", dir.display());
     let meta = dir.symlink_metadata().context(what)?;
     if !meta.is_dir() {
-        return refused("is not a directory");
+        return refused(dir, "is not a directory");
     }
     match std::fs::read_dir(dir).context(what)?.next() {
         None => Ok(()),
-        Some(_) => refused("is not empty"),
+        Some(_) => refused(dir, "is not empty"),
     }
+}
+
+fn refused(dir: &Path, what: &str) -> Result<()> {
+    let message = format!("'{}' {what}", dir.display());
+    Err(Error::new(Code::WouldOverwrite, message)
+        .hint("name a directory that is empty or not there: tw open SNAPSHOT DIR"))
 }
 
 pub(super) fn check_outside(ctx: &Context<'_>, dir: &Path) -> Result<()> {

@@ -30,6 +30,8 @@ use crate::git::{Oid, path, threads};
 use crate::ops::Context;
 use crate::ops::capture::rules::rule_parts;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
+use crate::store::Store;
+use crate::worktree::apply::made::MadePaths;
 use crate::worktree::ignore::{Globals, PathRules, PatternFile, Verdict};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::scan::{DESK, read_ignore_file};
@@ -66,6 +68,14 @@ impl<'a> Present<'a> {
         };
         let manifest = capture(ctx, ctx.store()?, &wanted)?.manifest;
         Ok(Self { ctx, manifest })
+    }
+
+    /// What its repository has.
+    ///
+    /// # Errors
+    /// As [`Context::store`].
+    pub fn store(&self) -> Result<&'a Store> {
+        self.ctx.store()
     }
 
     /// Whom the root directory belongs to.
@@ -107,11 +117,11 @@ impl<'a> Present<'a> {
         Ok(())
     }
 
-    /// Copies the ignored files that are asked for.
+    /// Copies the ignored files that are asked for, and notes what it made.
     ///
     /// # Errors
     /// git fails, or the disk is full. A file that cannot be copied for another reason is named in the answer.
-    pub fn bring_ignored(&self, to: &Root) -> Result<Brought> {
+    pub fn bring_ignored(&self, to: &Root, made: &MadePaths) -> Result<Brought> {
         let wanted = self.wanted()?;
         if wanted.is_empty() {
             return Ok(Brought::default());
@@ -124,7 +134,7 @@ impl<'a> Present<'a> {
         let dirs: Vec<_> = by_dir.into_iter().collect();
         let reach = Reach::new((&from, to));
         let copy = |(dir, files): &(&[u8], Vec<&[u8]>), brought: &mut Brought| {
-            copy_dir((&from, to, &reach), dir, files, brought)
+            copy_dir((&from, to, &reach), (dir, files), made, brought)
         };
         let (parts, failed) = threads::gather(&dirs, wanted.len(), copy);
         if let Some(error) = failed {
@@ -299,14 +309,14 @@ fn dirs(trees: &dyn ReadTree, root: Oid) -> Result<Vec<(Vec<u8>, Oid)>> {
 
 fn copy_dir(
     sides: (&Root, &Root, &Reach<'_>),
-    dir: &[u8],
-    files: &[&[u8]],
+    (dir, files): (&[u8], &[&[u8]]),
+    made: &MadePaths,
     brought: &mut Brought,
 ) -> Result<()> {
     let (from, _, reach) = sides;
     let opened = from.open_dir(dir).and_then(|opened| {
-        let made = make_dirs(sides, dir, &mut brought.lost)?;
-        Ok((opened, made, reach.of(dir)?))
+        let there = make_dirs(sides, dir, made, &mut brought.lost)?;
+        Ok((opened, there, reach.of(dir)?))
     });
     let (from_dir, to_dir, reach) = match opened {
         Ok(all) => all,
@@ -320,7 +330,13 @@ fn copy_dir(
     for full in files {
         let name = path::split(full).1;
         let dirs = (from_dir.as_fd(), to_dir.as_fd());
-        match copy(from, full, (dirs, name), reach) {
+        let copied = copy(from, full, (dirs, name), reach);
+        if !matches!(copied, Ok(None))
+            && let Ok(Some(stamp)) = stamp_at(to_dir.as_fd(), name)
+        {
+            made.add_copy(full, stamp);
+        }
+        match copied {
             Ok(Some(lost)) => {
                 brought.files += 1;
                 if !lost.is_empty() {
@@ -406,6 +422,7 @@ fn clone(target: &OwnedFd, source: &OwnedFd) -> bool {
 fn make_dirs(
     (from, to, reach): (&Root, &Root, &Reach<'_>),
     dir: &[u8],
+    made: &MadePaths,
     lost: &mut Vec<(Vec<u8>, Lost)>,
 ) -> rustix::io::Result<OwnedFd> {
     match to.open_dir(dir) {
@@ -413,7 +430,7 @@ fn make_dirs(
         other => return other,
     }
     let (above, name) = path::split(dir);
-    let fd = make_dirs((from, to, reach), above, lost)?;
+    let fd = make_dirs((from, to, reach), above, made, lost)?;
     let reach = reach.of(above)?;
     let original = Access::at(from.open_dir(above)?.as_fd(), name)?;
     let (access, stat) = original.ok_or(Errno::NOENT)?;
@@ -421,6 +438,7 @@ fn make_dirs(
     let own = Mode::RWXU;
     match rustix::fs::mkdirat(&fd, OsStr::from_bytes(name), own) {
         Ok(()) => {
+            made.add_dir(dir);
             let new = to.open_dir_for_reading(dir)?;
             let mut missed = access.give_owner(&new)?;
             // Its owner goes on putting files into it.

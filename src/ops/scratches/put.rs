@@ -15,6 +15,7 @@ use crate::git::tree::{DIR_MODE, LINK_MODE, Node};
 use crate::ops::Context;
 use crate::ops::swap::notices::lost_notices;
 use crate::worktree::apply::hollow;
+use crate::worktree::apply::made::MadePaths;
 use crate::worktree::plan::{DirChange, Extras, Plan, PlanEntry, Side};
 
 /// Makes paths below `root`, which are sorted, what these nodes are, and directories, with the permission bits and the access that `side` has of
@@ -67,7 +68,8 @@ pub fn put(
     });
     plan.dirs = made.collect();
     // Whatever of the access cannot be given: nobody else gets at them.
-    let applied = write(there, (there.store()?, root), "put", (&plan, side))?;
+    let made = MadePaths::default();
+    let applied = write(there, (there.store()?, root), "put", (&plan, side), &made)?;
     Ok(lost_notices(&applied))
 }
 

@@ -9,12 +9,15 @@ use std::path::{Path, PathBuf};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
+use super::opening::is_locked_with;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{self, Root, stamp_at, stamp_of};
 use crate::git::path;
 use crate::git::pinned::{PathOccupant, PinnedDir};
 use crate::ops::Context;
-use crate::ops::worktrees::linked_git_dir;
+use crate::ops::worktrees::{linked_git_dir, opened};
+use crate::store::state::StateDir;
+use crate::worktree::apply::made::MadePaths;
 use crate::worktree::apply::{content_oid, set_permissions};
 use crate::worktree::manifest::{FileRec, Kind, Manifest};
 
@@ -238,18 +241,19 @@ pub(super) fn metadata<H>(git_dir: &Path, held: H) -> Result<()> {
     Ok(())
 }
 
-/// Takes back an `open` that failed: the directory was empty before, and all in it is ours. What cannot be removed stays; the
-/// error that brought us here is the one to tell.
-pub fn failed_open(ctx: &Context<'_>, dir: &PinnedDir) {
-    let Some(git_dir) = linked_git_dir(&ctx.repo, dir.path()) else {
+/// Takes back an `open` that failed: what it made, and nothing that somebody else put there meanwhile, beside which the directory stays a
+/// worktree. What cannot be removed stays; the error that brought us here is the one to tell.
+pub fn failed_open(ctx: &Context<'_>, dir: &PinnedDir, mark: &str, made: &MadePaths) {
+    let is_ours = |git_dir: &PathBuf| {
+        let opened = opened(&StateDir::new(git_dir)).ok().flatten();
+        let is_same = opened.is_some_and(|opened| opened.identity == Some(dir.id()));
+        is_same || is_locked_with(git_dir, mark)
+    };
+    let Some(git_dir) = linked_git_dir(&ctx.repo, dir.path()).filter(is_ours) else {
         return;
     };
-    if let Ok(root) = dir.root()
-        && let Ok(names) = root.names(b"")
-    {
-        for name in names.iter().filter(|name| *name != b".git") {
-            let _ = whole(&root, name);
-        }
+    if let Ok(root) = dir.root() {
+        made.take_back(&root);
     }
     let _ = worktree(dir, &git_dir, &[], ());
 }

@@ -52,6 +52,7 @@ impl Placing<'_> {
             access: &Granted::by(self.aim.extras(), self.plan),
             replaced: Some(self.replaced),
             protected: &protected_dirs(self.ctx),
+            made: None,
             progress: self.ctx.progress,
         }
         .run(self.plan)

@@ -175,7 +175,11 @@ impl Apply<'_> {
             rustix::fs::mkdirat(&dir, OsStr::from_bytes(name), Mode::from_raw_mode(bits))
         });
         match made {
-            Ok(()) => {}
+            Ok(()) => {
+                if let Some(made) = self.made {
+                    made.add_dir(full);
+                }
+            }
             // Somebody made it meanwhile, and it keeps the access that it was made with.
             Err(Errno::EXIST) => return Ok(Lost::default()),
             Err(errno) => return Err(errno).context(what),

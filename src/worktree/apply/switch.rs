@@ -12,11 +12,11 @@ use rustix::fs::{AtFlags, Timespec};
 use rustix::io::Errno;
 
 use super::{
-    ExpectedAt, InDir, IsNoted, NameState, by_dir, cannot_write, check_noted, hollow, look_at,
-    temp_name,
+    ExpectedAt, InDir, IsNoted, MadePaths, NameState, by_dir, cannot_write, check_noted, hollow,
+    look_at, temp_name,
 };
 use crate::env::fail_point;
-use crate::error::{Result, ResultExt};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{
     Exchanged, Root, Stamp, exchange, place_to_free, set_times_at, stamp_at, touch_at,
 };
@@ -29,6 +29,7 @@ pub(super) struct Switch<'a> {
     pub(super) tag: &'a str,
     pub(super) expected: ExpectedAt<'a>,
     pub(super) is_noted: IsNoted<'a>,
+    pub(super) made: Option<&'a MadePaths>,
 }
 
 /// What one thread exchanged.
@@ -102,6 +103,9 @@ impl Switch<'_> {
         } else {
             self.place(entry, dir, &temp)?
         };
+        if let (Some(made), Some(side)) = (self.made, entry.after) {
+            made.add(&entry.path, ours, side.node.oid);
+        }
         fail_point("apply-exchanged");
         if exchanged == Exchanged::Swapped {
             done.moved_out.push(nth);
@@ -119,6 +123,10 @@ impl Switch<'_> {
         let name = path::split(&entry.path).1;
         match place_to_free(dir, temp, name) {
             Ok(()) => return Ok(Exchanged::Placed),
+            Err(Errno::EXIST) if self.made.is_some() => {
+                let message = format!("somebody else wrote '{}'", path::display(&entry.path));
+                return Err(Error::new(Code::WouldOverwrite, message));
+            }
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno.into()),
         }
