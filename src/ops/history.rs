@@ -5,7 +5,7 @@
 use super::Context;
 use super::worktrees::Worktree;
 use crate::env::Moment;
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::identity::worktree_id_in;
@@ -13,6 +13,9 @@ use crate::store::session::SessionRecord;
 use crate::store::snapshot::{SnapshotRecord, TakenIn};
 use crate::store::stored::Stored;
 use crate::store::summary::Summary;
+
+/// How often the newest one may go again before it is answered as it was seen.
+const TURNS: u32 = 4;
 
 /// Which snapshots an address means that names none by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -262,21 +265,42 @@ pub fn nth_newest(
     back: usize,
     until: Option<Moment>,
 ) -> Result<Option<Stored>> {
+    let here = Here::of(ctx, store)?;
+    let mut newest = Vec::new();
+    for _ in 0..TURNS {
+        newest = first_newest(store, kind, (reach, &here), (back + 1, until))?;
+        // The newest may be one that goes again, while it is recorded.
+        if !newest.is_empty() {
+            store.wait_until_settled();
+        }
+        let mut stand = newest.iter().map(|stored| store.stands(stored));
+        if stand.try_fold(true, |all, one| Ok::<_, Error>(all && one?))? {
+            break;
+        }
+    }
+    Ok(newest.into_iter().nth(back))
+}
+
+/// As many of a kind as are asked for, from the newest within reach on, and none after a moment.
+fn first_newest(
+    store: &Store,
+    kind: IdKind,
+    (reach, here): (SnapshotScope, &Here),
+    (count, until): (usize, Option<Moment>),
+) -> Result<Vec<Stored>> {
     let mut ids = store.ids(kind)?;
     if let Some(until) = until {
         ids.retain(|id| id.time().seconds() <= until.seconds());
     }
-    let here = Here::of(ctx, store)?;
     // Most are ours: read on in growing steps until there are enough.
-    let mut step = back + 1;
+    let mut step = count;
     loop {
-        let (found, _) = in_order(store, &ids, Some(step), None);
-        let mut taken = found.iter().filter(|stored| reach.takes(&here, stored));
-        if let Some(stored) = taken.nth(back) {
-            return Ok(Some(stored.clone()));
-        }
-        if found.len() < step {
-            return Ok(None);
+        let (mut found, _) = in_order(store, &ids, Some(step), None);
+        let is_all = found.len() < step;
+        found.retain(|stored| reach.takes(here, stored));
+        if is_all || found.len() >= count {
+            found.truncate(count);
+            return Ok(found);
         }
         step = step * 4 + 16;
     }

@@ -2,7 +2,7 @@
 //!
 //! Objects first (a pack gets its `.keep` before its name), what is only lent among them, then the commits, then the ref in one transaction that verifies the
 //! anchor, then a second look at everything that was reused, then the `.keep` goes. A ref whose objects a gc took in between
-//! is taken back and the whole is tried again.
+//! is taken back and the whole is tried again; until it is known to stay nobody answers with it ([`crate::store::recording`]).
 
 mod commits;
 mod copies;
@@ -367,6 +367,8 @@ impl NewRefs<'_> {
             // What it reuses was written without waiting, by earlier snapshots or by git.
             self.store.wait_for_objects()?;
         }
+        // Who takes this snapshot for the newest meanwhile waits until it is known whether it stays.
+        let _unsettled = self.store.unsettled_ref();
         if !create_refs(self.store, capture, &self.name, label, self.commit, durable)? {
             return Ok(false);
         }

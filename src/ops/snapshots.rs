@@ -76,7 +76,8 @@ pub fn take_locked(
     let about_unless = |seen: &Capture<'_>| {
         for stored in &candidates {
             let same_members = Covered::of(&stored.record.extra) == covered;
-            if same_members && is_as_seen(store, stored, seen)? {
+            // One that is about to be taken back, or was forgotten meanwhile, is not answered.
+            if same_members && is_as_seen(store, stored, seen)? && store.is_settled(stored)? {
                 return Ok(ControlFlow::Break(stored.clone()));
             }
         }

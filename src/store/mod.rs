@@ -16,6 +16,7 @@ pub mod lock;
 pub mod made;
 pub mod names;
 pub mod paths;
+pub mod recording;
 pub mod records;
 pub mod session;
 pub mod snapshot;

@@ -9,7 +9,10 @@ use std::fs::FileTimes;
 use serde_json::{Value, json};
 
 use crate::facts::{commit, id};
+use crate::many::go_on;
+use crate::objects::stopped_at;
 use crate::sandbox::Sandbox;
+use crate::stage::taken;
 
 // --- the commit ---
 
@@ -472,4 +475,44 @@ fn a_working_tree_above_home_is_no_place_to_work_in() {
     let output = command.args(["--json", "snapshot"]).output().unwrap();
     let said: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(said["error"]["code"], "UNSAFE_WORKSPACE", "{said}");
+}
+
+/// Between its ref and the look whether a gc took something a snapshot may go again.
+#[test]
+fn a_snapshot_that_is_taken_back_is_nobody_s_answer() {
+    for sandbox in [Sandbox::new(), Sandbox::without_git()] {
+        sandbox.write("a.txt", "one\n");
+        let first = taken(&sandbox);
+        sandbox.write("a.txt", "two\n");
+        let mut child = stopped_at(&sandbox, &["snapshot"], "record-ref");
+        // Others see it. A gc that lives may take what it has.
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let gc = format!("{} {}", std::process::id(), host.trim_end());
+        std::fs::write(sandbox.git_dir().join("gc.pid"), gc).unwrap();
+        let going_on = std::thread::scope(|scope| {
+            let asked = ["show latest", "snapshot --if-changed", "checkpoint -m x"].map(|words| {
+                let mut command = sandbox.tw_command();
+                command.arg("--json").args(words.split(' '));
+                scope.spawn(move || command.output().unwrap().stdout)
+            });
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            go_on(child.0.id());
+            asked.map(|answer| String::from_utf8(answer.join().unwrap()).unwrap())
+        });
+        assert!(child.0.wait().unwrap().success());
+        std::fs::remove_file(sandbox.git_dir().join("gc.pid")).unwrap();
+        let stand: Vec<String> = sandbox.json(["list"])["snapshots"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["snapshot_id"].as_str().unwrap().to_owned())
+            .collect();
+        for text in going_on {
+            let said: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(said["ok"], true, "{said}");
+            let id = ["snapshot", "checkpoint"].map(|kind| said[kind]["snapshot_id"].as_str());
+            let id = id.into_iter().flatten().next().unwrap();
+            assert!(stand.iter().any(|one| one == id), "{id} {stand:?} {first}");
+        }
+    }
 }

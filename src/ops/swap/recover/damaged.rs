@@ -86,6 +86,7 @@ const SHARED: &[(&str, Holds)] = &[
     ("running", Holds::Directory),
     ("upkeep.lock", Holds::Lock),
     ("reclaim.lock", Holds::Lock),
+    ("recording", Holds::Lock),
     ("share.lock", Holds::Lock),
     ("told-secrets", Holds::Bytes),
     ("told-team", Holds::Bytes),
