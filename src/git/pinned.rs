@@ -137,6 +137,13 @@ impl PinnedDir {
         claimed != Err(Errno::WOULDBLOCK)
     }
 
+    /// Whether it has no name any more, for it was removed.
+    pub fn is_removed(&self) -> bool {
+        // Over a network it cannot be looked at any more.
+        rustix::fs::fstat(&self.fd)
+            .map_or_else(|errno| errno == Errno::STALE, |stat| stat.st_nlink == 0)
+    }
+
     /// For looking up what is below it, whatever is at its path by now, and nothing that is mounted there.
     ///
     /// # Errors
@@ -193,5 +200,8 @@ mod tests {
         // What is written goes where it is, not where it was.
         rustix::fs::mkdirat(pinned.root().expect("root").fd(), "in", Mode::RWXU).expect("mkdirat");
         assert!(at("away/in").exists() && !at("one/in").exists());
+        assert!(!pinned.is_removed());
+        std::fs::remove_dir_all(at("away")).expect("removed");
+        assert!(pinned.is_removed());
     }
 }

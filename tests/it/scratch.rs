@@ -593,3 +593,21 @@ fn the_last_other_worktree_may_go_while_one_is_made_without_git() {
     }));
     sandbox.ok(["close", "../opened"]);
 }
+
+#[test]
+fn what_another_one_deletes_in_the_trash_is_gone_as_it_was_to_be() {
+    for (sandbox, _) in of_both_kinds() {
+        let run = ["try", "-n", "1", "--verify", "true", "--", "true"];
+        assert!(with_pause(&sandbox, &run, "trash-thrown", &|sandbox| {
+            sandbox.ok(["scratch", "gc"]);
+            let trash = sandbox.root().join("repo.tw/.tw-trash");
+            assert!(!trash.exists(), "{:?}", names_in(&trash));
+        }));
+        assert_eq!(
+            sandbox.json(["scratch", "list"])["scratches"],
+            Value::Array(vec![])
+        );
+        let tries = sandbox.json(["try", "show", "latest"]);
+        assert!(!tries.to_string().contains("stays"), "{tries}");
+    }
+}

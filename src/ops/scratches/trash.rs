@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use crate::env::Env;
+use crate::env::{Env, fail_point};
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, rename_to_free_in, stamp_of};
 use crate::git::pinned::PinnedDir;
@@ -121,16 +121,19 @@ pub fn throw(dir: &PinnedDir) -> Result<Trash> {
             return gone();
         }
         match rustix::fs::renameat(beside.fd(), name, into.fd(), &thrown) {
-            Err(Errno::NOENT) if turns.next().is_some() => {}
+            Err(Errno::NOENT) if turns.next().is_some() => continue,
             Err(errno) => return Err(errno).context(what),
-            Ok(()) if dir.is_at(into.fd(), &thrown)? => return Ok(trash),
-            Ok(()) => {
-                // Somebody put something else there in between: it goes back.
-                let (from, to) = (thrown.as_bytes(), name.as_bytes());
-                rename_to_free_in((into.fd(), from), (beside.fd(), to)).context(what)?;
-                return gone();
-            }
+            Ok(()) => {}
         }
+        fail_point("trash-thrown");
+        // Another one who empties the trash may have been quicker.
+        if dir.is_at(into.fd(), &thrown)? || dir.is_removed() {
+            return Ok(trash);
+        }
+        // Somebody put something else there in between: it goes back.
+        let (from, to) = (thrown.as_bytes(), name.as_bytes());
+        rename_to_free_in((into.fd(), from), (beside.fd(), to)).context(what)?;
+        return gone();
     }
 }
 
