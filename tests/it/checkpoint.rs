@@ -228,13 +228,17 @@ fn many_at_once_lose_none() {
             ])
             .env_clear()
             .env("HOME", sandbox.home())
+            // The git that made the repository: an older one may not know its form.
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("TW_NO_BACKGROUND", "1")
             .current_dir(sandbox.repo())
-            .stdout(std::process::Stdio::null());
+            .stdout(std::process::Stdio::piped());
         running.push(command.spawn().unwrap());
     }
-    for mut child in running {
-        assert!(child.wait().unwrap().success());
+    for child in running {
+        let ended = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success(), "{said}");
     }
     let listed = sandbox.json(["checkpoint", "list", "--session", "abcd"]);
     assert_eq!(
