@@ -166,6 +166,9 @@ fn known_trees_are_neither_put_nor_trusted_where_they_cannot_hold() {
     let intent = index(&[("d/a", 0, Flags::INTENT_TO_ADD), ("d/b", 0, NONE)]);
     let index = proven(intent, 1);
     assert_eq!(put(&index, true), (2, false), "not from the start");
+    let intent = self::index(&[("d/a", 0, NONE), ("d/b", 0, Flags::INTENT_TO_ADD)]);
+    let index = proven(intent, 2);
+    assert_eq!(put(&index, true), (2, false), "an intention within");
 }
 
 /// Of what lies in a known directory nothing behind it is taken for a part.
