@@ -16,8 +16,8 @@ use crate::git::fs::is_there;
 /// In the common `timewarp` directory.
 const FILE: &str = "recording";
 
-/// How long those who record are waited for: the look takes a fraction of it.
-const WAIT: Duration = Duration::from_secs(1);
+/// How long those who record are waited for: the look takes a fraction of it, unless the machine is busy.
+const WAIT: Duration = Duration::from_secs(5);
 
 impl Store {
     /// Says that a ref may go again, until what is answered is dropped. None: that cannot be said here, which keeps nobody from recording.

@@ -448,17 +448,20 @@ pub fn wait_until_stopped(pid: u32) {
 /// Waits until a process has come to the lock of its working tree, which somebody else keeps: it has the gate before it and the lock
 /// itself open. What it looked at before that, it has looked at.
 pub fn wait_until_locked_out(waiting: &mut Held) {
-    let dir = format!("/proc/{}/fd", waiting.0.id());
     wait_until("it waits for the lock", || {
         assert!(waiting.0.try_wait().unwrap().is_none(), "it did not wait");
-        let links = std::fs::read_dir(&dir).into_iter().flatten().flatten();
-        let open: Vec<_> = links
-            .filter_map(|link| std::fs::read_link(link.path()).ok())
-            .collect();
+        let pid = waiting.0.id();
         ["timewarp/gate", "timewarp/lock"]
             .iter()
-            .all(|name| open.iter().any(|path| path.ends_with(name)))
+            .all(|name| has_open(pid, name))
     });
+}
+
+/// Whether a process has a file open whose path ends so.
+pub fn has_open(pid: u32, name: &str) -> bool {
+    let links = std::fs::read_dir(format!("/proc/{pid}/fd"));
+    let mut links = links.into_iter().flatten().flatten();
+    links.any(|link| std::fs::read_link(link.path()).is_ok_and(|path| path.ends_with(name)))
 }
 
 /// Lets a stopped process go on.

@@ -5,13 +5,15 @@ mod left_out;
 mod said;
 
 use std::fs::FileTimes;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::damage::raw_command;
 use crate::facts::{commit, id};
-use crate::many::go_on;
+use crate::many::{go_on, has_open};
 use crate::objects::stopped_at;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, wait_until};
 use crate::stage::taken;
 
 // --- the commit ---
@@ -489,16 +491,22 @@ fn a_snapshot_that_is_taken_back_is_nobody_s_answer() {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
         let gc = format!("{} {}", std::process::id(), host.trim_end());
         std::fs::write(sandbox.git_dir().join("gc.pid"), gc).unwrap();
-        let going_on = std::thread::scope(|scope| {
-            let asked = ["show latest", "snapshot --if-changed", "checkpoint -m x"].map(|words| {
-                let mut command = sandbox.tw_command();
-                command.arg("--json").args(words.split(' '));
-                scope.spawn(move || command.output().unwrap().stdout)
-            });
-            std::thread::sleep(std::time::Duration::from_millis(500));
-            go_on(child.0.id());
-            asked.map(|answer| String::from_utf8(answer.join().unwrap()).unwrap())
+        let asked = ["show latest", "snapshot --if-changed", "checkpoint -m x"].map(|words| {
+            let mut command = raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"));
+            command.current_dir(sandbox.repo()).arg("--json");
+            command
+                .args(words.split(' '))
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap()
         });
+        // For the look at what can be seen, or for the working tree.
+        let waits = |pid| ["timewarp/recording", "timewarp/lock"].map(|name| has_open(pid, name));
+        for waiting in &asked {
+            wait_until("it waits", || waits(waiting.id()).contains(&true));
+        }
+        go_on(child.0.id());
+        let answers = asked.map(|asked| asked.wait_with_output().unwrap().stdout);
         assert!(child.0.wait().unwrap().success());
         std::fs::remove_file(sandbox.git_dir().join("gc.pid")).unwrap();
         let stand: Vec<String> = sandbox.json(["list"])["snapshots"]
@@ -507,8 +515,8 @@ fn a_snapshot_that_is_taken_back_is_nobody_s_answer() {
             .iter()
             .map(|one| one["snapshot_id"].as_str().unwrap().to_owned())
             .collect();
-        for text in going_on {
-            let said: Value = serde_json::from_str(&text).unwrap();
+        for text in answers {
+            let said: Value = serde_json::from_slice(&text).unwrap();
             assert_eq!(said["ok"], true, "{said}");
             let id = ["snapshot", "checkpoint"].map(|kind| said[kind]["snapshot_id"].as_str());
             let id = id.into_iter().flatten().next().unwrap();
