@@ -232,6 +232,7 @@ fn add_worktree(
         let what = || format!("cannot give away '{}'", made.display());
         create::give_all(&made).context(what)?;
     }
+    fail_point("open-added");
     Ok(())
 }
 

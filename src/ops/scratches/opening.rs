@@ -13,6 +13,7 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::remove;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{self, Below};
 use crate::git::regular;
@@ -115,7 +116,8 @@ fn cannot_write(path: &Path) -> String {
 /// The disk refuses.
 pub fn clear_dead(ctx: &Context<'_>) -> Result<Vec<String>> {
     let path = StateDir::new(ctx.repo.common_dir()).file(FILE);
-    if !path.metadata().is_ok_and(|meta| meta.len() > 0) {
+    let is_begun = path.metadata().is_ok_and(|meta| meta.len() > 0);
+    if !is_begun && !remove::has_removed(ctx.repo.common_dir()) {
         return Ok(Vec::new());
     }
     match hold_file_within(&path, std::time::Duration::ZERO) {
@@ -125,6 +127,7 @@ pub fn clear_dead(ctx: &Context<'_>) -> Result<Vec<String>> {
 }
 
 fn clear(repo: &Repo, file: &mut File) -> Result<Vec<String>> {
+    remove::clear_removed(repo.common_dir());
     let mut text = Vec::new();
     file.read_to_end(&mut text)?;
     let words = text
@@ -168,8 +171,7 @@ pub fn take_back(repo: &Repo, dir: &Path, mark: Option<&str>) -> Result<Option<S
             // Its `open` died before it came to that.
             Some(mark) if is_opened => unlock(&git_dir, mark)?,
             Some(_) => {
-                let what = || format!("cannot remove '{}'", git_dir.display());
-                std::fs::remove_dir_all(&git_dir).context(what)?;
+                remove::metadata(&git_dir, ())?;
                 removed.push(git_dir);
             }
             // git died before it wrote anything. While there is something in it this fails, which is right.

@@ -10,16 +10,22 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::opening::is_locked_with;
+use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
+use crate::git::create;
 use crate::git::fs::{self, Root, stamp_at, stamp_of};
 use crate::git::path;
 use crate::git::pinned::{PathOccupant, PinnedDir};
 use crate::ops::Context;
 use crate::ops::worktrees::{linked_git_dir, opened};
+use crate::store::id::Tail;
 use crate::store::state::StateDir;
 use crate::worktree::apply::made::MadePaths;
 use crate::worktree::apply::{content_oid, set_permissions};
 use crate::worktree::manifest::{FileRec, Kind, Manifest};
+
+/// How often others may take the directory of what is removed away while something is put there.
+const TURNS: u32 = 100;
 
 /// Removes the captured files that are still what was captured, and the output named. Answers what is left: changed since,
 /// or made since.
@@ -228,17 +234,63 @@ fn is_empty(dir: &PinnedDir) -> bool {
 /// Removes a linked worktree's git directory, and `worktrees` when it was the last, as git does. `held` is what is open in it: closed
 /// before, for some file systems keep what is open under another name when it is removed, and then the directory is not empty. Who takes
 /// the worktree for one of the dead meanwhile removes the same; what is gone already is no error.
+///
+/// It goes at once, by another name: a death in between leaves no half of a worktree, which nobody would know for ours any more.
 pub(super) fn metadata<H>(git_dir: &Path, held: H) -> Result<()> {
     drop(held);
-    match std::fs::remove_dir_all(git_dir) {
+    let worktrees = git_dir.parent().unwrap_or(git_dir);
+    let removed = removed_dir(worktrees.parent().unwrap_or(worktrees));
+    let thrown = removed.join(Tail::random()?.as_str());
+    let mut turns = 0..TURNS;
+    let gone = loop {
+        let moved = match create::private_dir(&removed) {
+            Ok(()) => std::fs::rename(git_dir, &thrown),
+            Err(_) => break std::fs::remove_dir_all(git_dir),
+        };
+        match moved {
+            Ok(()) => {
+                fail_point("worktree-thrown");
+                // What cannot be deleted is in nobody's way, and is tried again.
+                let _ = std::fs::remove_dir_all(&thrown);
+                break Ok(());
+            }
+            // Another one has just taken the directory away for being empty.
+            Err(error) if error.kind() == ErrorKind::NotFound && turns.next().is_some() => {
+                if !fs::is_there(git_dir)? {
+                    break Ok(());
+                }
+            }
+            // It is on another file system, or another user's.
+            Err(_) => break std::fs::remove_dir_all(git_dir),
+        }
+    };
+    // Both fail while there are others, which is right.
+    let _ = std::fs::remove_dir(&removed);
+    match gone {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         other => other.context(|| format!("cannot remove '{}'", git_dir.display()))?,
     }
-    if let Some(worktrees) = git_dir.parent() {
-        // Fails while there are others, which is right.
-        let _ = std::fs::remove_dir(worktrees);
-    }
+    let _ = std::fs::remove_dir(worktrees);
     Ok(())
+}
+
+/// Where the git directories of worktrees go, in a repository's common directory.
+fn removed_dir(common_dir: &Path) -> PathBuf {
+    StateDir::new(common_dir).file("removed-worktrees")
+}
+
+/// Whether a death left some of a worktree that is gone.
+pub(super) fn has_removed(common_dir: &Path) -> bool {
+    removed_dir(common_dir).symlink_metadata().is_ok()
+}
+
+/// Deletes what a death left of worktrees that are gone. What another one is deleting goes the sooner.
+pub(super) fn clear_removed(common_dir: &Path) {
+    let removed = removed_dir(common_dir);
+    for thrown in fs::entries(&removed).unwrap_or_default() {
+        let _ = std::fs::remove_dir_all(thrown);
+    }
+    let _ = std::fs::remove_dir(&removed);
 }
 
 /// Takes back an `open` that failed: what it made, and nothing that somebody else put there meanwhile, beside which the directory stays a
@@ -283,5 +335,12 @@ mod tests {
         metadata(&git_dir, held).expect("removed");
         assert!(was_there.get() && !room.path().join("worktrees").exists());
         metadata(&git_dir, ()).expect("somebody else was quicker");
+        assert!(!has_removed(room.path()));
+        // Something of another's is where it would go.
+        std::fs::create_dir_all(git_dir.join("timewarp")).expect("made");
+        std::fs::create_dir_all(room.path().join("timewarp")).expect("made");
+        std::fs::write(removed_dir(room.path()), "").expect("written");
+        metadata(&git_dir, ()).expect("removed");
+        assert!(!git_dir.exists());
     }
 }

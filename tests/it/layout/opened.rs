@@ -158,6 +158,30 @@ fn what_somebody_made_where_an_open_died_is_left_alone() {
     }
 }
 
+/// Half of one nobody would know for ours any more, and git would stumble over it.
+#[test]
+fn a_worktree_that_was_being_removed_at_a_death_is_gone() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    let close = ["close", "../mine"];
+    let next = [&["open", "latest", "../mine"][..], &["recover"]];
+    for (dies, next) in [&close[..], &["recover"]].into_iter().zip(next) {
+        if dies == close {
+            sandbox.json(["open", &id, "../mine"]);
+        } else {
+            sandbox.json(close);
+            killed_at(&sandbox, "open-added", &["open", &id, "../mine"]);
+        }
+        killed_at(&sandbox, "worktree-thrown", dies);
+        assert!(!sandbox.exists(".git/worktrees/mine"), "{dies:?}");
+        sandbox.git(["fsck", "--no-dangling"]);
+        let removed = ".git/timewarp/removed-worktrees";
+        assert!(sandbox.exists(removed));
+        sandbox.json(next);
+        assert!(!sandbox.exists(removed), "{next:?}");
+    }
+}
+
 /// Only what a command makes again goes without being saved, and is named.
 #[test]
 fn close_saves_what_the_default_globs_leave_out() {

@@ -87,6 +87,7 @@ const SHARED: &[(&str, Holds)] = &[
     ("upkeep.lock", Holds::Lock),
     ("reclaim.lock", Holds::Lock),
     ("recording", Holds::Lock),
+    ("removed-worktrees", Holds::Directory),
     ("share.lock", Holds::Lock),
     ("told-secrets", Holds::Bytes),
     ("told-team", Holds::Bytes),
