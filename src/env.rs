@@ -262,6 +262,13 @@ pub fn has_untold_names() -> bool {
     is_set_by_tests(&IS_SET, "TW_TEST_UNTOLD_NAMES")
 }
 
+/// Whether files are to count as slow to make and to delete, however few they are: `TW_TEST_SLOW_DISK`.
+#[inline]
+pub fn has_slow_disk() -> bool {
+    static IS_SET: OnceLock<bool> = OnceLock::new();
+    is_set_by_tests(&IS_SET, "TW_TEST_SLOW_DISK")
+}
+
 /// Whether progress is shown from the first moment, however little there is to do: `TW_TEST_PROGRESS_AT_ONCE`.
 pub fn shows_progress_at_once() -> bool {
     static IS_SET: OnceLock<bool> = OnceLock::new();

@@ -1,5 +1,5 @@
 //! Work that no command waits for: proving ids by content, asking the tools around for their versions, keeping many refs and packs
-//! few, and waiting until what a swap wrote is on disk, and with it all snapshots.
+//! few, waiting until what a swap wrote is on disk, and with it all snapshots, and deleting what it replaced where that takes long.
 //!
 //! A snapshot of a large fresh clone takes ids from git's index, and tool versions out of a cache. When there are ids to prove,
 //! the cache lacks a version, many records were made since `ops::upkeep` ran, or a swap has just ended, `tw` starts itself once
@@ -51,10 +51,11 @@ pub fn answer(words: &[OsString], env: &Env) -> Option<u8> {
         .and_then(|context| {
             // Each is done whatever became of the one before; what they answer is only joined at the end.
             let settled = upkeep::settle(&context).and(upkeep::wait(&context));
+            let cleared = upkeep::clear(&context);
             let proven = seeds::prove(&context);
             let refreshed = fingerprint::refresh(&context);
             let kept = upkeep::run(&context).and(refreshed);
-            kept.and(proven).and(settled)
+            kept.and(proven).and(settled).and(cleared)
         });
     Some(u8::from(done.is_err()))
 }

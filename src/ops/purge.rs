@@ -25,7 +25,7 @@ use super::stray_notes::joined;
 use super::swap::renamed::{Moved, last};
 use super::worktrees::{self, Worktree, unreadable};
 use crate::env::fail_point;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::durable::sync_everything;
 use crate::git::fs::{self, Durable};
@@ -37,8 +37,9 @@ use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{Hold, Owner, WorktreeLock};
 use crate::store::names;
-use crate::store::state::Mode;
+use crate::store::state::{Mode, WORKSHOP};
 use crate::text::{typed_bytes, typed_path};
+use crate::worktree::apply::workshop;
 use crate::worktree::cache;
 use crate::worktree::capture::{HashOnly, Sink};
 use rewrite::Rewriter;
@@ -185,6 +186,11 @@ impl Purging<'_> {
             .any(|worktree| worktree.dir.is_unsettled())
         {
             sync_everything();
+        }
+        // What a swap replaced is nobody's any more, and nobody may find it after this.
+        for worktree in self.worktrees {
+            let at = worktree.dir.file(WORKSHOP);
+            workshop::clear(&at).context(|| format!("cannot read '{}'", at.display()))?;
         }
         self.worktrees
             .iter()

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::Context;
-use crate::error::Result;
+use crate::error::{Result, ResultExt};
 use crate::git::durable::sync_file_system;
 use crate::git::fs::{self, Durable};
 use crate::git::gc;
@@ -16,6 +16,8 @@ use crate::git::objects::ObjectKind;
 use crate::store::Store;
 use crate::store::lock::{Hold, Owner, WorktreeLock, hold_file_within};
 use crate::store::names;
+use crate::store::state::WORKSHOP;
+use crate::worktree::apply::workshop;
 
 /// This many records are made before it is looked whether there is something to do.
 const EVERY: u64 = 200;
@@ -29,10 +31,10 @@ const PACKS: usize = 20;
 /// The file with the number of the record at which it was looked last.
 const FILE: &str = "upkeep";
 
-/// Whether a swap has just ended, or enough records were made since last time. Costs two small files.
+/// Whether a swap has just ended, or enough records were made since last time. Costs two small files and a look for a directory.
 pub fn is_due(ctx: &Context<'_>) -> bool {
     ctx.store().is_ok_and(|store| {
-        if store.dir.is_unsettled() {
+        if store.dir.is_unsettled() || workshop::is_littered(&store.dir.file(WORKSHOP)) {
             return true;
         }
         let done = number(store, FILE).unwrap_or(0);
@@ -71,6 +73,15 @@ pub fn settle(ctx: &Context<'_>) -> Result<()> {
     }
     drop(lock);
     Ok(())
+}
+
+/// Deletes what swaps replaced, where that takes long.
+///
+/// # Errors
+/// Its directory cannot be read.
+pub fn clear(ctx: &Context<'_>) -> Result<()> {
+    let at = ctx.store()?.dir.file(WORKSHOP);
+    workshop::clear(&at).context(|| format!("cannot read '{}'", at.display()))
 }
 
 /// Waits until all snapshots and records made so far are on disk, unless it was not looked yet at what a power cut took.

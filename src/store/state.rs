@@ -118,6 +118,9 @@ pub struct PowerLost {
 /// The journal of the last swap, as long as its files may not be on disk.
 pub const UNSETTLED: &str = "unsettled.json";
 
+/// The directory in which a swap makes its files, and leaves those that it replaced to be deleted, where that is quicker.
+pub const WORKSHOP: &str = "workshop";
+
 /// The files of one worktree's `timewarp` directory.
 #[derive(Debug, Clone)]
 pub struct StateDir {

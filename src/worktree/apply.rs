@@ -16,6 +16,7 @@ pub mod made;
 mod opened;
 mod switch;
 mod temps;
+pub mod workshop;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +36,7 @@ use made::MadePaths;
 use opened::OpenedDirs;
 use switch::Switch;
 use temps::{Place, Temps, Written};
+use workshop::{Site, Workshop};
 
 use super::capture::{HashOnly, Sink};
 use super::plan::{Extras, Plan, PlanEntry, Side};
@@ -111,6 +113,8 @@ pub struct Apply<'a> {
     pub protected: &'a [Vec<u8>],
     /// Where all that is made is noted, when nothing that is there may be replaced.
     pub made: Option<&'a MadePaths>,
+    /// Where files may be made, and left to be deleted, when that is quicker.
+    pub workshop: Option<Site<'a>>,
     /// Told of each path.
     pub progress: &'a dyn Progress,
 }
@@ -181,7 +185,7 @@ pub fn temp_prefix(tag: &str) -> Vec<u8> {
     format!(".tw-{tag}-").into_bytes()
 }
 
-impl Apply<'_> {
+impl<'a> Apply<'a> {
     /// Carries the plan out.
     ///
     /// # Errors
@@ -191,30 +195,24 @@ impl Apply<'_> {
         let needed = needed_dirs(plan);
         self.progress
             .begin("writing", Some(plan.entries.len() as u64));
-        let temps = Temps::new(
-            self.root,
-            self.tag,
-            self.copy_blob,
-            (*self.access, self.replaced),
-            self.progress,
-        );
+        let site = self.workshop;
+        let workshop = site.and_then(|site| site.open(self.root.fd(), self.tag, plan));
+        let temps = self.temps(workshop.as_ref());
         self.narrow_dirs(plan)?;
         // A full disk stops the swap here, where no file has been touched yet.
         let mut written = temps.write_all(plan, &BTreeSet::new())?;
         fail_point("apply-prepared");
         let mut opened = OpenedDirs::default();
-        self.remove_all(plan, &needed, &mut opened, &mut applied)?;
+        self.remove_all(
+            plan,
+            &needed,
+            &mut opened,
+            (workshop.as_ref(), &mut applied),
+        )?;
         fail_point("apply-removed");
         // Between removals and new files: a file may come where a directory was, and a directory where a file was.
         self.remove_dirs(plan, &mut opened, &mut applied.stayed)?;
-        for dir in &plan.dirs {
-            if let (None, Some(perm)) = (dir.before, dir.after) {
-                let lost = self.make_dir(&dir.path, perm, &mut opened)?;
-                if !lost.is_empty() {
-                    applied.lost.insert(dir.path.clone(), lost);
-                }
-            }
-        }
+        self.make_dirs(plan, &mut opened, &mut applied.lost)?;
         fail_point("apply-dirs");
         let in_new_dirs = temps.write_all(plan, &written)?;
         written.extend(in_new_dirs);
@@ -232,7 +230,11 @@ impl Apply<'_> {
                 }
             }
         }
-        self.switch(plan, &written, (&mut stamps, &mut applied))?;
+        self.switch(
+            plan,
+            (&written, workshop.as_ref()),
+            (&mut stamps, &mut applied),
+        )?;
         let paths = stamps
             .iter()
             .filter_map(|(&nth, stamp)| Some((plan.entries.get(nth)?, stamp)));
@@ -248,25 +250,60 @@ impl Apply<'_> {
         Ok(applied)
     }
 
+    fn temps<'t>(&self, workshop: Option<&'t Workshop>) -> Temps<'t>
+    where
+        'a: 't,
+    {
+        Temps::new(
+            self.root,
+            self.tag,
+            self.copy_blob,
+            (*self.access, self.replaced),
+            self.progress,
+        )
+        .made_in(workshop)
+    }
+
+    /// Makes the directories that are new.
+    fn make_dirs(
+        &self,
+        plan: &Plan,
+        opened: &mut OpenedDirs,
+        lost: &mut BTreeMap<Vec<u8>, Lost>,
+    ) -> Result<()> {
+        for dir in &plan.dirs {
+            if let (None, Some(perm)) = (dir.before, dir.after) {
+                let no = self.make_dir(&dir.path, perm, opened)?;
+                if !no.is_empty() {
+                    lost.insert(dir.path.clone(), no);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Exchanges everything that was written with what is in its place, then lets that go.
     fn switch(
         &mut self,
         plan: &Plan,
-        written: &BTreeSet<usize>,
+        (written, workshop): (&BTreeSet<usize>, Option<&Workshop>),
         (stamps, applied): (&mut BTreeMap<usize, Stamp>, &mut Applied),
     ) -> Result<()> {
-        let moved_out = self.switching().exchange_all(plan, written, stamps)?;
+        let moved_out = self
+            .switching(workshop)
+            .exchange_all(plan, written, stamps)?;
         fail_point("apply-switched");
-        self.discard_all_replaced(plan, &moved_out, applied)
+        self.discard_all_replaced(plan, &moved_out, (workshop, applied))
     }
 
-    fn switching(&self) -> Switch<'_> {
+    fn switching<'s>(&'s self, workshop: Option<&'s Workshop>) -> Switch<'s> {
         Switch {
             root: self.root,
             tag: self.tag,
             expected: self.expected,
             is_noted: self.is_noted,
             made: self.made,
+            workshop,
         }
     }
 
@@ -276,7 +313,7 @@ impl Apply<'_> {
         plan: &Plan,
         needed: &BTreeSet<&[u8]>,
         opened: &mut OpenedDirs,
-        applied: &mut Applied,
+        (workshop, applied): (Option<&Workshop>, &mut Applied),
     ) -> Result<()> {
         let mut moved_out = BTreeSet::new();
         // Backwards: what is in a directory goes before whatever else the plan has for the directory itself.
@@ -289,7 +326,7 @@ impl Apply<'_> {
                 self.progress.advance(1);
             }
         }
-        self.discard_all_replaced(plan, &moved_out, applied)?;
+        self.discard_all_replaced(plan, &moved_out, (workshop, applied))?;
         let moved = moved_out.iter().filter_map(|nth| plan.entries.get(*nth));
         let emptied: BTreeSet<&[u8]> = moved.map(|entry| path::split(&entry.path).0).collect();
         // What is in a directory comes after it.
@@ -330,9 +367,11 @@ impl Apply<'_> {
         &mut self,
         plan: &Plan,
         moved_out: &BTreeSet<usize>,
-        applied: &mut Applied,
+        (workshop, applied): (Option<&Workshop>, &mut Applied),
     ) -> Result<()> {
-        let let_go = self.switching().discard_all_replaced(plan, moved_out)?;
+        let let_go = self
+            .switching(workshop)
+            .discard_all_replaced(plan, moved_out)?;
         let held = let_go.with_writer.iter();
         let held = held.filter_map(|nth| plan.entries.get(*nth));
         applied

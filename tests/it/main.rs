@@ -101,6 +101,7 @@ mod sha256;
 mod shapes;
 mod share;
 mod show;
+mod slow_disk;
 mod snapshot;
 mod stage;
 mod state;

@@ -30,6 +30,9 @@ use crate::template::{self, Template, Templates};
 const BEGIN: i64 = 1_772_292_600;
 pub const STEP: i64 = 60;
 
+/// Where it is set, all tests run as on a disk where files are slow to make and to delete.
+pub const SLOW_DISK: &str = "TW_TEST_SLOW_DISK";
+
 /// A stamp younger than a tick of the clock is looked at again next time.
 pub fn settle() {
     std::thread::sleep(Duration::from_millis(60));
@@ -379,7 +382,8 @@ impl Sandbox {
             .env("GIT_AUTHOR_DATE", &date)
             .env("GIT_COMMITTER_DATE", &date)
             .env("TW_TEST_NOW", rfc3339(now))
-            .envs(self.kind.variables());
+            .envs(self.kind.variables())
+            .envs(std::env::var_os(SLOW_DISK).map(|value| (SLOW_DISK, value)));
         let repo = self.repo();
         if let Some(git_dir) = &self.private {
             command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", &repo);

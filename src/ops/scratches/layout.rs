@@ -177,6 +177,7 @@ pub(super) fn write(
         replaced: None,
         protected: &[],
         made: Some(made),
+        workshop: None,
         progress: there.progress,
     }
     .run(plan)

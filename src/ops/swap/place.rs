@@ -10,6 +10,8 @@ use crate::error::Result;
 use crate::git::access_list::AccessList;
 use crate::git::fs::Root;
 use crate::store::Store;
+use crate::store::state::WORKSHOP;
+use crate::worktree::apply::workshop::Site;
 use crate::worktree::apply::{Applied, Apply, Expected, Granted};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Plan;
@@ -53,6 +55,10 @@ impl Placing<'_> {
             replaced: Some(self.replaced),
             protected: &protected_dirs(self.ctx),
             made: None,
+            workshop: Some(Site {
+                dir: &self.store.dir.file(WORKSHOP),
+                is_cleared_later: !self.ctx.env.is_on("TW_NO_BACKGROUND"),
+            }),
             progress: self.ctx.progress,
         }
         .run(self.plan)

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Timespec};
 use rustix::io::Errno;
 
+use super::workshop::Workshop;
 use super::{
     ExpectedAt, InDir, IsNoted, MadePaths, NameState, by_dir, cannot_write, check_noted, hollow,
     look_at, temp_name,
@@ -30,6 +31,8 @@ pub(super) struct Switch<'a> {
     pub(super) expected: ExpectedAt<'a>,
     pub(super) is_noted: IsNoted<'a>,
     pub(super) made: Option<&'a MadePaths>,
+    /// Takes what is to be removed, where that is quicker.
+    pub(super) workshop: Option<&'a Workshop>,
 }
 
 /// What one thread exchanged.
@@ -177,6 +180,12 @@ impl Switch<'_> {
                 done.with_writer.insert(*nth);
             }
             fail_point("apply-letting-go");
+            if self
+                .workshop
+                .is_some_and(|workshop| workshop.take(fd.as_fd(), &temp))
+            {
+                continue;
+            }
             rustix::fs::unlinkat(&fd, OsStr::from_bytes(&temp), AtFlags::empty())
                 .context(|| cannot_write(entry))?;
         }

@@ -2,8 +2,7 @@
 //!
 //! All of them are written before the first path is exchanged, by directories shared out among the machine's cores. When one
 //! cannot be written, those that were go again, and nothing has happened. One that cannot be written yet, because the plan
-//! makes its directory, a file stands there or it is closed, is left for its turn. (It also spares ext4, where making a file
-//! beside others that were just removed is slow.)
+//! makes its directory, a file stands there or it is closed, is left for its turn.
 //!
 //! A file never has more bits for group and others than it will have, and gets its owner before its content and its special
 //! bits after it. What a file has by itself when it is made in a directory is learned from the first one there: where that is all
@@ -21,6 +20,7 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::{AtFlags, Stat};
 use rustix::io::Errno;
 
+use super::workshop::Workshop;
 use super::{CopyBlob, Granted, InDir, by_dir, cannot_write, temp_name};
 use crate::env::fail_point;
 use crate::error::{Error, Result, ResultExt};
@@ -46,6 +46,8 @@ pub(super) enum Written {
 /// A directory that temporary files are made in.
 pub(super) struct Place<'d> {
     dir: BorrowedFd<'d>,
+    /// Where its files are made before they are moved here.
+    workshop: Option<&'d Workshop>,
     /// Its own owner and group, once they were asked for.
     owner: Cell<Option<(u32, u32)>>,
     /// See [`Granted::own_in`], once it was asked for.
@@ -57,12 +59,42 @@ pub(super) struct Place<'d> {
 
 impl<'d> Place<'d> {
     pub(super) fn new(dir: BorrowedFd<'d>) -> Self {
+        Self::of(dir, None)
+    }
+
+    /// As [`Self::new`], with files that are made elsewhere where that is the same.
+    fn of(dir: BorrowedFd<'d>, workshop: Option<&'d Workshop>) -> Self {
         Self {
             dir,
+            workshop: workshop.filter(|workshop| workshop.suits(dir)),
             owner: Cell::new(None),
             own: OnceCell::new(),
             by_itself: Cell::new(ByItself::Unknown),
             exact: Cell::new(None),
+        }
+    }
+
+    /// Makes a temporary file or symlink; nothing in a closed directory. One of this very entry can only be there when an earlier
+    /// try of the same swap was undone.
+    fn make<T>(
+        &self,
+        temp: &[u8],
+        make: impl Fn(BorrowedFd<'_>) -> rustix::io::Result<T>,
+    ) -> rustix::io::Result<Option<T>> {
+        let workshop = self.workshop;
+        if let Some(made) = workshop.and_then(|it| it.make_for(self.dir, temp, &make)) {
+            return Ok(Some(made));
+        }
+        let made = match make(self.dir) {
+            Err(Errno::EXIST) => {
+                unlink(self.dir, temp)?;
+                make(self.dir)
+            }
+            other => other,
+        };
+        match made {
+            Err(Errno::ACCESS) => Ok(None),
+            other => other.map(Some),
         }
     }
 
@@ -93,6 +125,8 @@ pub(super) struct Temps<'a> {
     tag: &'a str,
     copy_blob: CopyBlob<'a>,
     progress: &'a dyn Progress,
+    /// Where files are made before they are moved beside their places.
+    workshop: Option<&'a Workshop>,
     granted: Granted<'a>,
     /// See [`super::Apply::replaced`].
     replaced: Option<&'a AccessList>,
@@ -115,11 +149,17 @@ impl<'a> Temps<'a> {
             tag,
             copy_blob,
             progress,
+            workshop: None,
             granted,
             replaced,
             privileged: rustix::process::geteuid().is_root(),
             lost: Mutex::default(),
         }
+    }
+
+    /// As [`Self::new`], with files that are made there where that is the same.
+    pub(super) fn made_in(self, workshop: Option<&'a Workshop>) -> Self {
+        Self { workshop, ..self }
     }
 
     /// What could not be given, by path.
@@ -162,7 +202,7 @@ impl<'a> Temps<'a> {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => return Ok(()),
             other => other.context(|| format!("cannot open '{}'", path::display(dir)))?,
         };
-        let place = Place::new(fd.as_fd());
+        let place = Place::of(fd.as_fd(), self.workshop);
         for &(nth, entry) in entries {
             if let Some(side) = entry.after
                 && self
@@ -218,8 +258,8 @@ impl<'a> Temps<'a> {
         let mut target = Vec::new();
         (self.copy_blob)(side.node.oid, &mut target)?;
         let (target, name) = (OsStr::from_bytes(&target), OsStr::from_bytes(temp));
-        let link = || rustix::fs::symlinkat(target, place.dir, name);
-        let Some(()) = make(place.dir, temp, link)? else {
+        let link = |dir: BorrowedFd<'_>| rustix::fs::symlinkat(target, dir, name);
+        let Some(()) = place.make(temp, link)? else {
             return Ok(Written::Closed);
         };
         self.own_link(place, name, entry)
@@ -245,7 +285,7 @@ impl<'a> Temps<'a> {
         } else {
             side.perm & 0o777
         };
-        let Some(fd) = make(place.dir, temp, || create_at(place.dir, temp, bits))? else {
+        let Some(fd) = place.make(temp, |dir| create_at(dir, temp, bits))? else {
             return Ok(Written::Closed);
         };
         let file = File::from(fd);
@@ -268,8 +308,7 @@ impl<'a> Temps<'a> {
         temp: &[u8],
         (entry, side): (&PlanEntry, Side),
     ) -> Result<Written> {
-        let create = || create_at(place.dir, temp, side.perm);
-        let Some(fd) = make(place.dir, temp, create)? else {
+        let Some(fd) = place.make(temp, |dir| create_at(dir, temp, side.perm))? else {
             return Ok(Written::Closed);
         };
         let mut file = File::from(fd);
@@ -461,26 +500,6 @@ fn complete_bits(place: &Place<'_>, file: &File, bits: u32) -> rustix::io::Resul
 
 pub(super) fn is_dir(stat: &Stat) -> bool {
     stat.st_mode & 0o170_000 == 0o040_000
-}
-
-/// Makes a temporary file; nothing in a closed directory. One of this very entry can only be there when an earlier try of
-/// the same swap was undone.
-fn make<T>(
-    dir: BorrowedFd<'_>,
-    temp: &[u8],
-    make: impl Fn() -> rustix::io::Result<T>,
-) -> rustix::io::Result<Option<T>> {
-    let made = match make() {
-        Err(Errno::EXIST) => {
-            unlink(dir, temp)?;
-            make()
-        }
-        other => other,
-    };
-    match made {
-        Err(Errno::ACCESS) => Ok(None),
-        other => other.map(Some),
-    }
 }
 
 fn unlink(dir: BorrowedFd<'_>, temp: &[u8]) -> rustix::io::Result<()> {

@@ -16,7 +16,7 @@ use crate::ops::unsaved;
 use crate::store::Store;
 use crate::store::damaged::{self, is_aside, is_corrupt};
 use crate::store::identity::{self, WORKTREE_ID};
-use crate::store::state::{Journal, StateDir, UNSETTLED, read_json};
+use crate::store::state::{Journal, StateDir, UNSETTLED, WORKSHOP, read_json};
 
 /// What a name in a `timewarp` directory stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +69,7 @@ const OWN: &[(&str, Holds)] = &[
     ("desk", Holds::Directory),
     ("prefixes", Holds::Directory),
     ("exports", Holds::Directory),
+    (WORKSHOP, Holds::Directory),
     ("refs-at-opening", Holds::Bytes),
     (WORKTREE_ID, Holds::Id),
 ];

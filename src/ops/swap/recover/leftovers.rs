@@ -13,6 +13,8 @@ use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::lock::{WorktreeLock, remove_dead_locks};
 use crate::store::names;
+use crate::store::state::WORKSHOP;
+use crate::worktree::apply::workshop;
 
 /// Clears away what a command left that died outside a swap, or in one that had no journal yet. Costs nothing when none did. Says
 /// whether one did.
@@ -47,6 +49,8 @@ pub(super) fn remove(ctx: &Context<'_>, store: &Store) -> Result<()> {
     clear_dead_temps(ctx.repo.git_dir(), Below::Not)?;
     clear_dead_temps(store.dir.path(), Below::Too)?;
     clear_dead_temps(&store.common(""), Below::Too)?;
+    // What stays there is in nobody's way.
+    let _ = workshop::clear_dead(&store.dir.file(WORKSHOP));
     end_drop(store)?;
     let worktrees = worktrees::all(&ctx.repo)?;
     store
