@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::measure::{Sample, floor, measure};
+use crate::measure::{Background, Sample, floor, measure};
 use crate::route::{Lab, Route, sh, true_tree, tw, tw_tree};
 use crate::tree::{Tree, write};
 
@@ -48,6 +48,13 @@ pub struct Bench<'a> {
 /// Stamps younger than a tick of the clock would be looked at twice; no route is to pay for that.
 fn settle() {
     std::thread::sleep(Duration::from_millis(60));
+}
+
+/// The same, and no route is to wait for what another wrote.
+fn on_disk(lab: &Lab) -> Result<(), String> {
+    sh(lab, "sync")?;
+    settle();
+    Ok(())
 }
 
 fn say<T>(result: std::io::Result<T>) -> Result<T, String> {
@@ -149,7 +156,7 @@ impl Bench<'_> {
                 let base_tree = true_tree(self.lab)?;
                 let undo =
                     self.change(&self.lab.tree, change, &format!("{} {round}", route.name()))?;
-                settle();
+                on_disk(self.lab)?;
                 let changed_tree = true_tree(self.lab)?;
                 let (saved, went, from) = route.there(self.lab, &base)?;
                 there.rows[at].samples.push(saved.then(went));
@@ -161,7 +168,7 @@ impl Bench<'_> {
                     &base_tree,
                     &true_tree(self.lab)?,
                 )?;
-                settle();
+                on_disk(self.lab)?;
                 let (saved, went) = route.back(self.lab, &from)?;
                 back.rows[at].samples.push(saved.then(went));
                 self.same(
@@ -203,12 +210,15 @@ impl Bench<'_> {
             "claude".as_ref(),
             "user-prompt-submit".as_ref(),
         ];
-        measure(&self.lab.tree, &words, Some(&payload))?;
+        measure(&self.lab.tree, &words, (Some(&payload), Background::Off))?;
         for _ in 0..self.runs {
             result.floors.push(floor(&self.lab.tree, &self.tree.files));
             for row in &mut result.rows {
-                row.samples
-                    .push(measure(&self.lab.tree, &words, Some(&payload))?);
+                row.samples.push(measure(
+                    &self.lab.tree,
+                    &words,
+                    (Some(&payload), Background::Off),
+                )?);
             }
         }
         Ok(result)

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use case::{Bench, Change, NONE, Result_};
+use measure::Background;
 use route::{Lab, ROUTES, Route, sh, words};
 
 struct Options {
@@ -33,11 +34,12 @@ struct Options {
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let done = match words.split_first() {
-        Some((first, rest)) if first == "measure" => {
-            measure::inner(rest).map_err(|error| error.to_string())
+    let measured = words.first().and_then(|word| Background::of(word));
+    let done = match (words.split_first(), measured) {
+        (Some((_, rest)), Some(background)) => {
+            measure::inner(rest, background).map_err(|error| error.to_string())
         }
-        Some((first, rest)) if first == "libgit2" => libgit2::run(rest),
+        (Some((first, rest)), None) if first == "libgit2" => libgit2::run(rest),
         _ => options(&words).and_then(|options| run(&options)),
     };
     match done {
@@ -174,7 +176,8 @@ const HEAD: &str = "# Speed
 
 Written by `bench/run`; run it to have the figures of your own machine. Each cell: wall ms / processor ms / peak MiB of the
 largest process, medians of whole processes; in bold how many times the wall time of `tw` that is (then the processor time),
-the median of paired runs: in every round all routes run in turn, each after an unmeasured run of its own on the same base. The stat
+the median of paired runs: in every round all routes run in turn, each after an unmeasured run of its own on the same base. What was written
+before a travel or return is on disk; the processor time of those of `tw` is with that of the process which they leave in the background. The stat
 floor is the time to `lstat` every file with all cores, taken in the same rounds. Every state that was recorded or restored
 is compared with what git alone finds there; a wrong one would have ended the run.
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::measure::{Sample, measure};
+use crate::measure::{Background, Sample, measure};
 
 /// Where one tree is measured.
 pub struct Lab {
@@ -171,7 +171,7 @@ impl Route {
     pub fn there(self, lab: &Lab, to: &str) -> Result<(Sample, Sample, String), String> {
         let none = String::new;
         match self {
-            Self::Tw => Ok((Sample::default(), tw(lab, &["-q", "travel", to])?, none())),
+            Self::Tw => Ok((Sample::default(), swap(lab, &["-q", "travel", to])?, none())),
             Self::Stash => {
                 self.tidy(lab)?;
                 Ok((
@@ -191,7 +191,7 @@ impl Route {
     /// Saves what is there and comes back.
     pub fn back(self, lab: &Lab, to: &str) -> Result<(Sample, Sample), String> {
         match self {
-            Self::Tw => Ok((Sample::default(), tw(lab, &["-q", "return"])?)),
+            Self::Tw => Ok((Sample::default(), swap(lab, &["-q", "return"])?)),
             Self::Stash => Ok((
                 Sample::default(),
                 script_sample(lab, &lab.tree, "git stash pop -q --index")?,
@@ -238,7 +238,14 @@ pub fn tw_tree(lab: &Lab) -> Result<String, String> {
 pub fn tw(lab: &Lab, args: &[&str]) -> Result<Sample, String> {
     let mut words: Vec<&OsStr> = vec![lab.tw.as_os_str()];
     words.extend(args.iter().map(OsStr::new));
-    measure(&lab.tree, &words, None)
+    measure(&lab.tree, &words, (None, Background::Off))
+}
+
+/// Runs a swap of `tw`, measured, with what it leaves to the background.
+fn swap(lab: &Lab, args: &[&str]) -> Result<Sample, String> {
+    let mut words: Vec<&OsStr> = vec![lab.tw.as_os_str()];
+    words.extend(args.iter().map(OsStr::new));
+    measure(&lab.tree, &words, (None, Background::Counted))
 }
 
 /// The words that start libgit2's route.
@@ -249,7 +256,8 @@ fn libgit2() -> Result<String, String> {
 
 fn script_sample(lab: &Lab, dir: &Path, script: &str) -> Result<Sample, String> {
     let script = format!("SIDE='{}'; {script}", lab.side.display());
-    measure(dir, &["sh", "-c", &script].map(OsStr::new), None)
+    let words = ["sh", "-c", &script].map(OsStr::new);
+    measure(dir, &words, (None, Background::Off))
 }
 
 /// Runs a script in the tree, not measured.
