@@ -23,6 +23,7 @@ pub use self::listing::{entries, is_dir, is_there, tells_of_names, try_entries};
 pub use self::rename::{
     ASIDE, Exchanged, exchange, place_to_free, rename_to_free, rename_to_free_in, replace_known,
 };
+pub use self::spread::spread_dirs_in;
 pub use self::temps::{Below, clear_dead_temps, clear_dead_temps_of, temp_of};
 pub use self::times::{set_times_at, touch_at};
 pub use self::writers::{file_system, has_writer, may_change_unseen, read_settled, young_since};
@@ -37,6 +38,7 @@ mod identity;
 mod known;
 mod listing;
 mod rename;
+mod spread;
 mod temps;
 mod times;
 mod writers;

@@ -135,3 +135,24 @@ fn a_directory_that_gives_its_group_gives_it_to_what_a_swap_makes() {
     assert_eq!(group, 12_345);
     assert_eq!(sub.join("replaced").metadata().unwrap().gid(), group);
 }
+
+/// Where trees come and go, each is put into a part of the disk of its own, as far as the file system knows how.
+#[test]
+fn scratches_are_spread_over_the_disk() {
+    use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    let flags_of = |name: &str| ioctl_getflags(std::fs::File::open(sandbox.path(name)).unwrap());
+    std::fs::create_dir(sandbox.path("../by-hand")).unwrap();
+    let by_hand = std::fs::File::open(sandbox.path("../by-hand")).unwrap();
+    let known =
+        ioctl_getflags(&by_hand).and_then(|flags| ioctl_setflags(&by_hand, flags | IFlags::TOPDIR));
+    sandbox.json(["open", &id, "../trees/first"]);
+    let is_spread = flags_of("../trees").is_ok_and(|flags| flags.contains(IFlags::TOPDIR));
+    assert_eq!(is_spread, known.is_ok());
+    // What somebody else has made is left as it is.
+    std::fs::create_dir(sandbox.path("../theirs")).unwrap();
+    let before = flags_of("../theirs").ok();
+    sandbox.json(["open", &id, "../theirs/second"]);
+    assert_eq!(flags_of("../theirs").ok(), before);
+}

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::access::{Access, SETGID, give_bits};
 use crate::git::create;
+use crate::git::fs::{open_dir, spread_dirs_in};
 use crate::git::pinned::PinnedDir;
 use crate::ops::Context;
 
@@ -207,6 +208,9 @@ impl MadeDirs {
                         if dir.symlink_metadata().is_err() && again(&mut turns) => {}
                     (ErrorKind::NotFound, Some(above)) if again(&mut turns) => {
                         self.make(above, bits)?;
+                        // What it is made for is the place of whole trees, which come and go: beside inodes that were freed an
+                        // ext4 without a journal makes files slowly.
+                        let _ = open_dir(above).map(spread_dirs_in);
                     }
                     _ => return Err(error),
                 },

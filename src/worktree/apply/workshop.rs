@@ -23,7 +23,7 @@ use rustix::io::Errno;
 
 use super::temp_prefix;
 use crate::env::{fail_point, has_slow_disk};
-use crate::git::fs::{create_at, each_name};
+use crate::git::fs::{create_at, each_name, spread_dirs_in};
 use crate::git::{create, regular};
 use crate::worktree::plan::Plan;
 
@@ -83,8 +83,7 @@ pub(super) struct Workshop {
 impl Workshop {
     fn make(at: &Path, tag: &str, takes: bool) -> io::Result<Self> {
         let above = made_dir(at)?;
-        // Elsewhere nobody knows it, and nothing depends on it.
-        let _ = spread_what_is_made_in(&above);
+        spread_dirs_in(&above);
         // What a process is about to delete is left to it.
         delete_in(&above, |name| !(takes && name.starts_with(DONE)))?;
         let name = temp_prefix(tag);
@@ -244,15 +243,6 @@ fn made_dir(path: &Path) -> io::Result<OwnedFd> {
 fn open_dir(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(dir, name, flags, Mode::empty())
-}
-
-/// Asks ext4 to put each directory that is made in this one into a part of the disk that has room.
-fn spread_what_is_made_in(dir: &OwnedFd) -> rustix::io::Result<()> {
-    let flags = rustix::fs::ioctl_getflags(dir)?;
-    if flags.contains(IFlags::TOPDIR) {
-        return Ok(());
-    }
-    rustix::fs::ioctl_setflags(dir, flags | IFlags::TOPDIR)
 }
 
 /// Whether nothing that is made in a directory gets attributes or flags from it, or a file has none of its own.
