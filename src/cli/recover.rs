@@ -1,6 +1,7 @@
 //! `tw recover`: a swap that died, or refs that were dropped.
 
 use crate::cli::ask::Flag;
+use crate::cli::background;
 use crate::cli::human::swap::{changes, remark, saved};
 use crate::cli::prelude::*;
 use crate::ops::outcome::{DroppedListing, Recovered, RecoveryAction};
@@ -70,7 +71,7 @@ impl Run for Args {
             yes: call.ask.answered(Flag::Yes),
         };
         // Whatever can be decided is done by this; what cannot be comes back undone, for the question.
-        let recovered = ops::recover::recover(&context, &request)?;
+        let recovered = recover(&context, &request)?;
         if recovered.action != RecoveryAction::Undecided {
             return reply(Ok(recovered));
         }
@@ -85,8 +86,15 @@ impl Run for Args {
             .confirm("Keep these as they are and go on?", Flag::Yes)?;
         // All is looked at again: what changed while the question stood open is among it.
         request.yes = true;
-        reply(ops::recover::recover(&context, &request))
+        reply(recover(&context, &request))
     }
+}
+
+/// What it wrote is waited for in the background, and so is what it replaced.
+fn recover(context: &Context<'_>, request: &request::Recover) -> Result<Recovered> {
+    let recovered = ops::recover::recover(context, request);
+    background::start_when_due(context);
+    recovered
 }
 
 /// Nobody can be asked: the paths go into the error.

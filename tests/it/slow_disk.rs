@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::damage::{assert_fsck_clean, litter};
 use crate::faults::killed_at;
-use crate::sandbox::{SLOW_DISK, Sandbox, is_root, skipped};
+use crate::sandbox::{SLOW_DISK, Sandbox, is_root, skipped, wait_until};
 use crate::trip::snapshot;
 
 /// A working tree with changes of every kind since the snapshot that is answered.
@@ -109,6 +109,16 @@ fn a_kill_leaves_nothing_that_recovery_does_not_clear_away() {
         present.assert_same(&sandbox.state());
         assert_fsck_clean(&sandbox, point);
     }
+    // What the recovery itself has replaced is deleted without another command.
+    let (sandbox, past) = edited();
+    killed_at(&sandbox, "apply-exchanged:4", &["travel", &past]);
+    let mut recovering = sandbox.tw_command();
+    recovering
+        .env(SLOW_DISK, "1")
+        .env_remove("TW_NO_BACKGROUND");
+    let recovered = recovering.arg("recover").output().unwrap();
+    assert!(recovered.status.success());
+    wait_until("all is deleted", || waiting(&sandbox) == 0);
     // Where no swap uses it any more, either.
     let (sandbox, past) = edited();
     killed_at(&sandbox, "apply-exchanged:2", &["travel", &past]);
