@@ -236,16 +236,18 @@ pub fn tw_tree(lab: &Lab) -> Result<String, String> {
 
 /// Runs `tw`, measured.
 pub fn tw(lab: &Lab, args: &[&str]) -> Result<Sample, String> {
-    let mut words: Vec<&OsStr> = vec![lab.tw.as_os_str()];
-    words.extend(args.iter().map(OsStr::new));
-    measure(&lab.tree, &words, (None, Background::Off))
+    tw_with(lab, args, Background::Off)
 }
 
 /// Runs a swap of `tw`, measured, with what it leaves to the background.
 fn swap(lab: &Lab, args: &[&str]) -> Result<Sample, String> {
+    tw_with(lab, args, Background::Counted)
+}
+
+fn tw_with(lab: &Lab, args: &[&str], background: Background) -> Result<Sample, String> {
     let mut words: Vec<&OsStr> = vec![lab.tw.as_os_str()];
     words.extend(args.iter().map(OsStr::new));
-    measure(&lab.tree, &words, (None, Background::Counted))
+    measure(&lab.tree, &words, (None, background))
 }
 
 /// The words that start libgit2's route.

@@ -23,7 +23,7 @@ use rustix::io::Errno;
 
 use super::temp_prefix;
 use crate::env::{fail_point, has_slow_disk};
-use crate::git::fs::{create_at, each_name, spread_dirs_in};
+use crate::git::fs::{create_at, names_in, spread_dirs_in};
 use crate::git::{create, regular};
 use crate::worktree::plan::Plan;
 
@@ -155,7 +155,7 @@ impl Drop for Workshop {
 
 /// Whether [`clear`] has anything to do.
 pub fn is_littered(at: &Path) -> bool {
-    let names = open_dir(CWD, at.as_os_str()).and_then(|above| names(&above));
+    let names = open_dir(CWD, at.as_os_str()).and_then(|above| names_in(above.as_fd()));
     names.is_ok_and(|names| names.iter().any(|name| name.starts_with(DONE)))
 }
 
@@ -262,24 +262,16 @@ fn is_plain(file: &OwnedFd) -> rustix::io::Result<bool> {
 
 /// Deletes the directories of swaps whose name is one of these, with the files in them.
 fn delete_in(above: &OwnedFd, is_one: impl Fn(&[u8]) -> bool) -> rustix::io::Result<()> {
-    for name in names(above)?.iter().filter(|name| is_one(name)) {
+    for name in names_in(above.as_fd())?.iter().filter(|name| is_one(name)) {
         let name = OsStr::from_bytes(name);
         if let Ok(dir) = open_dir(above.as_fd(), name) {
-            for file in names(&dir)? {
+            for file in names_in(dir.as_fd())? {
                 let _ = rustix::fs::unlinkat(&dir, OsStr::from_bytes(&file), AtFlags::empty());
             }
             let _ = rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR);
         }
     }
     Ok(())
-}
-
-fn names(dir: &OwnedFd) -> rustix::io::Result<Vec<Vec<u8>>> {
-    let mut names = Vec::new();
-    each_name(dir.as_fd(), &mut Vec::new(), |name, _| {
-        names.push(name.to_vec());
-    })?;
-    Ok(names)
 }
 
 #[cfg(test)]
